@@ -1,0 +1,239 @@
+//! CoDel: drops the head when the sojourn time has stayed above `target` for an `interval`, then faster and faster.
+//!
+//! Governing text: RFC 8289 (section 5 pseudocode; function names below are its).
+//! Control law: the n-th drop of a dropping phase follows the one before it after `interval / sqrt(n)`.
+//! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the second
+//! drop comes after 0.500 interval and not 0.707 (time stays in nanoseconds; theirs is in units of 1024 ns).
+//! ECN and `ce_threshold` are Linux's (tc-codel(8)), which RFC 8289 leaves open: a mark counts as a drop and the packet leaves.
+//! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{Bytes, Instant, Span};
+
+crate::choice! {
+    /// How the spacing of drops is computed.
+    pub enum ControlLaw {
+        /// `interval / sqrt(count)`, as RFC 8289 section 5.3 writes it.
+        Exact = "exact",
+        /// One Newton step for `1/sqrt(count)` a drop, in 16 bits, as Linux and ns-3 do.
+        Newton = "newton",
+    }
+}
+
+crate::params! {
+    /// Parameters of `codel`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (tc-codel(8)).
+        limit: Limit = Limit::packets(1000),
+        /// Acceptable standing sojourn time (RFC 8289 section 4.4).
+        target: Span = Span::from_millis(5),
+        /// How long the sojourn time must stay above target; a worst-case round-trip time (RFC 8289 section 4.3).
+        interval: Span = Span::from_millis(100),
+        /// Mark ECN-capable packets instead of dropping them (tc-codel(8)).
+        ecn: bool = false,
+        /// Mark every ECN-capable packet whose sojourn time is above this (tc-codel(8)).
+        ce_threshold: Option<Span> = None,
+        /// No drop while at most this much waits: one full frame (RFC 8289 section 5.4, `maxpacket_`).
+        mtu: Bytes = Bytes::new(1514),
+        /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
+        control_law: ControlLaw = ControlLaw::Exact,
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    params: Params,
+    /// When the sojourn time will have been above target for an interval; `None` while it is below.
+    first_above: Option<Instant>,
+    dropping: bool,
+    /// Drops since this dropping phase began, and after it the memory of how many there were.
+    count: u32,
+    /// `count` when this or the last dropping phase began.
+    last_count: u32,
+    /// When the next drop of this phase is due, and after it the memory of when it would have been.
+    drop_next: Instant,
+    spacing: Spacing,
+}
+
+/// `interval / sqrt(count)` under either law.
+#[derive(Clone, Debug)]
+pub(crate) struct Spacing {
+    law: ControlLaw,
+    /// Newton's running `1/sqrt(count)` in units of 2^-16.
+    inverse_sqrt: u16,
+}
+
+impl Spacing {
+    pub(crate) const fn new(law: ControlLaw) -> Self {
+        Self { law, inverse_sqrt: u16::MAX }
+    }
+
+    /// `count` starts again from 1.
+    pub(crate) fn restart(&mut self) {
+        self.inverse_sqrt = u16::MAX;
+    }
+
+    /// One step of `y <- y (3 - count y^2) / 2`.
+    pub(crate) fn step(&mut self, count: u32) {
+        if self.law == ControlLaw::Exact {
+            return;
+        }
+        let y = u64::from(self.inverse_sqrt) << 16;
+        let y2 = (y * y) >> 32;
+        let three_less = (3_u64 << 32).wrapping_sub(u64::from(count) * y2) >> 2;
+        self.inverse_sqrt = ((three_less.wrapping_mul(y) >> 31) >> 16) as u16;
+    }
+
+    /// The spacing before the drop that follows number `count`.
+    pub(crate) fn after(&self, interval: Span, count: u32) -> Span {
+        match self.law {
+            ControlLaw::Exact => interval.scaled(1.0 / libm::sqrt(f64::from(count.max(1)))),
+            ControlLaw::Newton => {
+                let scaled = u128::from(interval.nanos()) * u128::from(self.inverse_sqrt);
+                Span::from_nanos((scaled >> 16) as u64)
+            }
+        }
+    }
+}
+
+impl Codel {
+    /// RFC 8289 section 5.5, `dodequeue`: the head, and whether it may be dropped.
+    fn head(&mut self, now: Instant, queue: &mut Queue) -> (Option<Packet>, bool) {
+        let Some(packet) = queue.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let sojourn = now.since(packet.enqueued);
+        if sojourn < self.params.target || queue.bytes() <= self.params.mtu.get() {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + self.params.interval);
+                (Some(packet), false)
+            }
+            Some(due) => (Some(packet), now >= due),
+        }
+    }
+
+    /// Section 5.3, `control_law`.
+    fn next_drop(&self, from: Instant) -> Instant {
+        from + self.spacing.after(self.params.interval, self.count)
+    }
+
+    /// Section 5.6: a dropping phase begins; resume the drop rate that controlled the queue before, if that was recent.
+    fn begin(&mut self, now: Instant) {
+        self.dropping = true;
+        let delta = self.count.wrapping_sub(self.last_count);
+        if delta > 1 && now.since(self.drop_next) < self.params.interval * 16 {
+            self.count = delta;
+            self.spacing.step(self.count);
+        } else {
+            self.count = 1;
+            self.spacing.restart();
+        }
+        self.last_count = self.count;
+        self.drop_next = self.next_drop(now);
+    }
+
+    /// Section 5.6, `deque`.
+    fn deque(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let now = cx.now;
+        let (mut head, mut may_drop) = self.head(now, queue);
+        if !self.dropping {
+            if may_drop {
+                let packet = head?;
+                head = cx.mark_or_drop(packet, self.params.ecn, Reason::Early);
+                if head.is_none() {
+                    head = self.head(now, queue).0;
+                }
+                self.begin(now);
+            }
+            return head;
+        }
+        self.dropping = may_drop;
+        // Several drops may be due at once when packets are long or the link was away.
+        while self.dropping && now >= self.drop_next {
+            let packet = head?;
+            self.count = self.count.wrapping_add(1);
+            self.spacing.step(self.count);
+            head = cx.mark_or_drop(packet, self.params.ecn, Reason::Early);
+            if head.is_some() {
+                self.drop_next = self.next_drop(self.drop_next);
+                return head;
+            }
+            (head, may_drop) = self.head(now, queue);
+            self.dropping = may_drop;
+            if may_drop {
+                self.drop_next = self.next_drop(self.drop_next);
+            }
+        }
+        head
+    }
+}
+
+impl Aqm for Codel {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if self.params.limit.is_full(queue, packet.bytes) {
+            cx.drop(packet, Reason::Overflow);
+        } else {
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let mut packet = self.deque(cx, queue)?;
+        if self.params.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above) {
+            let _ = cx.mark(&mut packet);
+        }
+        Some(packet)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("count", f64::from(self.count));
+        visit("dropping", f64::from(u8::from(self.dropping)));
+        visit("drop_next_s", self.drop_next.seconds());
+        visit("first_above_s", self.first_above.map_or(f64::NAN, Instant::seconds));
+    }
+}
+
+impl Algorithm for Codel {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "CoDel",
+        summary: "drops the head once the sojourn time has exceeded target for an interval",
+        source: "RFC 8289",
+        signals_on: "sojourn time",
+        drops_at: DropsAt::Dequeue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.interval.is_zero() {
+            return Err("interval is 0; allowed: a time above 0, as in \"100ms\"".into());
+        }
+        Ok(())
+    }
+
+    // RFC 8290 section 5.2: ECN is on by default.
+    fn fair_defaults() -> Params {
+        Params { ecn: true, ..Params::default() }
+    }
+
+    fn new(params: &Params) -> Self {
+        Self {
+            params: params.clone(),
+            first_above: None,
+            dropping: false,
+            count: 0,
+            last_count: 0,
+            drop_next: Instant::ZERO,
+            spacing: Spacing::new(params.control_law),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+use crate::{Cx, Packet, Parameters, Queue};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use sojourn_units::{BitRate, Instant};
+
+/// What a dequeue gives.
+#[derive(Debug)]
+pub enum Dequeued {
+    /// Send this now.
+    Packet(Packet),
+    /// Nothing waits.
+    Empty,
+    /// Something waits, but a shaper holds it until this instant.
+    NotBefore(Instant),
+}
+
+/// What waits now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Waiting packets, without the one being sent.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+/// A named internal of an algorithm and its present value, for probes, metrics and tests.
+pub type Internal<'a> = dyn FnMut(&'static str, f64) + 'a;
+
+/// A queueing discipline: owns its queues; all that the simulator and the device see.
+///
+/// Every packet given to [`enqueue`](Self::enqueue) comes back exactly once: from
+/// [`dequeue`](Self::dequeue), from [`drain`](Self::drain), or through [`Observer::dropped`](crate::Observer::dropped).
+pub trait Discipline: Send {
+    /// Offers an arriving packet. It is queued or dropped; others may be dropped instead.
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet);
+
+    /// Asks for the next packet to send. The host calls this whenever the link becomes free,
+    /// also when nothing waits: some algorithms learn from an empty queue.
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued;
+
+    /// The service rate changes from `cx.rate` to `rate` now.
+    fn set_rate(&mut self, _cx: &mut Cx<'_>, _rate: BitRate) {}
+
+    /// Takes a packet out, in order and without any decision: for switching the algorithm without loss.
+    fn drain(&mut self) -> Option<Packet>;
+
+    /// Forgets everything learnt, as new. Packets that still wait stay.
+    fn reset(&mut self);
+
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+
+    /// Brings periodic updates up to `now` and shows every named internal.
+    fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>);
+
+    /// A copy, queued packets included (checkpoints).
+    fn clone_box(&self) -> Box<dyn Discipline>;
+}
+
+impl Clone for Box<dyn Discipline> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// An algorithm over one borrowed queue.
+pub trait Aqm {
+    /// Performs periodic updates that fall due up to and including `now`, at their nominal instants.
+    /// Called before every other method, so a method never sees a stale state. Work is bounded.
+    fn advance(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) {}
+
+    /// Decides on an arrival: pushes it to `queue` or drops it. `packet.enqueued` is `cx.now`.
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet);
+
+    /// Takes the next packet to send out of `queue`, dropping on the way what the algorithm decides to.
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet>;
+
+    /// Shows every named internal.
+    fn internals(&self, _visit: &mut Internal<'_>) {}
+}
+
+/// Where an algorithm drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropsAt {
+    /// An arrival, before it joins.
+    Enqueue,
+    /// The head, as it would leave.
+    Dequeue,
+    /// Both.
+    Both,
+}
+
+impl DropsAt {
+    /// `enqueue`, `dequeue` or `both`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enqueue => "enqueue",
+            Self::Dequeue => "dequeue",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// What the tables of the documentation say of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The name in prose: `CoDel`.
+    pub title: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// The governing text.
+    pub source: &'static str,
+    /// What it signals on: `queue length`, `sojourn time`, ...
+    pub signals_on: &'static str,
+    /// Where it drops.
+    pub drops_at: DropsAt,
+    /// Can mark instead of dropping.
+    pub ecn: bool,
+    /// Keeps state per flow.
+    pub per_flow_state: bool,
+}
+
+/// What the registry needs of an algorithm besides its decisions.
+pub trait Algorithm: Aqm + Clone + Send + 'static {
+    /// Its parameters; `Default` gives the cited defaults.
+    type Params: Parameters;
+
+    /// For tables and help.
+    const ABOUT: About;
+
+    /// Named sets of parameters that replace the defaults.
+    const PRESETS: &'static [&'static str] = &[];
+
+    /// The parameters of a preset named in [`Self::PRESETS`].
+    #[must_use]
+    fn preset(_name: &str) -> Option<Self::Params> {
+        None
+    }
+
+    /// Relations among parameters (`min < max`).
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed, naming the parameters.
+    fn check(_params: &Self::Params) -> Result<(), alloc::string::String> {
+        Ok(())
+    }
+
+    /// Defaults inside a fair queue, where they differ (fq_codel marks by default).
+    #[must_use]
+    fn fair_defaults() -> Self::Params {
+        Self::Params::default()
+    }
+
+    /// A new instance; `params` have passed [`Self::check`].
+    #[must_use]
+    fn new(params: &Self::Params) -> Self;
+}
+
+/// One algorithm over one queue.
+#[derive(Clone, Debug)]
+pub struct Fifo<A: Algorithm> {
+    params: A::Params,
+    aqm: A,
+    queue: Queue,
+}
+
+impl<A: Algorithm> Fifo<A> {
+    /// An empty queue under `A`; `params` have passed [`Algorithm::check`].
+    #[must_use]
+    pub fn new(params: A::Params) -> Self {
+        let aqm = A::new(&params);
+        Self { params, aqm, queue: Queue::default() }
+    }
+}
+
+impl<A: Algorithm> Discipline for Fifo<A> {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        packet.enqueued = cx.now;
+        cx.arrived(&packet);
+        self.aqm.advance(cx.now, cx.rate, &self.queue);
+        self.aqm.enqueue(cx, &mut self.queue, packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        self.aqm.advance(cx.now, cx.rate, &self.queue);
+        match self.aqm.dequeue(cx, &mut self.queue) {
+            Some(packet) => {
+                cx.forwarded(&packet);
+                Dequeued::Packet(packet)
+            }
+            None => Dequeued::Empty,
+        }
+    }
+
+    fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {
+        self.aqm.advance(cx.now, cx.rate, &self.queue);
+    }
+
+    fn drain(&mut self) -> Option<Packet> {
+        self.queue.pop()
+    }
+
+    fn reset(&mut self) {
+        self.aqm = A::new(&self.params);
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u64, bytes: self.queue.bytes() }
+    }
+
+    fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
+        self.aqm.advance(now, rate, &self.queue);
+        self.aqm.internals(visit);
+    }
+
+    fn clone_box(&self) -> Box<dyn Discipline> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,34 @@
+//! Algorithms of active queue management.
+//!
+//! This crate decides and nothing else: it has no clock, no random source, no I/O and no logging.
+//! A host (the simulator, the device, a test) holds a [`Discipline`], tells it the time, the service
+//! rate and where random numbers come from through a [`Cx`], and takes back every packet that it gave.
+//!
+//! * [`Discipline`] is what a host sees: it owns its queues.
+//! * [`Aqm`] is what an algorithm writes: it borrows one [`Queue`] and decides.
+//! * [`Fifo`] puts one algorithm over one queue; [`FairQueue`] puts any algorithm over many.
+//! * [`registry`] lists every algorithm by its tc-style name.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod context;
+mod discipline;
+pub mod fair;
+mod packet;
+mod params;
+mod queue;
+pub mod registry;
+
+pub mod codel;
+pub mod pfifo;
+
+pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
+pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal};
+pub use fair::FairQueue;
+pub use packet::{AckFields, Ecn, Packet};
+pub use params::{Choice, Limit, Param, Parameters, Value};
+pub use queue::Queue;
+pub use registry::{Config, ConfigError};

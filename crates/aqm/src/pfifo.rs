@@ -1,0 +1,97 @@
+//! Tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
+//!
+//! Governing text: tc-pfifo(8), tc-bfifo(8). An arrival that finds the queue at its limit is dropped.
+//! Deviations: tc's default limit is the interface's transmit queue length; here 1000 packets, and the
+//! same number of full-sized frames for `bfifo`. Bound: constant work a packet.
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Packet, Queue, Reason};
+use sojourn_units::{Bytes, Packets};
+
+crate::params! {
+    /// Parameters of `pfifo`.
+    pub struct PfifoParams {
+        /// Waiting packets at which an arrival is dropped (tc-pfifo(8)).
+        limit: Packets = Packets::new(1000),
+    }
+}
+
+crate::params! {
+    /// Parameters of `bfifo`.
+    pub struct BfifoParams {
+        /// Waiting bytes beyond which an arrival is dropped (tc-bfifo(8)).
+        limit: Bytes = Bytes::new(1_514_000),
+    }
+}
+
+/// Tail drop at a number of packets.
+#[derive(Clone, Debug)]
+pub struct Pfifo {
+    limit: usize,
+}
+
+/// Tail drop at a number of bytes.
+#[derive(Clone, Debug)]
+pub struct Bfifo {
+    limit: u64,
+}
+
+impl Aqm for Pfifo {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if queue.len() >= self.limit {
+            cx.drop(packet, Reason::Overflow);
+        } else {
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+}
+
+impl Aqm for Bfifo {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if queue.bytes() + u64::from(packet.bytes) > self.limit {
+            cx.drop(packet, Reason::Overflow);
+        } else {
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+}
+
+impl Algorithm for Pfifo {
+    type Params = PfifoParams;
+
+    const ABOUT: About = About {
+        title: "FIFO (packets)",
+        summary: "tail drop at a number of waiting packets",
+        source: "tc-pfifo(8)",
+        signals_on: "full queue",
+        drops_at: DropsAt::Enqueue,
+        ecn: false,
+        per_flow_state: false,
+    };
+
+    fn new(params: &PfifoParams) -> Self {
+        Self { limit: usize::try_from(params.limit.get()).unwrap_or(usize::MAX) }
+    }
+}
+
+impl Algorithm for Bfifo {
+    type Params = BfifoParams;
+
+    const ABOUT: About = About {
+        title: "FIFO (bytes)",
+        summary: "tail drop at a number of waiting bytes",
+        source: "tc-bfifo(8)",
+        ..Pfifo::ABOUT
+    };
+
+    fn new(params: &BfifoParams) -> Self {
+        Self { limit: params.limit.get() }
+    }
+}

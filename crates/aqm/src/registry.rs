@@ -1,0 +1,341 @@
+//! Every algorithm by its tc-style name: one line each, from which command-line name, Python class,
+//! documentation table, contract tests, fuzz target and bench follow.
+
+use crate::discipline::{About, Algorithm, Discipline, Fifo};
+use crate::fair::{self, FairQueue};
+use crate::{Param, Parameters};
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+macro_rules! registry {
+    ($( $name:literal => $type:ty ),+ $(,)?) => {
+        /// Every algorithm, in the order of the documentation.
+        pub static ALL: &[Entry] = &[ $( Entry {
+            name: $name,
+            about: <$type as Registered>::ABOUT,
+            fair: <$type as Registered>::FAIR,
+            presets: <$type as Registered>::PRESETS,
+            params: <$type as Registered>::params,
+            configure: <$type as Registered>::configure,
+        } ),+ ];
+    };
+}
+
+registry! {
+    "pfifo" => Fifo<crate::pfifo::Pfifo>,
+    "bfifo" => Fifo<crate::pfifo::Bfifo>,
+    "codel" => Fifo<crate::codel::Codel>,
+    "fq_codel" => FairQueue<crate::codel::Codel>,
+}
+
+/// One registered algorithm.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The tc-style name: `fq_codel`.
+    pub name: &'static str,
+    /// What the tables say.
+    pub about: About,
+    /// Over many queues ([`FairQueue`]) rather than one.
+    pub fair: bool,
+    /// Names of presets.
+    pub presets: &'static [&'static str],
+    /// The parameters with their defaults.
+    pub params: fn() -> Vec<Param>,
+    configure: fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>,
+}
+
+impl Entry {
+    /// The name in prose: `FQ-CoDel`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if self.fair { format!("FQ-{}", self.about.title) } else { self.about.title.to_owned() }
+    }
+}
+
+/// The entry called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}
+
+trait Scheme: Send + Sync {
+    fn text(&self) -> String;
+    fn params(&self) -> Vec<Param>;
+    fn build(&self) -> Box<dyn Discipline>;
+}
+
+/// A checked algorithm with its parameters, ready to be built any number of times.
+#[derive(Clone)]
+pub struct Config {
+    name: &'static str,
+    scheme: Arc<dyn Scheme>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Config").field(&self.text()).finish()
+    }
+}
+
+impl PartialEq for Config {
+    /// Equal when the canonical texts are.
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+/// A text or table that does not name an algorithm with possible parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl Config {
+    /// The algorithm's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The canonical tc-style text: the name and every parameter that differs from its default.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.scheme.text()
+    }
+
+    /// Every parameter with its value.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.scheme.params()
+    }
+
+    /// A new, empty instance.
+    #[must_use]
+    pub fn build(&self) -> Box<dyn Discipline> {
+        self.scheme.build()
+    }
+
+    /// From a name and `(key, value)` texts, as a TOML table gives them. A flag's value is `true` or `false`.
+    /// The key `preset`, wherever it stands, is applied first.
+    ///
+    /// # Errors
+    /// Unknown name, key or preset, a value that its parameter refuses, or values that contradict each other.
+    pub fn from_pairs(name: &str, pairs: &[(String, String)]) -> Result<Self, ConfigError> {
+        let entry = find(name).ok_or_else(|| unknown_algorithm(name))?;
+        let scheme = (entry.configure)(entry.name, pairs).map_err(|why| ConfigError(format!("{name}: {why}")))?;
+        Ok(Self { name: entry.name, scheme })
+    }
+}
+
+impl core::str::FromStr for Config {
+    type Err = ConfigError;
+
+    /// Reads tc's syntax: `red min 30p max 90p limit 1000p ecn`.
+    ///
+    /// ```
+    /// use sojourn_aqm::Config;
+    /// let config: Config = "codel target 10ms noecn".parse()?;
+    /// assert_eq!(config.text(), "codel target 10ms");
+    /// # Ok::<(), sojourn_aqm::ConfigError>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let mut words = text.split_whitespace().peekable();
+        let name = words.next().ok_or_else(|| unknown_algorithm(""))?;
+        let entry = find(name).ok_or_else(|| unknown_algorithm(name))?;
+        let known = (entry.params)();
+        let mut pairs = Vec::new();
+        while let Some(word) = words.next() {
+            if let Some(flag) = known.iter().find(|p| p.flag && word.strip_prefix("no").unwrap_or(word) == p.name) {
+                pairs.push((flag.name.to_owned(), (word == flag.name).to_string()));
+                continue;
+            }
+            let param = known.iter().find(|p| p.name == word);
+            if param.is_none() && word != "preset" {
+                let why = unknown_parameter(word, &known, entry.presets);
+                return Err(ConfigError(format!("{name}: {why}")));
+            }
+            let Some(value) = words.next() else {
+                let allowed = param.map_or_else(|| entry.presets.join(", "), |p| p.allowed.clone());
+                return Err(ConfigError(format!("{name}: {word} has no value; allowed: {allowed}")));
+            };
+            // "target 5 ms" reads as "target 5ms": a number whose unit stands apart.
+            let mut value = value.to_owned();
+            let apart = value.parse::<f64>().is_ok()
+                && words.peek().is_some_and(|next| !known.iter().any(|p| p.name == *next || (p.flag && next.strip_prefix("no") == Some(p.name))))
+                && words.peek().is_some_and(|next| *next != "preset" && next.starts_with(|c: char| c.is_alphabetic()));
+            if apart {
+                value.push_str(words.next().unwrap_or_default());
+            }
+            pairs.push((word.to_owned(), value));
+        }
+        Self::from_pairs(name, &pairs)
+    }
+}
+
+fn unknown_algorithm(name: &str) -> ConfigError {
+    let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+    ConfigError(format!("unknown algorithm \"{name}\"; allowed: {}", names.join(", ")))
+}
+
+fn unknown_parameter(key: &str, known: &[Param], presets: &[&str]) -> String {
+    let mut names: Vec<&str> = known.iter().map(|p| p.name).collect();
+    if !presets.is_empty() {
+        names.push("preset");
+    }
+    format!("unknown parameter \"{key}\"; allowed: {}", names.join(", "))
+}
+
+fn unknown_preset(name: &str, presets: &[&str]) -> String {
+    let allowed = if presets.is_empty() { "none here".to_owned() } else { presets.join(", ") };
+    format!("unknown preset \"{name}\"; allowed: {allowed}")
+}
+
+/// A container that can be registered.
+trait Registered {
+    const ABOUT: About;
+    const FAIR: bool;
+    const PRESETS: &'static [&'static str];
+    fn params() -> Vec<Param>;
+    fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
+}
+
+/// The preset's name, where one is given.
+fn preset_of(pairs: &[(String, String)]) -> Option<&str> {
+    pairs.iter().rev().find(|(key, _)| key == "preset").map(|(_, value)| value.as_str())
+}
+
+/// Starts from the preset's parameters or `defaults`.
+fn base<A: Algorithm>(pairs: &[(String, String)], defaults: A::Params) -> Result<A::Params, String> {
+    match preset_of(pairs) {
+        None => Ok(defaults),
+        Some(name) => A::preset(name).ok_or_else(|| unknown_preset(name, A::PRESETS)),
+    }
+}
+
+/// Name and differing parameters, as text.
+fn print(name: &str, lists: &[(Vec<Param>, Vec<Param>)]) -> String {
+    let mut text = name.to_owned();
+    for (now, default) in lists {
+        for (param, default) in now.iter().zip(default) {
+            if param.value == default.value {
+                continue;
+            }
+            text.push(' ');
+            if param.flag {
+                text.push_str(if param.value == "true" { "" } else { "no" });
+                text.push_str(param.name);
+            } else {
+                text.push_str(&format!("{} {}", param.name, param.value));
+            }
+        }
+    }
+    text
+}
+
+struct FifoScheme<A: Algorithm> {
+    name: &'static str,
+    params: A::Params,
+}
+
+impl<A: Algorithm> Scheme for FifoScheme<A> {
+    fn text(&self) -> String {
+        print(self.name, &[(self.params.list(), A::Params::default().list())])
+    }
+    fn params(&self) -> Vec<Param> {
+        self.params.list()
+    }
+    fn build(&self) -> Box<dyn Discipline> {
+        Box::new(Fifo::<A>::new(self.params.clone()))
+    }
+}
+
+impl<A: Algorithm> Registered for Fifo<A> {
+    const ABOUT: About = A::ABOUT;
+    const FAIR: bool = false;
+    const PRESETS: &'static [&'static str] = A::PRESETS;
+
+    fn params() -> Vec<Param> {
+        A::Params::default().list()
+    }
+
+    fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        let mut params = base::<A>(pairs, A::Params::default())?;
+        for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
+            match params.set(key, value) {
+                Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
+                None => return Err(unknown_parameter(key, &params.list(), A::PRESETS)),
+            }
+        }
+        A::check(&params)?;
+        Ok(Arc::new(FifoScheme::<A> { name, params }))
+    }
+}
+
+struct FairScheme<A: Algorithm> {
+    name: &'static str,
+    fair: fair::Params,
+    params: A::Params,
+}
+
+impl<A: Algorithm> FairScheme<A> {
+    /// The container's parameters, then those of the algorithm that it does not hide.
+    fn list(fair: &fair::Params, params: &A::Params) -> Vec<Param> {
+        let mut list = fair.list();
+        let inner = params.list();
+        list.extend(inner.into_iter().filter(|p| !fair::Params::HIDES.contains(&p.name)));
+        list
+    }
+}
+
+impl<A: Algorithm> Scheme for FairScheme<A> {
+    fn text(&self) -> String {
+        let default = Self::list(&fair::Params::default(), &A::fair_defaults());
+        print(self.name, &[(self.params(), default)])
+    }
+    fn params(&self) -> Vec<Param> {
+        Self::list(&self.fair, &self.params)
+    }
+    fn build(&self) -> Box<dyn Discipline> {
+        Box::new(FairQueue::<A>::new(self.fair.clone(), self.params.clone()))
+    }
+}
+
+impl<A: Algorithm> Registered for FairQueue<A> {
+    const ABOUT: About = About { per_flow_state: true, ..A::ABOUT };
+    const FAIR: bool = true;
+    const PRESETS: &'static [&'static str] = A::PRESETS;
+
+    fn params() -> Vec<Param> {
+        FairScheme::<A>::list(&fair::Params::default(), &A::fair_defaults())
+    }
+
+    fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        let mut fair = fair::Params::default();
+        let mut params = base::<A>(pairs, A::fair_defaults())?;
+        for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
+            let hidden = fair::Params::HIDES.contains(&key.as_str());
+            let result = fair.set(key, value).or_else(|| if hidden { None } else { params.set(key, value) });
+            match result {
+                Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
+                None => {
+                    let known = FairScheme::<A>::list(&fair, &params);
+                    return Err(unknown_parameter(key, &known, A::PRESETS));
+                }
+            }
+        }
+        fair.check()?;
+        A::check(&params)?;
+        Ok(Arc::new(FairScheme::<A> { name, fair, params }))
+    }
+}

@@ -1,0 +1,1 @@
+//! What simulator and device both report.
