@@ -1,0 +1,144 @@
+//! The resolved network: names have become indices, groups their members, routes lists of ports.
+
+use crate::traffic::Traffic;
+use crate::transport;
+use sojourn_aqm::Config;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+
+/// A network with its flows, ready for the engine. Every index is valid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// The scenario's name.
+    pub name: String,
+    /// How long a run lasts.
+    pub duration: Span,
+    /// Statistics start here; shorter than `duration`.
+    pub warm_up: Span,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// Shared channels.
+    pub buses: Vec<Bus>,
+    /// Every direction of every link (`from -> to`, then back), then every station of every bus.
+    pub ports: Vec<Port>,
+    /// Names of the flow groups, one for each entry of the document's `flows`.
+    pub groups: Vec<String>,
+    /// The flows, group by group.
+    pub flows: Vec<Flow>,
+}
+
+/// A shared half-duplex channel with carrier sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bus {
+    /// Its name.
+    pub name: String,
+    /// Rate of a frame's transmission.
+    pub rate: BitRate,
+    /// Propagation delay, for which the channel stays busy after a frame's transmission.
+    pub delay: Span,
+    /// Framing added to every packet.
+    pub overhead: Bytes,
+}
+
+/// A queue and what it sends into.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// `left->right` or `lan:client0`; unique.
+    pub name: String,
+    /// What it sends into.
+    pub kind: PortKind,
+    /// The scheme of its queue.
+    pub queue: Config,
+    /// Whether a comparison replaces `queue`.
+    pub under_test: bool,
+    /// The FIFO below the scheme, as a driver's ring; `None` for none.
+    pub device_queue: Option<Packets>,
+}
+
+impl Port {
+    /// The node that this port belongs to.
+    #[must_use]
+    pub const fn node(&self) -> usize {
+        match self.kind {
+            PortKind::Link { from, .. } => from,
+            PortKind::Bus { station, .. } => station,
+        }
+    }
+}
+
+/// What a port sends into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// One direction of a point-to-point link.
+    Link {
+        /// Rate of serialisation.
+        rate: BitRate,
+        /// Propagation delay.
+        delay: Span,
+        /// Framing added to every packet.
+        overhead: Bytes,
+        /// The node it leaves.
+        from: usize,
+        /// The node it reaches.
+        to: usize,
+    },
+    /// A station's interface on a bus. A packet reaches the node of the next port on its route, or its destination.
+    Bus {
+        /// Index into [`Network::buses`].
+        bus: usize,
+        /// The node.
+        station: usize,
+    },
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// `bulk[0]`: the group's name and the flow's number in it.
+    pub name: String,
+    /// Index into [`Network::groups`].
+    pub group: usize,
+    /// The number in the group.
+    pub index: usize,
+    /// The node that sends data.
+    pub from: usize,
+    /// The node that receives data.
+    pub to: usize,
+    /// Ports on the way of data, in order.
+    pub route: Vec<usize>,
+    /// Ports on the way of acknowledgements, in order.
+    pub ack_route: Vec<usize>,
+    /// How it sends.
+    pub transport: Transport,
+    /// What it sends.
+    pub traffic: Traffic,
+    /// When it starts.
+    pub start: Start,
+    /// When it stops, if before the run does; later than any possible start.
+    pub stop: Option<Instant>,
+}
+
+/// How a flow sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// TCP; a bulk flow's sender is `unlimited`.
+    Tcp {
+        /// Of the node `from`.
+        sender: transport::Config,
+        /// Of the node `to`.
+        receiver: transport::ReceiverConfig,
+    },
+    /// UDP: packets as they come, no retransmission.
+    Udp {
+        /// Bytes added to the payload (IPv4 and UDP: 28).
+        header: Bytes,
+    },
+}
+
+/// When a flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this instant.
+    At(Instant),
+    /// Uniform between the two, drawn for each flow and replication.
+    Uniform(Instant, Instant),
+}

@@ -1,0 +1,127 @@
+//! The generators: pure state machines over a random stream.
+
+use super::{Distribution, Traffic};
+use sojourn_aqm::Random;
+use sojourn_units::{BitRate, Bytes, Span};
+
+/// One write of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emission {
+    /// Time since the previous emission, or since the start for the first.
+    pub gap: Span,
+    /// Payload in bytes.
+    pub bytes: u32,
+}
+
+/// The generator of a flow's packets.
+#[derive(Clone, Debug)]
+pub struct Source {
+    packet_size: Distribution<Bytes>,
+    process: Process,
+}
+
+#[derive(Clone, Debug)]
+enum Process {
+    OnOff {
+        rate: BitRate,
+        on: Distribution<Span>,
+        off: Distribution<Span>,
+        /// What remains of the present ON period; `None` before the first.
+        left: Option<Span>,
+        /// Bit-nanoseconds (numerator over `rate`) by which emissions so far lie before their exact instants.
+        carry: u64,
+    },
+    Renewal {
+        gap: Gap,
+        /// Nanoseconds, within half of one, by which emissions so far lie before their exact instants.
+        carry: f64,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Gap {
+    /// The mean in ns, which need not be whole.
+    Exponential(f64),
+    Drawn(Distribution<Span>),
+}
+
+impl Source {
+    /// The generator of `traffic`; `None` for bulk data and transfers, which need none.
+    #[must_use]
+    pub fn new(traffic: &Traffic) -> Option<Self> {
+        let renewal = |gap| Process::Renewal { gap, carry: 0.0 };
+        let (packet_size, process) = match *traffic {
+            Traffic::Bulk | Traffic::Transfer { .. } => return None,
+            Traffic::OnOff { rate, packet_size, on, off } => {
+                (packet_size, Process::OnOff { rate, on, off, left: None, carry: 0 })
+            }
+            Traffic::Poisson { packets_per_second, packet_size } => {
+                (packet_size, renewal(Gap::Exponential(1e9 / packets_per_second)))
+            }
+            Traffic::Renewal { gap, packet_size } => (packet_size, renewal(Gap::Drawn(gap))),
+        };
+        Some(Self { packet_size, process })
+    }
+
+    /// The next emission. A gap too long for a [`Span`] is [`Span::MAX`]: after any run.
+    pub fn next(&mut self, random: &mut dyn Random) -> Emission {
+        // At least one byte: an exponential size may round to none.
+        let bytes = libm::round(self.packet_size.draw(random)).clamp(1.0, f64::from(u32::MAX)) as u32;
+        let gap = self.process.gap(bytes, random);
+        Emission { gap, bytes }
+    }
+}
+
+impl Process {
+    fn gap(&mut self, bytes: u32, random: &mut dyn Random) -> Span {
+        match self {
+            Self::OnOff { rate, on, off, left, carry } => {
+                let mut gap = Span::ZERO;
+                let mut rest = interval(*rate, bytes, carry);
+                let mut available = match *left {
+                    Some(left) => left,
+                    None => {
+                        gap += period(*off, random);
+                        period(*on, random)
+                    }
+                };
+                while rest > available && gap < Span::MAX {
+                    rest = rest.saturating_sub(available);
+                    gap += available + period(*off, random);
+                    // Never 0, so that the loop ends.
+                    available = period(*on, random).max(Span::from_nanos(1));
+                }
+                // A source that is always ON has no end of its period to come nearer to.
+                *left = Some(if available == Span::MAX { available } else { available.saturating_sub(rest) });
+                gap + rest
+            }
+            Self::Renewal { gap, carry } => {
+                let drawn = match *gap {
+                    // -ln(1 - u), exact for small u.
+                    Gap::Exponential(mean) => -mean * libm::log1p(-random.uniform()),
+                    Gap::Drawn(gap) => gap.draw(random),
+                };
+                let exact = drawn + *carry;
+                let whole = libm::round(exact).max(0.0);
+                *carry = if whole < 1e18 { exact - whole } else { 0.0 };
+                Span::from_nanos(whole as u64)
+            }
+        }
+    }
+}
+
+/// Time in which `rate` makes `bytes`, rounded down with the remainder carried, so that the sum is exact.
+fn interval(rate: BitRate, bytes: u32, carry: &mut u64) -> Span {
+    let rate = u128::from(rate.bit_s().max(1));
+    let numerator = u128::from(bytes) * 8_000_000_000 + u128::from(*carry);
+    // The remainder is below a rate that fits 64 bits.
+    *carry = (numerator % rate) as u64;
+    Span::from_nanos(u64::try_from(numerator / rate).unwrap_or(u64::MAX))
+}
+
+fn period(distribution: Distribution<Span>, random: &mut dyn Random) -> Span {
+    match distribution {
+        Distribution::Constant(span) => span,
+        drawn => Span::from_nanos(libm::round(drawn.draw(random)) as u64),
+    }
+}

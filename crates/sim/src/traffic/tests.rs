@@ -1,0 +1,1 @@
+//! Generators against their formulas.
