@@ -1,0 +1,77 @@
+"""Sojourn: a laboratory for active queue management.
+
+Build a network, compare schemes on it, and get estimates with their uncertainty:
+
+>>> import sojourn as sj
+>>> net = sj.dumbbell(flows=4, rate=sj.mbit_s(10), rtt=sj.ms(40), duration=sj.s(5), warm_up=sj.s(1))
+>>> results = sj.compare(net, ["pfifo limit 100p", "codel"], replicates=3, seed=1)
+>>> sorted(results.summary()["scheme"].unique())
+['codel', 'pfifo limit 100p']
+"""
+
+from __future__ import annotations
+
+from sojourn.core import SojournError, version
+from sojourn.network import Network, bundled_scenarios, load
+from sojourn.results import Results
+from sojourn.runner import compare, run
+from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
+from sojourn.stats import Estimate
+from sojourn.topologies import dumbbell, lan
+from sojourn.traffic import bulk, cbr, every, on_off, poisson, tcp, transfer, udp, uniform
+from sojourn.units import (
+    Quantity,
+    bit_s,
+    bytes_,
+    gbit_s,
+    kbit_s,
+    kib,
+    mbit_s,
+    mib,
+    ms,
+    ns,
+    packets,
+    s,
+    us,
+)
+
+__version__ = version()
+
+__all__ = [
+    "DEFAULT_SCHEMES",
+    "Estimate",
+    "Network",
+    "Quantity",
+    "Results",
+    "Scheme",
+    "SojournError",
+    "aqm",
+    "bit_s",
+    "bulk",
+    "bundled_scenarios",
+    "bytes_",
+    "cbr",
+    "compare",
+    "dumbbell",
+    "every",
+    "gbit_s",
+    "kbit_s",
+    "kib",
+    "lan",
+    "load",
+    "mbit_s",
+    "mib",
+    "ms",
+    "ns",
+    "on_off",
+    "packets",
+    "poisson",
+    "run",
+    "s",
+    "tcp",
+    "transfer",
+    "udp",
+    "uniform",
+    "us",
+    "version",
+]

@@ -1,0 +1,278 @@
+"""Run folders: everything about a run or a comparison on disk, whole or not at all.
+
+========================= =====================================================================
+``meta.json``             what made it: format, kind, version, seed, replications, date, platform
+``scenario.toml, .json``  the canonical scenario
+``schemes.json``          the schemes: label, text, every parameter
+``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``distributions``, ``series``
+``summary.csv``           every metric's estimate
+``report.html``           the report, made from the files above alone
+========================= =====================================================================
+
+A folder is written beside its final place under a hidden name and renamed when it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sojourn import tables, toml
+from sojourn.core import SojournError
+from sojourn.results import Results
+from sojourn.scheme import Scheme
+
+FORMAT: Final = "sojourn run folder 1"
+REPORT: Final = "report.html"
+
+_OWN_FILES: Final = frozenset(
+    {
+        "meta.json",
+        "scenario.toml",
+        "scenario.json",
+        "schemes.json",
+        "summary.csv",
+        REPORT,
+        *(f"{name}.parquet" for name in tables.NAMES),
+    }
+)
+
+
+@contextmanager
+def staged(folder: str | Path) -> Iterator[Path]:
+    """Give a hidden folder beside `folder` that takes its place when the block ends well.
+
+    Entering checks that the place can be written, so a long run does not end in an error.
+    If the block fails or is interrupted, nothing remains.
+
+    Raises
+    ------
+    SojournError
+        If `folder` is a file, holds anything that is not Sojourn's, or cannot be written.
+    """
+    target = Path(os.path.abspath(Path(folder).expanduser()))  # noqa: PTH100 - resolve() would follow the last link
+    target = target.resolve() if target.is_symlink() else target
+    _refuse_foreign(target, Path(folder))
+    made = [parent for parent in target.parents if not parent.exists()]
+    staging: Path | None = None
+    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+            # mkdtemp's folders are private; this one becomes an ordinary one.
+            staging.chmod(0o777 & ~_umask())
+            if target.exists() and not os.access(target, os.W_OK | os.X_OK):
+                raise PermissionError(13, "Permission denied")
+        except OSError as error:
+            raise _cannot_write(folder, error) from None
+        yield staging
+        try:
+            _exchange(staging, target)
+        except OSError as error:
+            raise _cannot_write(folder, error) from None
+        staging = None
+    except BaseException:
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+def write(results: Results, folder: Path, command: str | None = None) -> None:
+    """Write every file of a run folder into an existing, empty folder."""
+    from sojourn.report import render  # noqa: PLC0415 - matplotlib is slow to import
+
+    meta = describe(results, command)
+    _write_json(folder / "meta.json", meta)
+    _write_json(folder / "scenario.json", results.scenario)
+    (folder / "scenario.toml").write_text(toml.dumps(results.scenario), encoding="utf-8")
+    schemes = [
+        {
+            "label": scheme.label,
+            "text": scheme.text,
+            "canonical": scheme.canonical,
+            "parameters": {p.name: p.value for p in scheme.parameters()},
+        }
+        for scheme in results.schemes
+    ]
+    _write_json(folder / "schemes.json", schemes)
+    for name in tables.NAMES:
+        pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
+    results.summary().to_csv(folder / "summary.csv", index=False)
+    # The report is made from what was written, so the same folder always gives the same page.
+    (folder / REPORT).write_text(render(read(folder)), encoding="utf-8")
+
+
+def describe(results: Results, command: str | None = None) -> dict[str, Any]:
+    """Return the meta data of results: what made them, when and where."""
+    kept = {key: results.meta[key] for key in ("date", "platform", "python") if key in results.meta}
+    return {
+        "format": FORMAT,
+        "kind": results.kind,
+        "version": results.code_version,
+        "seed": results.seed,
+        "replications": results.replications,
+        "command": command or results.meta.get("command"),
+        "date": now(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        **kept,
+    }
+
+
+def now() -> str:
+    """Return the present time in UTC, or that of ``SOURCE_DATE_EPOCH`` where it is set."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def read(folder: str | Path) -> Results:
+    """Read a run folder.
+
+    Raises
+    ------
+    SojournError
+        If it is not a run folder, or a file of it is missing or damaged.
+    """
+    place = Path(folder)
+    meta = read_meta(place)
+    if meta.get("format") != FORMAT:
+        raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
+    try:
+        scenario = json.loads((place / "scenario.json").read_text(encoding="utf-8"))
+        schemes = json.loads((place / "schemes.json").read_text(encoding="utf-8"))
+        frames = {
+            name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in tables.NAMES
+        }
+        return Results(
+            scenario=scenario,
+            schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),
+            seed=int(meta["seed"]),
+            replications=int(meta["replications"]),
+            frames=frames,
+            kind=str(meta["kind"]),
+            meta=meta,
+        )
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, pa.ArrowException) as error:
+        raise SojournError(f"{folder}: the run folder is damaged: {error}") from None
+
+
+def read_meta(folder: str | Path) -> dict[str, Any]:
+    """Read a folder's ``meta.json``.
+
+    Raises
+    ------
+    SojournError
+        If there is none that Sojourn wrote.
+    """
+    file = Path(folder) / "meta.json"
+    try:
+        meta = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        meta = None
+    if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
+        raise SojournError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
+    return meta
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    SojournError
+        If it cannot be written.
+    """
+    staging: str | None = None
+    try:
+        handle, staging = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(staging).chmod(0o666 & ~_umask())
+        Path(staging).replace(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    finally:
+        if staging is not None:
+            Path(staging).unlink(missing_ok=True)
+
+
+def _write_json(file: Path, document: object) -> None:
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def _refuse_foreign(target: Path, named: Path) -> None:
+    try:
+        if not target.exists():
+            return
+        if not target.is_dir():
+            raise SojournError(f"cannot write {str(named)!r}: it is a file, and results need a folder")
+        foreign = foreign_files(target)
+    except OSError as error:
+        raise _cannot_write(named, error) from None
+    if foreign:
+        raise SojournError(
+            f"will not replace {str(named)!r}: it holds {foreign[0]!r}, which Sojourn did not write; "
+            "name a new or empty folder"
+        )
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """Return the names in a folder that are not part of Sojourn's output.
+
+    Earlier output may be replaced; a folder with anything else in it may not.
+    """
+    names = sorted(entry.name for entry in folder.iterdir())
+    if "meta.json" not in names:
+        return names
+    try:
+        meta = read_meta(folder)
+    except SojournError:
+        return names
+    parts = set(meta.get("parts", ()))
+    foreign = [name for name in names if name not in _OWN_FILES and name not in parts]
+    for part in sorted(parts & set(names)):
+        inside = folder / part
+        foreign += [f"{part}/{name}" for name in foreign_files(inside)] if inside.is_dir() else []
+    return foreign
+
+
+def _exchange(staging: Path, target: Path) -> None:
+    """Put `staging` in the place of `target`."""
+    if not target.exists():
+        staging.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    target.rename(old / target.name)
+    try:
+        staging.rename(target)
+    except OSError:
+        (old / target.name).rename(target)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _cannot_write(path: str | Path, error: OSError) -> SojournError:
+    return SojournError(f"cannot write {str(path)!r}: {error.strerror or error}")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,182 @@
+"""The metrics as people read them: titles, display units, and which direction is better."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from sojourn import core
+
+MAIN: Final = (
+    "sojourn_ms_mean",
+    "sojourn_ms_p99",
+    "queue_packets_mean",
+    "goodput_bit_s",
+    "utilisation",
+    "loss_ratio",
+    "mark_ratio",
+    "flow_completion_s_mean",
+    "one_way_delay_ms_mean",
+    "jain_index",
+)
+"""The columns of the summary table, in order. Those that no run has are left out."""
+
+_TITLES: Final = {
+    "sojourn_ms_mean": "Queueing delay, mean",
+    "sojourn_ms_p99": "Queueing delay, p99",
+    "queue_packets_mean": "Queue length, mean",
+    "goodput_bit_s": "Goodput",
+    "throughput_bit_s": "Throughput",
+    "utilisation": "Utilisation",
+    "loss_ratio": "Loss",
+    "mark_ratio": "CE marks",
+    "flow_completion_s_mean": "Completion, mean",
+    "one_way_delay_ms_mean": "One-way delay, mean",
+    "jain_index": "Jain's index",
+}
+
+_LOWER_IS_BETTER: Final = re.compile(r"(queue_packets|system_packets|sojourn_ms|one_way_delay_ms|rtt_ms|flow_completion_s|loss_ratio|drops|retransmissions)")
+_HIGHER_IS_BETTER: Final = re.compile(r"(goodput_bit_s|throughput_bit_s|utilisation|jain_index)")
+
+_SHOWN: Final = {"bit/s": (1e-6, "Mbit/s"), "ratio": (100.0, "%")}
+_NO_UNIT: Final = ("", "ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: its definition, and how a table shows it.
+
+    Parameters
+    ----------
+    name
+        With the unit in it: ``sojourn_ms_p99``.
+    unit
+        Of the values in data and files: ``ms``.
+    scope
+        ``run``, ``queue`` or ``flow``.
+    estimator, definition
+        What is computed, in words.
+    title
+        For tables and pictures.
+    scale, shown_unit
+        Shown value = value times `scale`, in `shown_unit`.
+    better
+        ``lower``, ``higher`` or ``""`` where neither is.
+    """
+
+    name: str
+    unit: str
+    scope: str
+    estimator: str
+    definition: str
+    title: str
+    scale: float
+    shown_unit: str
+    better: str
+
+    @property
+    def heading(self) -> str:
+        """Title and shown unit: ``Goodput, Mbit/s``."""
+        return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
+
+
+@cache
+def catalogue() -> dict[tuple[str, str], Metric]:
+    """Return every metric by (scope, name)."""
+    found = {}
+    for row in core.metrics():
+        for scope in row["scopes"]:
+            found[scope, row["name"]] = _metric(
+                row["name"], row["unit"], scope, row["estimator"], row["definition"]
+            )
+    return found
+
+
+def find(name: str, scope: str = "run") -> Metric:
+    """Return a metric by name; a queue's metric also describes the run's metric of that name."""
+    known = catalogue()
+    for where in (scope, "run", "queue", "flow"):
+        if (where, name) in known:
+            return known[where, name]
+    return _metric(name, "", scope, "", "")
+
+
+def unit_of(name: str, scope: str = "run") -> str:
+    """Return a metric's unit, empty for a ratio or an index."""
+    return find(name, scope).unit
+
+
+def order(names: Iterable[str]) -> list[str]:
+    """Sort names of metrics as the documentation has them; unknown ones come last."""
+    known = {name: place for place, (_, name) in reversed(list(enumerate(catalogue())))}
+    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+
+
+def rounded(value: float, half_width: float | None) -> str:
+    """Write an estimate with as many digits as its uncertainty allows.
+
+    The half-width of the interval keeps two significant digits and the value ends at the same place;
+    without an interval the value has four significant digits.
+
+    Examples
+    --------
+    >>> rounded(12.3456, 0.0789)
+    '12.346 ± 0.079'
+    >>> rounded(12.3456, None)
+    '12.35'
+    >>> rounded(0.0, 0.0)
+    '0 ± 0'
+    """
+    if not math.isfinite(value):
+        return "–"
+    if half_width is None or not math.isfinite(half_width):
+        return _significant(value)
+    if half_width == 0:
+        return f"{_significant(value)} ± 0"
+    # An interval so tight that its digits would drown the value is cut at six significant digits.
+    places = min(1 - _magnitude(half_width), max(5 - _magnitude(value), 0) if value else 6)
+    places = max(places, 0)
+    if round(half_width, places) == 0:
+        return f"{value:.{places}f} ± <{10.0**-places:.{places}f}"
+    return f"{value:.{places}f} ± {half_width:.{places}f}"
+
+
+def _significant(value: float, digits: int = 4) -> str:
+    if value == 0:
+        return "0"
+    if float(value).is_integer() and abs(value) < 1e9:
+        return str(int(value))
+    return f"{value:.{max(digits - 1 - _magnitude(value), 0)}f}"
+
+
+def _magnitude(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
+
+
+def _metric(name: str, unit: str, scope: str, estimator: str, definition: str) -> Metric:
+    is_share = name.endswith("_ratio") and name != "burst_ratio" or name == "utilisation"
+    scale, shown_unit = _SHOWN["ratio"] if is_share else _SHOWN.get(unit, (1.0, unit))
+    if shown_unit in _NO_UNIT:
+        shown_unit = ""
+    return Metric(
+        name=name,
+        unit="" if unit in _NO_UNIT else unit,
+        scope=scope,
+        estimator=estimator,
+        definition=definition,
+        title=_TITLES.get(name) or _title(name),
+        scale=scale,
+        shown_unit=shown_unit,
+        better="lower" if _LOWER_IS_BETTER.match(name) else "higher" if _HIGHER_IS_BETTER.match(name) else "",
+    )
+
+
+def _title(name: str) -> str:
+    text = re.sub(r"_(ms|s|bit_s|packets|segments|bytes)(?=_|$)", "", name)
+    text = re.sub(r"^(queue|system)(?=_)", r"\1 length", text)
+    words = text.replace("_", " ").replace("one way", "one-way")
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,344 @@
+"""Networks: frozen builders of the scenario document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sojourn import core, toml
+from sojourn.core import SojournError
+from sojourn.scheme import SchemeLike
+from sojourn.traffic import Distribution, Start, Traffic, Transport
+from sojourn.traffic import bulk as bulk_traffic
+from sojourn.units import Data, Packets, Rate, Time, as_text
+
+_LISTS = ("nodes", "links", "buses", "flows")
+
+
+class Network:
+    """A network with its traffic, immutable: every method returns a new one.
+
+    Parameters
+    ----------
+    name
+        What results and reports call it.
+    duration
+        How long a run lasts.
+    warm_up
+        Statistics start here.
+    description
+        A sentence for reports.
+    seed
+        Of the first replication, unless the run names another.
+    replications
+        How many a comparison does, unless it names another number.
+
+    Raises
+    ------
+    TypeError
+        If a quantity is a bare number.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> net = (
+    ...     sj.Network(name="pipe", duration=sj.s(20), warm_up=sj.s(5))
+    ...     .link(name="bottleneck", from_="a", to="b", rate=sj.mbit_s(10), delay=sj.ms(10), under_test=True)
+    ...     .flow(name="download", from_="a", to="b")
+    ... )
+    >>> net.check().name
+    'pipe'
+    """
+
+    __slots__ = ("_text",)
+    _text: str
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        duration: Time,
+        warm_up: Time | None = None,
+        description: str | None = None,
+        seed: int | None = None,
+        replications: int | None = None,
+    ) -> None:
+        self._set(
+            {
+                "name": name,
+                "description": description,
+                "duration": as_text("duration", duration, "time"),
+                "warm_up": _maybe("warm_up", warm_up, "time"),
+                "seed": seed,
+                "replications": replications,
+            }
+        )
+
+    # The whole state is one JSON text: immutable, hashable, comparable.
+    def _set(self, document: Mapping[str, Any]) -> None:
+        kept = {key: value for key, value in document.items() if value is not None}
+        object.__setattr__(self, "_text", json.dumps(kept, ensure_ascii=False))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Network does not change: cannot set {name}; its methods return new ones")
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Network:
+        """Take a scenario document as it stands; :meth:`check` says whether it is a good one."""
+        network = cls.__new__(cls)
+        network._set(document)
+        return network
+
+    @property
+    def name(self) -> str:
+        """What results and reports call it."""
+        return str(self.to_dict().get("name", ""))
+
+    def node(self, *, name: str, count: int | None = None) -> Network:
+        """Declare a node, or a group of `count` nodes ``name0``, ``name1``, ..."""
+        return self._with("nodes", {"name": name, "count": count})
+
+    def link(
+        self,
+        *,
+        name: str,
+        from_: str,
+        to: str,
+        rate: Rate,
+        delay: Time,
+        overhead: Data | None = None,
+        queue: SchemeLike | None = None,
+        reverse_queue: SchemeLike | None = None,
+        under_test: bool | None = None,
+        reverse_under_test: bool | None = None,
+        device_queue: Packets | None = None,
+    ) -> Network:
+        """Add a full-duplex point-to-point link, or one for each node of a group.
+
+        Parameters
+        ----------
+        name
+            Of the link.
+        from_, to
+            Nodes; `from_` may be a group.
+        rate
+            In both directions.
+        delay
+            Propagation delay.
+        overhead
+            Framing added to every packet.
+        queue, reverse_queue
+            The scheme towards `to`, and back.
+        under_test, reverse_under_test
+            Whether a comparison replaces that queue's scheme.
+        device_queue
+            A FIFO below the scheme, as a driver's ring has.
+        """
+        return self._with(
+            "links",
+            {
+                "name": name,
+                "from": from_,
+                "to": to,
+                "rate": as_text("rate", rate, "rate"),
+                "delay": as_text("delay", delay, "time"),
+                "overhead": _maybe("overhead", overhead, "data"),
+                "queue": None if queue is None else str(queue),
+                "reverse_queue": None if reverse_queue is None else str(reverse_queue),
+                "under_test": under_test,
+                "reverse_under_test": reverse_under_test,
+                "device_queue": _maybe("device_queue", device_queue, "packets"),
+            },
+        )
+
+    def bus(
+        self,
+        *,
+        name: str,
+        stations: Sequence[str],
+        rate: Rate,
+        delay: Time,
+        overhead: Data | None = None,
+        queue: SchemeLike | None = None,
+        under_test: bool | None = None,
+        device_queue: Packets | None = None,
+    ) -> Network:
+        """Add a shared half-duplex channel with carrier sense (CSMA).
+
+        Parameters
+        ----------
+        name
+            Of the bus.
+        stations
+            Nodes and groups on it.
+        rate, delay
+            The channel stays busy for a frame's transmission time plus `delay`.
+        overhead
+            Framing added to every packet.
+        queue
+            The scheme on every station's interface.
+        under_test
+            Whether a comparison replaces it.
+        device_queue
+            A FIFO below the scheme, as a driver's ring has.
+        """
+        return self._with(
+            "buses",
+            {
+                "name": name,
+                "rate": as_text("rate", rate, "rate"),
+                "delay": as_text("delay", delay, "time"),
+                "overhead": _maybe("overhead", overhead, "data"),
+                "stations": list(stations),
+                "queue": None if queue is None else str(queue),
+                "under_test": under_test,
+                "device_queue": _maybe("device_queue", device_queue, "packets"),
+            },
+        )
+
+    def flow(
+        self,
+        *,
+        name: str,
+        from_: str,
+        to: str,
+        traffic: Traffic | None = None,
+        transport: Transport | None = None,
+        start: Time | Start | Distribution | None = None,
+        stop: Time | None = None,
+    ) -> Network:
+        """Add a flow, or one for each node of a group.
+
+        Parameters
+        ----------
+        name
+            Of the flow or group of flows.
+        from_, to
+            Nodes or groups; node i of one sends to node i (modulo the size) of the other.
+        traffic
+            What it sends; without one, data without end.
+        transport
+            How; without one, the scenario's default TCP.
+        start
+            A time, a distribution, or ``sj.every(...)``.
+        stop
+            When it ends, if before the run does.
+        """
+        when = dict(start) if isinstance(start, Start | Distribution) else _maybe("start", start, "time")
+        return self._with(
+            "flows",
+            {
+                "name": name,
+                "from": from_,
+                "to": to,
+                "start": when,
+                "stop": _maybe("stop", stop, "time"),
+                "transport": None if transport is None else dict(transport),
+                "traffic": dict(bulk_traffic() if traffic is None else traffic),
+            },
+        )
+
+    def to_dict(self) -> core.Document:
+        """Return the scenario document as it was built."""
+        document: core.Document = json.loads(self._text)
+        return document
+
+    def to_toml(self) -> str:
+        """Return the scenario document as TOML text."""
+        return toml.dumps(self.to_dict())
+
+    def canonical(self, sets: Sequence[str] = ()) -> core.Document:
+        """Check the document and return it in canonical form.
+
+        Parameters
+        ----------
+        sets
+            Overrides ``key=value`` with dotted paths: ``links.bottleneck.rate=50 Mbit/s``.
+
+        Raises
+        ------
+        SojournError
+            Anything that the schema does not allow.
+        """
+        return core.load(self.to_toml(), source=f"network {self.name!r}", sets=sets)
+
+    def check(self) -> Network:
+        """Raise :class:`SojournError` unless the network is whole and possible; return it."""
+        self.canonical()
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Network) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict(), sort_keys=True))
+
+    def __repr__(self) -> str:
+        document = self.to_dict()
+        parts = [f"{len(document[key])} {key}" for key in _LISTS if document.get(key)]
+        return f"<Network {self.name!r}: {', '.join(parts) or 'empty'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Network.from_dict, (self.to_dict(),)
+
+    def _with(self, key: str, element: Mapping[str, Any]) -> Network:
+        document = self.to_dict()
+        kept = {name: value for name, value in element.items() if value is not None}
+        return Network.from_dict({**document, key: [*document.get(key, []), kept]})
+
+
+def load(path: str | Path, *, sets: Sequence[str] = ()) -> Network:
+    """Read a scenario: a TOML or JSON file, or the name of one that comes with the package.
+
+    Parameters
+    ----------
+    path
+        ``my/network.toml``, or ``dumbbell`` or ``lan``.
+    sets
+        Overrides ``key=value`` with dotted paths.
+
+    Raises
+    ------
+    SojournError
+        If there is no such file, or it is not a good scenario.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> sj.load("dumbbell").name
+    'dumbbell'
+    """
+    text, source = _read(path)
+    return Network.from_dict(core.load(text, source=source, sets=sets))
+
+
+def bundled_scenarios() -> dict[str, str]:
+    """Return the text of every scenario that comes with the package, by name."""
+    folder = resources.files("sojourn") / "scenarios"
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
+
+
+def _read(path: str | Path) -> tuple[str, str]:
+    file = Path(path)
+    bundled = bundled_scenarios()
+    if str(path) in bundled and not file.is_file():
+        return bundled[str(path)], f"{path}.toml (comes with Sojourn)"
+    try:
+        return file.read_text(encoding="utf-8"), str(path)
+    except FileNotFoundError:
+        raise SojournError(
+            f"there is no scenario {str(path)!r}: neither a file nor one of those that come with Sojourn "
+            f"({', '.join(bundled)})"
+        ) from None
+    except OSError as error:
+        raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SojournError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
+
+
+def _maybe(name: str, value: object, dimension: Any) -> str | None:
+    return None if value is None else as_text(name, value, dimension)

@@ -1,0 +1,82 @@
+"""One colour, marker and line style for each scheme, the same in every table and picture.
+
+The colours are Okabe and Ito's, without their yellow and black (too faint on white, invisible on dark
+pages), extended by four of Paul Tol's; markers and dashes tell schemes apart without any colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sojourn.scheme import short_labels
+
+INK: Final = "#1b1f24"
+MUTED: Final = "#5d6873"
+RULE: Final = "#d5dbe1"
+PAPER: Final = "#fefefe"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a scheme looks.
+
+    Parameters
+    ----------
+    color
+        Hexadecimal RGB.
+    marker
+        Matplotlib's name of the marker.
+    dashes
+        Matplotlib's line style.
+    short
+        A label short enough for a picture.
+    """
+
+    color: str
+    marker: str
+    dashes: str | tuple[float, tuple[float, ...]]
+    short: str
+
+
+_LOOKS: Final[tuple[tuple[str, str, str | tuple[float, tuple[float, ...]]], ...]] = (
+    ("#0072b2", "o", "-"),
+    ("#d55e00", "s", "-"),
+    ("#009e73", "^", "-"),
+    ("#cc79a7", "D", "-"),
+    ("#e69f00", "v", "-"),
+    ("#56b4e9", "P", "-"),
+    ("#882255", "X", (0, (5, 1.5))),
+    ("#7f7f2a", "<", (0, (5, 1.5))),
+    ("#5a4fcf", ">", (0, (5, 1.5))),
+    ("#6f7b86", "h", (0, (5, 1.5))),
+    ("#b0413e", "p", (0, (1.5, 1.2))),
+    ("#2a7f7f", "*", (0, (1.5, 1.2))),
+)
+
+# The usual schemes keep their look from report to report.
+_USUAL: Final = ("codel", "red", "fq_codel", "pie", "cobalt", "daqm", "pfifo", "ared")
+
+
+def looks(labels: Sequence[str], algorithms: Sequence[str]) -> dict[str, Look]:
+    """Give each scheme its look.
+
+    Parameters
+    ----------
+    labels
+        Of the schemes, all different.
+    algorithms
+        Of the schemes, for those that usually have the same look.
+    """
+    taken: dict[int, str] = {}
+    for label, algorithm in zip(labels, algorithms, strict=True):
+        if algorithm in _USUAL and _USUAL.index(algorithm) not in taken:
+            taken[_USUAL.index(algorithm)] = label
+    free = iter(place for place in range(len(labels) + len(_LOOKS)) if place not in taken)
+    for label in labels:
+        if label not in taken.values():
+            taken[next(free)] = label
+    short = short_labels(labels)
+    places = {label: place for place, label in taken.items()}
+    return {label: Look(*_LOOKS[places[label] % len(_LOOKS)], short=short[label]) for label in labels}

@@ -1,0 +1,389 @@
+"""Pictures of results (matplotlib). Each method returns a new figure that a notebook shows by itself."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, NullFormatter
+
+from sojourn import metrics, stats
+from sojourn.core import SojournError
+from sojourn.palette import INK, MUTED, PAPER, RULE, Look, looks
+from sojourn.stats import Floats
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+_STYLE: Final[dict[str, Any]] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.facecolor": "none",
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 1.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sojourn",
+    "path.simplify_threshold": 0.3,
+}
+
+_WIDTH: Final = 9.4
+_LOG_FROM: Final = 12.0
+"""Values that span more than this ratio get a logarithmic axis."""
+
+
+class Picture(Figure):
+    """A figure that draws itself in a notebook."""
+
+    def svg(self) -> str:
+        """Return the picture as SVG text, the same for the same data."""
+        text = io.StringIO()
+        with mpl.rc_context(_STYLE):
+            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        return text.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+class Plots:
+    """The pictures of one set of results.
+
+    Parameters
+    ----------
+    results
+        What to draw.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._looks = looks(results.labels, [scheme.algorithm for scheme in results.schemes])
+
+    @property
+    def looks(self) -> dict[str, Look]:
+        """Each scheme's colour, marker, dashes and short label."""
+        return self._looks
+
+    def delay_throughput(self) -> Picture:
+        """Draw mean queueing delay against goodput, with an uncertainty ellipse for each scheme.
+
+        The queueing delay is the mean sojourn time of the packets that left the queues under test. The
+        shadows of an ellipse on the axes are the 95 % intervals of the two means and its tilt is their
+        correlation over replications; it needs three replications. Small points are the replications.
+        """
+        delay, goodput = metrics.find("sojourn_ms_mean"), metrics.find("goodput_bit_s")
+        with _figure(_WIDTH, 4.6) as figure:
+            axes = figure.add_subplot()
+            spots = {}
+            for label, look in self._looks.items():
+                x = self._results.values(label, delay.name) * delay.scale
+                y = self._results.values(label, goodput.name) * goodput.scale
+                if not np.isfinite(x * y).any():
+                    continue
+                outline = stats.ellipse(x, y)
+                if outline is not None:
+                    axes.fill(*outline.T, color=look.color, alpha=0.22, linewidth=0)
+                    axes.plot(*outline.T, color=look.color, linewidth=1.1)
+                axes.scatter(x, y, s=7, color=look.color, alpha=0.45, linewidths=0)
+                spots[label] = (float(np.nanmean(x)), float(np.nanmean(y)))
+                axes.scatter(
+                    *spots[label], s=42, marker=look.marker, color=look.color, edgecolors=PAPER, linewidths=0.8, zorder=3
+                )
+            if spots and _is_wide([x for x, _ in spots.values()]):
+                _log(axes, "x")
+            axes.margins(0.08)
+            axes.set_xlabel(f"Mean queueing delay ({delay.shown_unit})")
+            axes.set_ylabel(f"Goodput ({goodput.shown_unit})")
+            axes.set_title("↖ better", color=MUTED, fontsize=9.5)
+            _label_spots(figure, axes, {self._looks[label].short: spot for label, spot in spots.items()})
+        return figure
+
+    def sojourn_cdf(self) -> Picture:
+        """Draw the distribution function of the sojourn time, averaged over replications."""
+        return self.cdf("sojourn_ms", "Sojourn time (ms)")
+
+    def cdf(self, quantity: str, title: str) -> Picture:
+        """Draw the distribution function of a quantity over the queues under test.
+
+        Parameters
+        ----------
+        quantity
+            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``.
+        title
+            Of the axis.
+
+        Raises
+        ------
+        SojournError
+            If the results have no such distribution.
+        """
+        points = self._results.distributions
+        points = points[points["quantity"] == quantity]
+        if points.empty:
+            raise SojournError(f"the results have no distribution of {quantity}")
+        with _figure(_WIDTH, 4.0) as figure:
+            axes = figure.add_subplot()
+            middles = []
+            right = 0.0
+            for label, look in self._looks.items():
+                own = points[points["scheme"] == label]
+                curves = [
+                    (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
+                    for _, part in own.groupby("replication")
+                ]
+                if not curves:
+                    continue
+                value, share = stats.mean_cdf(curves)
+                axes.step(
+                    value, share, where="post", color=look.color, linestyle=look.dashes, label=look.short
+                )
+                middles.append(max(float(value[np.searchsorted(share, 0.5)]), 1e-9) if share[-1] >= 0.5 else 1.0)
+                right = max(right, float(value[min(np.searchsorted(share, 0.999), value.size - 1)]))
+            if _is_wide(middles):
+                _log(axes, "x")
+                axes.set_xlim(min(middles) / 30, right * 1.1)
+            else:
+                axes.set_xlim(0, right * 1.02 or 1.0)
+            axes.set_ylim(0, 1.01)
+            axes.set_xlabel(title)
+            axes.set_ylabel("Share of packets at or below")
+            _legend(axes)
+        return figure
+
+    def queue_over_time(self) -> Picture:
+        """Draw the number of waiting packets over time, a panel for each scheme, of the first replication.
+
+        Raises
+        ------
+        SojournError
+            If the results have no time series.
+        """
+        return self.over_time("queue_packets", "Packets waiting")
+
+    def over_time(self, name: str, title: str) -> Picture:
+        """Draw a time series of the first replication, a panel for each scheme.
+
+        Parameters
+        ----------
+        name
+            Of the series.
+        title
+            Of the vertical axis.
+
+        Raises
+        ------
+        SojournError
+            If the results have no such series.
+        """
+        samples = self._results.series
+        samples = samples[(samples["name"] == name) & (samples["replication"] == samples["replication"].min())]
+        if samples.empty:
+            raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
+        shown = [label for label in self._looks if (samples["scheme"] == label).any()]
+        columns = 1 if len(shown) == 1 else 2
+        rows = math.ceil(len(shown) / columns)
+        with _figure(_WIDTH, 0.7 + 1.15 * rows) as figure:
+            panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+            peaks = []
+            for axes, label in zip(panels.flat, shown, strict=False):
+                own = samples[samples["scheme"] == label]
+                look = self._looks[label]
+                axes.plot(own["t_s"], own["value"], color=look.color, linewidth=1.0)
+                axes.set_title(look.short, color=INK, fontsize=9.5, pad=3)
+                peaks.append(float(own["value"].quantile(0.95)))
+            for axes in list(panels.flat)[len(shown) :]:
+                axes.set_visible(False)
+            first = panels[0, 0]
+            is_log = _is_wide(peaks)
+            if is_log:
+                first.set_yscale("symlog", linthresh=1.0)
+                first.yaxis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+            first.set_ylim(bottom=0)
+            warm_up = float(self._results.runs["warm_up_s"].iloc[0])
+            for axes in panels.flat:
+                if warm_up > 0:
+                    axes.axvspan(0, warm_up, color=RULE, alpha=0.45, linewidth=0)
+                axes.margins(x=0)
+            # Panels above a hole need the labels that the hole would have had.
+            for axes in panels[-1 if len(shown) == rows * columns else -2 :].flat:
+                axes.tick_params(labelbottom=True)
+            figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=9.5)
+            figure.supylabel(title + (", logarithmic" if is_log else ""), fontsize=9.5)
+        return figure
+
+    def flow_shares(self) -> Picture:
+        """Draw every flow's goodput, averaged over replications, a row for each scheme."""
+        flows = self._results.flows
+        scale, unit = (1e-6, "Mbit/s") if flows["goodput_bit_s"].mean() >= 1e6 else (1e-3, "kbit/s")
+        jain = metrics.find("jain_index")
+        with _figure(_WIDTH, 0.8 + 0.36 * len(self._looks)) as figure:
+            axes = figure.add_subplot()
+            for row, (label, look) in enumerate(self._looks.items()):
+                own = flows[flows["scheme"] == label].groupby("flow", sort=False)["goodput_bit_s"].mean() * scale
+                axes.scatter(own, np.full(len(own), row), s=26, color=look.color, alpha=0.5, linewidths=0)
+                axes.plot([own.mean()] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.4)
+                if "jain_index" in self._results.runs:
+                    found = self._results.estimate(label, jain.name)
+                    axes.annotate(
+                        f"Jain {metrics.rounded(found.mean, found.half_width)}",
+                        (1.01, row),
+                        xycoords=("axes fraction", "data"),
+                        va="center",
+                        fontsize=8.5,
+                        color=MUTED,
+                    )
+            _scheme_rows(axes, list(self._looks.values()))
+            axes.set_xlim(left=0)
+            axes.set_xlabel(f"Goodput of each flow ({unit}); the bar is their mean")
+        return figure
+
+    def differences(
+        self,
+        baseline: str | None = None,
+        names: Sequence[str] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio"),
+    ) -> Picture:
+        """Draw paired differences to a baseline with their 95 % intervals, a panel for each metric.
+
+        Parameters
+        ----------
+        baseline
+            A scheme's label; by default the first scheme.
+        names
+            Of metrics.
+        """
+        base = self._results.labels[0] if baseline is None else baseline
+        shown = {label: look for label, look in self._looks.items() if label != base}
+        present = [name for name in names if name in self._results.metric_names()]
+        with _figure(_WIDTH, 1.0 + 0.33 * len(shown)) as figure:
+            panels = figure.subplots(1, len(present), sharey=True, squeeze=False)[0]
+            for axes, name in zip(panels, present, strict=True):
+                metric = metrics.find(name)
+                axes.axvline(0, color=MUTED, linewidth=1)
+                for row, (label, look) in enumerate(shown.items()):
+                    found = self._results.difference(label, name, base)
+                    _interval(axes, found, row, look, metric.scale)
+                unit = "points" if metric.shown_unit == "%" else metric.shown_unit
+                axes.set_title(metric.title, fontsize=9.5)
+                axes.set_xlabel(f"difference ({unit})" if unit else "difference")
+                axes.locator_params(axis="x", nbins=4)
+            _scheme_rows(panels[0], list(shown.values()))
+        return figure
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[Picture]:
+    with mpl.rc_context(_STYLE):
+        figure = Picture(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+
+
+def _interval(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float) -> None:
+    """Draw an estimate as a marker with its interval as a bar."""
+    if not math.isfinite(found.mean):
+        return
+    if found.low is not None and found.high is not None:
+        axes.plot([found.low * scale, found.high * scale], [row, row], color=look.color, linewidth=2.2)
+    axes.scatter(
+        [found.mean * scale], [row], s=36, marker=look.marker, color=look.color, edgecolors=PAPER, linewidths=0.7, zorder=3
+    )
+
+
+def _scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
+    axes.set_yticks(range(len(rows)), [look.short for look in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=2.4)
+
+
+def _is_wide(values: Sequence[float] | Floats) -> bool:
+    positive = [value for value in values if value > 0]
+    return bool(positive) and max(positive) / min(positive) > _LOG_FROM
+
+
+def _log(axes: Axes, which: str) -> None:
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    axis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+    low, high = axis.get_view_interval()
+    few = high / max(low, 1e-12) < 1000
+    axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(3, 0.5)) if few else NullFormatter())
+
+
+_PLACES: Final = (
+    (8, 0, "left", "center"),
+    (-8, 0, "right", "center"),
+    (0, 9, "center", "bottom"),
+    (0, -9, "center", "top"),
+    (8, 8, "left", "bottom"),
+    (8, -8, "left", "top"),
+    (-8, 8, "right", "bottom"),
+    (-8, -8, "right", "top"),
+)
+
+
+def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float]]) -> None:
+    """Write each label beside its spot, where it covers no other label and no other spot."""
+    figure.draw_without_rendering()
+    canvas = figure.canvas
+    renderer = canvas.get_renderer()  # type: ignore[attr-defined] - FigureCanvasAgg has one
+    pixels = {label: axes.transData.transform(spot) for label, spot in spots.items()}
+    frame = axes.get_window_extent(renderer)
+    placed: list[Any] = []
+    for label, spot in spots.items():
+        best: tuple[float, Any] | None = None
+        for distance in (1.0, 2.2, 3.6):
+            for dx, dy, ha, va in _PLACES:
+                text = axes.annotate(
+                    label, spot, (dx * distance, dy * distance), textcoords="offset points", ha=ha, va=va, fontsize=9
+                )
+                box = text.get_window_extent(renderer).padded(2.0)
+                hidden = sum(box.overlaps(other.get_window_extent(renderer)) for other in placed)
+                hidden += sum(box.contains(*at) for name, at in pixels.items() if name != label)
+                outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
+                cost = 3.0 * hidden + 5.0 * outside + 0.3 * distance
+                text.remove()
+                if best is None or cost < best[0] - 1e-9:
+                    best = (cost, (dx * distance, dy * distance, ha, va))
+        if best is not None:
+            dx, dy, ha, va = best[1]
+            far = math.hypot(dx, dy) > 14
+            line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6} if far else None
+            placed.append(
+                axes.annotate(
+                    label, spot, (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=9, arrowprops=line
+                )
+            )

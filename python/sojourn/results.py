@@ -1,0 +1,369 @@
+"""The results of a run or a comparison: tables, estimates with intervals, pictures, a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from sojourn import metrics, stats, tables
+from sojourn.core import Document, SojournError, version
+from sojourn.scheme import Scheme
+from sojourn.stats import Estimate, Floats
+
+if TYPE_CHECKING:
+    from sojourn.plot import Plots
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What one run or comparison found.
+
+    Parameters
+    ----------
+    scenario
+        The canonical scenario document.
+    schemes
+        In the order in which they were named.
+    seed
+        Of the first replication.
+    replications
+        Runs of each scheme.
+    frames
+        The tables by name, see :mod:`sojourn.tables`.
+    kind
+        ``compare``, or ``run`` for the scenario as written.
+    meta
+        Facts about the execution that do not change a number: date, platform, command.
+
+    Notes
+    -----
+    Made by :func:`sojourn.run` and :func:`sojourn.compare`, or read from a run folder by :meth:`read`.
+    """
+
+    scenario: Document
+    schemes: tuple[Scheme, ...]
+    seed: int
+    replications: int
+    frames: Mapping[str, pd.DataFrame] = field(repr=False)
+    kind: str = "compare"
+    meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.scenario["name"])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The schemes' labels, in order."""
+        return tuple(scheme.label for scheme in self.schemes)
+
+    @property
+    def code_version(self) -> str:
+        """The version of Sojourn that made the runs."""
+        return str(self.meta.get("version", version()))
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row a run, one column a metric."""
+        return self.frames["runs"]
+
+    @property
+    def queues(self) -> pd.DataFrame:
+        """One row a queue and run; ``under_test`` marks the queues that a comparison replaces."""
+        return self.frames["queues"]
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row a flow and run."""
+        return self.frames["flows"]
+
+    @property
+    def distributions(self) -> pd.DataFrame:
+        """Distribution functions over the queues under test: share ``cumulative`` at or below ``value``."""
+        return self.frames["distributions"]
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """Sampled time series, empty unless they were asked for."""
+        return self.frames["series"]
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures (matplotlib): ``results.plot.delay_throughput()`` and others."""
+        from sojourn.plot import Plots  # noqa: PLC0415 - matplotlib is slow to import
+
+        return Plots(self)
+
+    def metric_names(self) -> list[str]:
+        """Return the metrics that at least one run has."""
+        runs = self.runs
+        return [name for name in tables.metric_columns("runs", runs) if runs[name].notna().any()]
+
+    def values(self, label: str, metric: str) -> Floats:
+        """Return a metric's values of one scheme, by replication.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or metric.
+        """
+        self._known(label)
+        if metric not in self.runs:
+            raise SojournError(f"unknown metric `{metric}`; there are: {', '.join(self.metric_names())}")
+        rows = self.runs[self.runs["scheme"] == label].sort_values("replication")
+        found: Floats = rows[metric].to_numpy(dtype=np.float64)
+        return found
+
+    def estimate(self, label: str, metric: str) -> Estimate:
+        """Return a metric's mean over replications with its 95 % interval (Student's t)."""
+        return stats.estimate(self.values(label, metric))
+
+    def difference(self, label: str, metric: str, baseline: str) -> Estimate:
+        """Return the mean of the paired differences to `baseline` with its 95 % interval."""
+        return stats.paired(self.values(label, metric), self.values(baseline, metric))
+
+    def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return every metric's estimate.
+
+        Parameters
+        ----------
+        names
+            Of metrics; by default all that at least one run has.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
+            Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
+            metric exists).
+        """
+        rows = []
+        for label in self.labels:
+            for name in self.metric_names() if names is None else names:
+                found = self.estimate(label, name)
+                rows.append((label, name, metrics.unit_of(name), *_limits(found), found.replications))
+        return pd.DataFrame(
+            rows, columns=["scheme", "metric", "unit", "mean", "low", "high", "replications"]
+        ).astype({"mean": "float64", "low": "float64", "high": "float64"})
+
+    def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return every metric's paired difference to a baseline scheme.
+
+        Parameters
+        ----------
+        baseline
+            A scheme's label; by default the first scheme.
+        names
+            Of metrics; by default all that at least one run has.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
+            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two) and
+            ``replications`` (the pairs in which the metric exists on both sides).
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or metric.
+        """
+        base = self.labels[0] if baseline is None else self._known(baseline)
+        rows = []
+        for label in self.labels:
+            if label == base:
+                continue
+            for name in self.metric_names() if names is None else names:
+                found = self.difference(label, name, base)
+                rows.append((label, base, name, metrics.unit_of(name), *_limits(found), found.replications))
+        return pd.DataFrame(
+            rows,
+            columns=["scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"],
+        ).astype({"difference": "float64", "low": "float64", "high": "float64"})
+
+    def best(self, metric: str) -> str | None:
+        """Return the scheme that is better than every other, if the paired intervals say so.
+
+        Better than each other scheme, that is: with the 95 % interval of the paired difference wholly on
+        the better side of zero. None otherwise, and for metrics without a better side.
+        """
+        better = metrics.find(metric).better
+        if not better or len(self.labels) < 2:
+            return None
+        means = {label: self.estimate(label, metric).mean for label in self.labels}
+        known = {label: mean for label, mean in means.items() if math.isfinite(mean)}
+        if not known:
+            return None
+        first = (min if better == "lower" else max)(known, key=lambda label: known[label])
+        others = (self.difference(first, metric, label) for label in self.labels if label != first)
+        return first if all(found.excludes_zero for found in others) else None
+
+    def arrow(self, name: str = "runs") -> pa.Table:
+        """Return a table as Arrow: every column's unit is in its field's metadata, key ``unit``.
+
+        Arrow tables implement the PyCapsule interface (``__arrow_c_stream__``), so polars, DuckDB and
+        others take them without a copy.
+
+        Parameters
+        ----------
+        name
+            ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
+        """
+        if name not in self.frames:
+            raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
+        return tables.to_arrow(name, self.frames[name])
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export ``runs`` through the Arrow PyCapsule interface."""
+        return self.arrow("runs").__arrow_c_stream__(requested_schema)
+
+    def to_parquet(self, folder: str | Path) -> None:
+        """Write a run folder: scenario, schemes, tables, meta data and report.
+
+        The folder appears whole or not at all. An earlier run folder is replaced; any other folder that is
+        not empty is refused.
+
+        Raises
+        ------
+        SojournError
+            If the folder cannot be written.
+        """
+        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
+
+        with folders.staged(folder) as staging:
+            folders.write(self, staging)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Results:
+        """Read a run folder.
+
+        Raises
+        ------
+        SojournError
+            If it is not one.
+        """
+        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
+
+        return folders.read(folder)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report, one self-contained HTML page, and return its path.
+
+        Raises
+        ------
+        SojournError
+            If the file cannot be written.
+        """
+        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
+        from sojourn.report import render  # noqa: PLC0415 - matplotlib is slow to import
+
+        target = Path(path)
+        folders.write_text(target, render(self))
+        return target
+
+    def to_document(self) -> Document:
+        """Return the results as one JSON document: ``runs``, ``summary`` and what made them.
+
+        It holds nothing that changes from one execution to the next: no date, no path, no thread count.
+        """
+        runs = []
+        flows = self.flows.groupby(["scheme", "replication"], sort=False)
+        queues = self.queues.groupby(["scheme", "replication"], sort=False)
+        series = self.series.groupby(["scheme", "replication"], sort=False)
+        for row in self.runs.to_dict("records"):
+            key = (row["scheme"], row["replication"])
+            run: Document = {
+                name: _number(value)
+                for name, value in row.items()
+                if name not in tables.metric_columns("runs", self.runs)
+            }
+            run["metrics"] = _metric_values("runs", row, self.runs)
+            run["queues"] = _nested("queues", queues.get_group(key)) if key in queues.groups else []
+            run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
+            if key in series.groups:
+                run["series"] = [
+                    {"name": name, "unit": unit, "t_s": part["t_s"].tolist(), "value": _numbers(part["value"])}
+                    for (name, unit), part in series.get_group(key).groupby(["name", "unit"], sort=False)
+                ]
+            runs.append(run)
+        return {
+            "sojourn": self.code_version,
+            "kind": self.kind,
+            "scenario": self.scenario,
+            "schemes": [
+                {
+                    "scheme": scheme.label,
+                    "text": scheme.text,
+                    "parameters": {p.name: p.value for p in scheme.parameters()},
+                }
+                for scheme in self.schemes
+            ],
+            "seed": self.seed,
+            "replications": self.replications,
+            "level": stats.LEVEL,
+            "runs": runs,
+            "summary": [_with_interval(row) for row in self.summary().to_dict("records")],
+            "differences": [_with_interval(row) for row in self.differences().to_dict("records")],
+        }
+
+    @cached_property
+    def _html(self) -> str:
+        from sojourn.report import summary_html  # noqa: PLC0415 - matplotlib is slow to import
+
+        return summary_html(self)
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def _known(self, label: str) -> str:
+        if label not in self.labels:
+            raise SojournError(f"unknown scheme `{label}`; there are: {', '.join(self.labels)}")
+        return label
+
+
+def _limits(found: Estimate) -> tuple[float, float, float]:
+    return (
+        found.mean,
+        math.nan if found.low is None else found.low,
+        math.nan if found.high is None else found.high,
+    )
+
+
+def _with_interval(row: Mapping[Any, Any]) -> Document:
+    """Write the limits as one ``interval``, null where there is none."""
+    document = {str(name): _number(value) for name, value in row.items() if name not in ("low", "high")}
+    low, high = _number(row["low"]), _number(row["high"])
+    document["interval"] = None if low is None or high is None else [low, high]
+    return document
+
+
+def _number(value: Any) -> Any:
+    """Write what JSON can hold: NaN is null, and numpy's numbers are Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(values: pd.Series[Any]) -> list[Any]:
+    return [_number(value) for value in values.tolist()]
+
+
+def _metric_values(name: str, row: Mapping[Any, Any], frame: pd.DataFrame) -> Document:
+    return {column: _number(row[column]) for column in tables.metric_columns(name, frame)}
+
+
+def _nested(name: str, frame: pd.DataFrame) -> list[Document]:
+    own = [column for column in tables.KEYS[name] if column not in tables.KEYS["runs"]]
+    return [
+        {**{column: _number(row[column]) for column in own}, "metrics": _metric_values(name, row, frame)}
+        for row in frame.to_dict("records")
+    ]

@@ -1,0 +1,219 @@
+"""Running scenarios: replications, schemes side by side on the same traffic, all cores."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, Literal, TypeAlias
+
+from sojourn import core, tables
+from sojourn.core import Document, SojournError
+from sojourn.network import Network
+from sojourn.results import Results
+from sojourn.scheme import Scheme, Schemes, as_schemes
+from sojourn.units import Time, as_text, from_ns, to_ns
+
+Series: TypeAlias = Time | Literal["auto"] | None
+"""Sampling interval of time series; ``auto`` samples the first replication only, for the pictures."""
+
+Advance: TypeAlias = Callable[[int, float], None]
+
+_AUTO_SAMPLES: Final = 400
+_GREATEST_SEED: Final = 2**64 - 1
+
+
+def run(
+    network: Network,
+    *,
+    replicates: int = 1,
+    seed: int | None = None,
+    jobs: int | None = None,
+    series: Series = "auto",
+    sets: Sequence[str] = (),
+    progress: bool | None = None,
+) -> Results:
+    """Run a network as it is written.
+
+    Parameters
+    ----------
+    network
+        What to run.
+    replicates
+        Number of replications. With one there are no intervals.
+    seed
+        Of the runs; by default the scenario's own. Replications differ in their random streams.
+    jobs
+        Number of threads; by default one a core. It changes no number.
+    series
+        Sampling interval of time series (a time), ``"auto"``, or None for none.
+    sets
+        Overrides ``key=value`` of the scenario.
+    progress
+        Whether to show a progress bar on standard error; by default if that is a terminal.
+
+    Raises
+    ------
+    SojournError
+        Bad scenario or option.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> results = sj.run(sj.dumbbell(flows=2, duration=sj.s(3), warm_up=sj.s(1)), seed=7)
+    >>> len(results.runs)
+    1
+    """
+    scenario = network.canonical(sets)
+    return _execute(scenario, None, replicates, seed, jobs, series, progress)
+
+
+def compare(
+    network: Network,
+    schemes: Schemes,
+    *,
+    replicates: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    series: Series = "auto",
+    sets: Sequence[str] = (),
+    progress: bool | None = None,
+) -> Results:
+    """Compare schemes on a network: each replaces the queues under test, on the same traffic.
+
+    Replication r has the same traffic for every scheme, so differences between schemes are paired.
+
+    Parameters
+    ----------
+    network
+        What to run.
+    schemes
+        Texts as tc writes them (``"codel target 5ms"``), :class:`Scheme`, or a mapping of labels to these.
+    replicates
+        Number of replications; by default the scenario's own.
+    seed
+        Of the comparison; by default the scenario's own.
+    jobs
+        Number of threads; by default one a core. It changes no number.
+    series
+        Sampling interval of time series (a time), ``"auto"``, or None for none.
+    sets
+        Overrides ``key=value`` of the scenario.
+    progress
+        Whether to show a progress bar on standard error; by default if that is a terminal.
+
+    Raises
+    ------
+    SojournError
+        Bad scenario, scheme or option.
+    """
+    chosen = as_schemes(schemes)
+    scenario = network.canonical(sets)
+    count = int(scenario.get("replications", 1)) if replicates is None else replicates
+    return _execute(scenario, chosen, count, seed, jobs, series, progress)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _execute(
+    scenario: Document,
+    schemes: tuple[Scheme, ...] | None,
+    replicates: int,
+    seed: int | None,
+    jobs: int | None,
+    series: Series,
+    progress: bool | None,
+) -> Results:
+    first_seed = int(scenario.get("seed", 1)) if seed is None else seed
+    _whole("replicates", replicates, 1, 1_000_000)
+    _whole("seed", first_seed, 0, _GREATEST_SEED)
+    threads = cores() if jobs is None else _whole("jobs", jobs, 1, 4096)
+    texts: list[str | None] = [None] if schemes is None else [scheme.text for scheme in schemes]
+    tasks = [
+        {
+            "scheme": text,
+            "seed": first_seed,
+            "replication": replication,
+            "series": _series(series, scenario, replication),
+        }
+        for replication in range(replicates)
+        for text in texts
+    ]
+    with _progress_bar(progress) as advance:
+        documents = core.run_many(scenario, tasks, jobs=threads, progress=advance)
+    if schemes is None:
+        schemes = (Scheme(str(documents[0]["scheme"])),)
+    labels = [scheme.label for scheme in schemes] * replicates
+    # By scheme, then by replication: the order in which people read them.
+    order = sorted(range(len(tasks)), key=lambda k: (k % len(schemes), k))
+    frames = tables.from_documents([labels[k] for k in order], [documents[k] for k in order])
+    return Results(
+        scenario=scenario,
+        schemes=schemes,
+        seed=first_seed,
+        replications=replicates,
+        frames=frames,
+        kind="run" if texts == [None] else "compare",
+    )
+
+
+def _series(series: Series, scenario: Document, replication: int) -> str | None:
+    if series is None or (series == "auto" and replication > 0):
+        return None
+    if series != "auto":
+        return as_text("series", series, "time")
+    return str(from_ns(auto_interval_ns(str(scenario["duration"]))))
+
+
+def auto_interval_ns(duration: str) -> int:
+    """Return a round sampling interval that gives a few hundred samples of a run."""
+    least = max(to_ns("duration", duration) // _AUTO_SAMPLES, 1)
+    return next(
+        size * 10**power for power in range(19) for size in (1, 2, 5) if size * 10**power >= least
+    )
+
+
+def _whole(name: str, value: int, least: int, greatest: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SojournError(f"{name}={value!r} is not a whole number")
+    if not least <= value <= greatest:
+        raise SojournError(f"{name}={value} is impossible: allowed are {least} to {greatest}")
+    return value
+
+
+@contextmanager
+def _progress_bar(wanted: bool | None) -> Iterator[Advance | None]:
+    """Show a bar with the time remaining on standard error."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only where a person watches
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left,"),
+        TimeElapsedColumn(),
+        TextColumn("gone"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("simulating", total=1.0)
+
+        def advance(finished: int, fraction: float) -> None:
+            bar.update(task, completed=fraction, description=f"{finished} runs done")
+
+        yield advance

@@ -1,0 +1,200 @@
+"""Schemes: an algorithm with its parameters, as tc writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+from sojourn import core
+from sojourn.core import SojournError
+from sojourn.units import Quantity, as_text
+
+DEFAULT_SCHEMES: Final = ("pfifo", "red", "pie", "codel", "fq_codel", "cobalt", "daqm preset c2")
+"""What a comparison compares when nothing is named: one scheme of every family."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a scheme with the value that it runs with."""
+
+    name: str
+    value: str
+    is_default: bool
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """An algorithm with its parameters.
+
+    Parameters
+    ----------
+    text
+        As tc writes it: ``codel target 5ms interval 100ms``.
+    label
+        The name in tables and pictures; by default the text.
+
+    Raises
+    ------
+    SojournError
+        Unknown algorithm or parameter, missing unit, impossible value.
+
+    Examples
+    --------
+    >>> Scheme("codel   target 5ms").label
+    'codel target 5ms'
+    """
+
+    text: str
+    label: str = ""
+    canonical: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        text = " ".join(self.text.split())
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "label", self.label or text)
+        object.__setattr__(self, "canonical", core.parse_aqm(text))
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name in configuration: ``fq_codel``."""
+        return self.canonical.split(maxsplit=1)[0]
+
+    @property
+    def title(self) -> str:
+        """The algorithm's name in prose: ``FQ-CoDel``."""
+        return str(_entry(self.algorithm).get("title", self.algorithm))
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return every parameter with the value that it runs with, defaults included."""
+        given = _given(self.canonical)
+        known = {str(p["name"]): _shown(p["default"]) for p in _entry(self.algorithm).get("parameters", ())}
+        extra = [Parameter(name, value, False) for name, value in given.items() if name not in known]
+        return (
+            *extra,
+            *(Parameter(name, given.get(name, default), name not in given) for name, default in known.items()),
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+SchemeLike: TypeAlias = Scheme | str
+Schemes: TypeAlias = Sequence[SchemeLike] | Mapping[str, SchemeLike]
+
+
+def aqm(name: str, *, label: str = "", **parameters: Quantity | timedelta | str | bool | float | None) -> Scheme:
+    """Build a scheme from an algorithm's name and its parameters.
+
+    Parameters
+    ----------
+    name
+        The algorithm: one of ``sojourn list aqms``.
+    label
+        The name in tables and pictures; by default the text.
+    **parameters
+        Values by the algorithm's own names. Quantities with a unit are ``sj.ms(5)`` or text;
+        True switches a flag on, False and None leave it alone.
+
+    Raises
+    ------
+    SojournError
+        Unknown algorithm or parameter, missing unit, impossible value.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> sj.aqm("codel", target=sj.ms(5)).text
+    'codel target 5ms'
+    """
+    words = [name]
+    for key, value in parameters.items():
+        if value is None or value is False:
+            continue
+        words.append(key)
+        if value is True:
+            continue
+        is_quantity = isinstance(value, Quantity | timedelta)
+        text = as_text(key, value, "time") if isinstance(value, timedelta) else str(value)
+        words.append(_compact(text) if is_quantity else text)
+    return Scheme(" ".join(words), label)
+
+
+def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
+    """Check a list of schemes, or a mapping of labels to schemes.
+
+    Raises
+    ------
+    SojournError
+        A bad scheme, none at all, or one label twice.
+    """
+    if isinstance(schemes, str | Scheme):
+        raise TypeError("schemes must be a list of schemes, or a mapping of labels to schemes")
+    if isinstance(schemes, Mapping):
+        pairs = [(label, str(scheme)) for label, scheme in schemes.items()]
+    else:
+        pairs = [
+            (scheme.label, scheme.text) if isinstance(scheme, Scheme) else ("", scheme) for scheme in schemes
+        ]
+    made = tuple(Scheme(text, label) for label, text in pairs)
+    if not made:
+        raise SojournError("no schemes to compare: name at least one")
+    labels = [scheme.label for scheme in made]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise SojournError(f"the scheme `{label}` is named twice: a comparison needs different schemes")
+    return made
+
+
+def short_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Return labels short enough for a picture: the algorithm alone where that is unambiguous.
+
+    Examples
+    --------
+    >>> short_labels(["codel target 5ms", "pie"])
+    {'codel target 5ms': 'codel', 'pie': 'pie'}
+    """
+    heads = [label.split(maxsplit=1)[0] for label in labels]
+    return {
+        label: head if heads.count(head) == 1 and _is_algorithm(head) else label
+        for label, head in zip(labels, heads, strict=True)
+    }
+
+
+def _entry(name: str) -> core.Document:
+    return next((entry for entry in core.aqms() if entry["name"] == name), {})
+
+
+def _is_algorithm(name: str) -> bool:
+    return bool(_entry(name))
+
+
+def _given(text: str) -> dict[str, str]:
+    """Split a canonical text into its parameters and their values; a flag has the value ``on``."""
+    name, *words = text.split()
+    known = {str(p["name"]) for p in _entry(name).get("parameters", ())} | {"preset"}
+    values: dict[str, list[str]] = {}
+    current: list[str] = []
+    for word in words:
+        if word in known and not (current is values.get("preset") and not current):
+            current = values.setdefault(word, [])
+        else:
+            current.append(word)
+    return {key: " ".join(value) or "on" for key, value in values.items()}
+
+
+def _shown(default: object) -> str:
+    match default:
+        case None:
+            return "none"
+        case bool():
+            return "on" if default else "off"
+        case _:
+            return str(default)
+
+
+def _compact(text: str) -> str:
+    """Write a quantity as tc does: ``5ms``, ``10mbit``, ``1500b`` stay readable as ``5ms``, ``10Mbit/s``, ``1500B``."""
+    return re.sub(r"\s+", "", text.replace("packets", "p"))

@@ -1,0 +1,91 @@
+"""Writing a scenario document as TOML: plain text that a person edits and the loader takes back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """Write a document as TOML.
+
+    Keys whose value is None are left out. Lists of tables become ``[[name]]`` blocks,
+    tables inside a block become ``[name.key]`` blocks or inline tables when they hold plain values.
+
+    Parameters
+    ----------
+    document
+        Strings, numbers, booleans, lists and tables, nested.
+
+    Raises
+    ------
+    TypeError
+        If a value has no form in TOML.
+
+    Examples
+    --------
+    >>> print(dumps({"name": "x", "links": [{"from": "a", "start": {"every": "1 s"}}]}), end="")
+    name = "x"
+    <BLANKLINE>
+    [[links]]
+    from = "a"
+    start = { every = "1 s" }
+    """
+    return "\n".join(_block(document, ())).lstrip("\n") + "\n"
+
+
+def _block(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
+    entries = [(key, value) for key, value in table.items() if value is not None]
+    blocks = [(key, value) for key, value in entries if _is_block(value)]
+    for key, value in entries:
+        if not _is_block(value):
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in blocks:
+        here = (*path, key)
+        header = ".".join(map(_key, here))
+        if isinstance(value, Mapping):
+            yield f"\n[{header}]"
+            yield from _block(value, here)
+        else:
+            for element in value:
+                yield f"\n[[{header}]]"
+                yield from _block(element, here)
+
+
+def _is_block(value: Any) -> bool:
+    """Whether a value needs a block of its own rather than a place on one line."""
+    if isinstance(value, Mapping):
+        return "kind" in value and len(value) > 2
+    return _is_list(value) and bool(value) and all(isinstance(element, Mapping) for element in value)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value)
+        case Mapping():
+            inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None)
+            return f"{{ {inside} }}" if inside else "{}"
+        case _ if _is_list(value):
+            return f"[{', '.join(map(_value, value))}]"
+        case _:
+            raise TypeError(f"{value!r} has no form in TOML")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)

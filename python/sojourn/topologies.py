@@ -1,0 +1,150 @@
+"""Ready-made networks."""
+
+from __future__ import annotations
+
+from sojourn.network import Network
+from sojourn.scheme import SchemeLike
+from sojourn.traffic import Traffic, cbr, every, tcp, uniform
+from sojourn.units import Data, Packets, Rate, Time, bytes_, from_ns, gbit_s, mbit_s, mib, ms, s, to_ns
+
+
+def dumbbell(
+    *,
+    flows: int = 20,
+    rate: Rate = mbit_s(20),
+    rtt: Time = ms(40),
+    congestion_control: str = "cubic",
+    queue: SchemeLike = "pfifo limit 1000p",
+    duration: Time = s(60),
+    warm_up: Time = s(10),
+    traffic: Traffic | None = None,
+    name: str = "dumbbell",
+) -> Network:
+    """Senders and receivers on either side of one bottleneck, whose queue is under test.
+
+    Parameters
+    ----------
+    flows
+        Number of sender and receiver pairs, one flow each; they start within the first second.
+    rate
+        Of the bottleneck. The access links have 1 Gbit/s.
+    rtt
+        Base round-trip time, propagation only: half of it on the bottleneck, a quarter on each side.
+    congestion_control
+        Of every flow.
+    queue
+        The scheme at the bottleneck; a comparison replaces it.
+    duration, warm_up
+        Length of a run, and where statistics start.
+    traffic
+        What every flow carries; without one, data without end.
+    name
+        Of the network.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> sj.dumbbell(flows=2, rate=sj.mbit_s(5), rtt=sj.ms(80))
+    <Network 'dumbbell': 2 nodes, 3 links, 1 flows>
+    """
+    eighth = to_ns("rtt", rtt) // 8
+    return (
+        Network(
+            name=name,
+            description=f"{flows} {congestion_control.upper()} flows share {rate} with {rtt} of base RTT",
+            duration=duration,
+            warm_up=warm_up,
+        )
+        .node(name="sender", count=flows)
+        .node(name="receiver", count=flows)
+        .link(
+            name="bottleneck",
+            from_="left",
+            to="right",
+            rate=rate,
+            delay=from_ns(to_ns("rtt", rtt) // 2 - 2 * eighth),
+            queue=queue,
+            under_test=True,
+        )
+        .link(name="sender_access", from_="sender", to="left", rate=gbit_s(1), delay=from_ns(eighth))
+        .link(name="receiver_access", from_="receiver", to="right", rate=gbit_s(1), delay=from_ns(eighth))
+        .flow(
+            name="bulk",
+            from_="sender",
+            to="receiver",
+            traffic=traffic,
+            transport=tcp(congestion_control=congestion_control),
+            start=uniform("0 s", "1 s"),
+        )
+    )
+
+
+def lan(
+    *,
+    clients: int = 100,
+    servers: int = 5,
+    rate: Rate = gbit_s(2),
+    delay: Time = ms(1),
+    client_rate: Rate = mbit_s(1.5),
+    packet_size: Data = bytes_(1400),
+    queue: SchemeLike = "pfifo limit 2000p",
+    device_queue: Packets | None = None,
+    congestion_control: str = "cubic",
+    buffers: Data = mib(4),
+    duration: Time = s(10),
+    name: str = "lan",
+) -> Network:
+    """Clients that upload to servers over one shared CSMA bus, client i from second i on.
+
+    Parameters
+    ----------
+    clients, servers
+        Stations on the bus.
+    rate, delay
+        Of the bus: it stays busy for a frame's transmission time plus `delay`.
+    client_rate, packet_size
+        Constant bit rate of every client, and its packets' payload.
+    queue
+        The scheme on every station's interface; a comparison replaces it.
+    device_queue
+        A FIFO below the scheme, as a driver's ring has; none by default.
+    congestion_control, buffers
+        Of every flow: its TCP and its socket buffers.
+    duration
+        Length of a run; there is no warm-up.
+    name
+        Of the network.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> sj.lan(device_queue=sj.packets(100))
+    <Network 'lan': 2 nodes, 1 buses, 1 flows>
+    """
+    return (
+        Network(
+            name=name,
+            description=f"{clients} clients upload to {servers} servers over one shared CSMA bus",
+            duration=duration,
+        )
+        .node(name="client", count=clients)
+        .node(name="server", count=servers)
+        .bus(
+            name="lan",
+            stations=("client", "server"),
+            rate=rate,
+            delay=delay,
+            overhead=bytes_(18),
+            queue=queue,
+            under_test=True,
+            device_queue=device_queue,
+        )
+        .flow(
+            name="http",
+            from_="client",
+            to="server",
+            start=every(s(1), first=s(0)),
+            traffic=cbr(rate=client_rate, packet_size=packet_size),
+            transport=tcp(congestion_control=congestion_control, send_buffer=buffers, receive_buffer=buffers),
+        )
+    )
