@@ -1,0 +1,30 @@
+//! TCP as state machines without clock, events or I/O: the engine brings the instants and carries the segments.
+//!
+//! A flow is one [`Sender`] and one [`Receiver`]. Data goes one way and acknowledgements come back.
+//! The engine's whole duty towards a sender is
+//!
+//! ```text
+//! sender.on_ack(now, &ack);                  // or write(), or on_timer()
+//! while let Some(data) = sender.poll(now) { transmit(data) }
+//! arm(sender.timer()); arm(sender.pacing_deadline());   // both may have moved EARLIER
+//! ```
+//!
+//! and towards a receiver to send what [`Receiver::on_data`] and [`Receiver::on_timer`] return.
+//! Sequence numbers are byte offsets of the stream, 64 bits wide and starting at 0: they never wrap.
+//!
+//! Recovery (which segments are missing: [`sender`]) is separate from congestion control
+//! (how many may be in flight: [`congestion`]).
+
+pub mod congestion;
+pub(crate) mod ranges;
+pub mod receiver;
+pub mod segment;
+pub mod sender;
+
+pub use congestion::CongestionControl;
+pub use receiver::{AckAction, Receiver, ReceiverConfig, ReceiverStats};
+pub use segment::{Ack, Data, SackBlock};
+pub use sender::{Config, Recovery, RtoRule, Sender, SenderStats};
+
+#[cfg(test)]
+mod tests;

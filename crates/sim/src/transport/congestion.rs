@@ -1,0 +1,214 @@
+//! Congestion control: how much may be in flight.
+//!
+//! An algorithm sees every acknowledgement with all that later algorithms need (delivery-rate sample, RTT,
+//! one-way delay, CE marks), and owns its window. The sender owns the reaction *during* an episode: while it
+//! reduces the window (PRR or at once) the algorithm only says to what, `ssthresh`.
+//!
+//! To add one: its file, one line of [`ALGORITHMS`].
+
+pub mod cubic;
+pub mod newreno;
+pub mod reno;
+mod window;
+
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use std::fmt;
+
+/// Delivery-rate sample of one acknowledgement (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Data delivered during `interval`.
+    pub delivered: Bytes,
+    /// The longer of the times in which that data was sent and was acknowledged.
+    pub interval: Span,
+    /// The connection's count of delivered data when the segment that gave this sample was sent.
+    pub prior_delivered: Bytes,
+    /// The application, not the network, bounded this sample.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The rate; zero when no time passed.
+    #[must_use]
+    pub fn rate(&self) -> BitRate {
+        if self.interval.is_zero() {
+            return BitRate::ZERO;
+        }
+        let bit_s =
+            u128::from(self.delivered.get()) * 8_000_000_000 / u128::from(self.interval.nanos());
+        BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX))
+    }
+}
+
+/// An acknowledgement as congestion control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct AckEvent {
+    /// When it arrived.
+    pub now: Instant,
+    /// Newly acknowledged by the cumulative acknowledgement, without what had been SACKed before.
+    pub acked: Bytes,
+    /// Segments of `acked`.
+    pub acked_packets: Packets,
+    /// Newly SACKed (without SACK: what a duplicate acknowledgement stands for).
+    pub sacked: Bytes,
+    /// Segments of `sacked`.
+    pub sacked_packets: Packets,
+    /// RTT of the most recently sent segment among these, if it was sent only once.
+    pub rtt: Option<Span>,
+    /// Smallest RTT of the connection; [`Span::MAX`] before the first.
+    pub min_rtt: Span,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+    /// Delay from sender to receiver of the segment whose timestamp is echoed.
+    pub one_way_delay: Option<Span>,
+    /// Delivery-rate sample, where one is valid.
+    pub rate: Option<RateSample>,
+    /// Delivered since the start, this acknowledgement included.
+    pub delivered: Bytes,
+    /// In flight (RFC 6675's pipe) after this acknowledgement.
+    pub in_flight: Bytes,
+    /// Cumulative acknowledgement, as an offset in the stream.
+    pub una: u64,
+    /// Next new byte to send, as an offset in the stream: a round trip ends when `una` passes it.
+    pub next: u64,
+    /// The window may grow: the cumulative acknowledgement advanced, and no reduction is under way.
+    pub may_grow: bool,
+    /// The window, not the application or the receiver, bounds what is sent (RFC 7661; Linux's `tcp_is_cwnd_limited`).
+    pub cwnd_limited: bool,
+    /// ECN echo.
+    pub ece: bool,
+    /// Packets newly reported as marked CE.
+    pub ce_packets: Packets,
+}
+
+/// Why the window must shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A segment is missing.
+    Loss,
+    /// A mark was echoed (RFC 3168).
+    Ecn,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// The start of a congestion episode; at most one per window of data.
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionEvent {
+    /// When.
+    pub now: Instant,
+    /// Why.
+    pub signal: Signal,
+    /// In flight (RFC 6675's pipe) at this moment.
+    pub in_flight: Bytes,
+}
+
+/// A congestion control algorithm. All state is its own; `now` is always given.
+pub trait CongestionControl: fmt::Debug + Send + Sync {
+    /// Name as in [`ALGORITHMS`].
+    fn name(&self) -> &'static str;
+
+    /// An acknowledgement that acknowledged or SACKed something.
+    fn on_ack(&mut self, ack: &AckEvent);
+
+    /// An episode starts: sets `ssthresh`. The window itself follows by [`CongestionControl::set_cwnd`].
+    fn on_congestion(&mut self, event: &CongestionEvent);
+
+    /// Everything outstanding is taken as lost (after `on_congestion`, where that is due): the window is one segment.
+    fn on_rto(&mut self, now: Instant);
+
+    /// The episode of `on_congestion` has ended and the window has been set to `ssthresh`.
+    fn on_recovery_exit(&mut self, _now: Instant) {}
+
+    /// Sending starts again with nothing in flight, `idle` after the last segment.
+    fn on_restart(&mut self, _now: Instant, _idle: Span) {}
+
+    /// The window.
+    fn cwnd(&self) -> Bytes;
+
+    /// Slow-start threshold; `u64::MAX` bytes when unset.
+    fn ssthresh(&self) -> Bytes;
+
+    /// Sets the window (end of recovery, restart after idle time).
+    fn set_cwnd(&mut self, cwnd: Bytes);
+
+    /// Sets the slow-start threshold (restart after idle time).
+    fn set_ssthresh(&mut self, ssthresh: Bytes);
+
+    /// Rate at which to space segments; `None` sends as the window opens.
+    fn pacing_rate(&self) -> Option<BitRate> {
+        None
+    }
+
+    /// True for model-based algorithms whose `cwnd` holds during loss recovery too: then the sender does not reduce.
+    fn controls_recovery(&self) -> bool {
+        false
+    }
+
+    /// Shows every internal variable by name; the unit is in the name.
+    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("cwnd_bytes", self.cwnd().get() as f64);
+        see("ssthresh_bytes", self.ssthresh().get() as f64);
+    }
+
+    /// A copy with its state.
+    fn clone_box(&self) -> Box<dyn CongestionControl>;
+}
+
+impl Clone for Box<dyn CongestionControl> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// What an algorithm is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Window at the start.
+    pub initial_window: Packets,
+    /// The window never exceeds this.
+    pub window_limit: Option<Bytes>,
+    /// Leave slow start before loss where the algorithm can (CUBIC's HyStart).
+    pub hystart: bool,
+}
+
+/// A line of the registry.
+#[derive(Clone, Copy)]
+pub struct Algorithm {
+    /// Name in configuration.
+    pub name: &'static str,
+    /// Governing text.
+    pub source: &'static str,
+    /// Makes one.
+    pub build: fn(&Parameters) -> Box<dyn CongestionControl>,
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Algorithm {}
+
+/// Every algorithm.
+pub static ALGORITHMS: &[Algorithm] = &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM];
+
+/// Names of all algorithms, in the order of the registry.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALGORITHMS.iter().map(|a| a.name)
+}
+
+/// The algorithm called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|a| a.name == name)
+}

@@ -1,0 +1,82 @@
+//! Reno's window as Linux has it: in whole segments, counting acknowledged segments.
+//!
+//! Text: RFC 5681 with appropriate byte counting (RFC 3465, in segments and without its limit).
+//! Law: slow start adds the acknowledged segments up to `ssthresh`; congestion avoidance adds one segment for every
+//! `cwnd` acknowledged; on loss `ssthresh = max(cwnd / 2, 2)`. The window grows only when it is what limits the sender
+//! (RFC 7661). Acknowledgements for every second segment thus do not slow it down: one segment per RTT.
+//! Deviations: none known. Work: O(1).
+
+use super::window::SegmentWindow;
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use sojourn_units::{Bytes, Instant};
+
+/// Line of the registry.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "reno",
+    source:
+        "RFC 5681 counting acknowledged segments, growing only when window-limited, as in Linux",
+    build: |p| Box::new(Reno::new(p)),
+};
+
+/// State.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    window: SegmentWindow,
+}
+
+impl Reno {
+    /// At the initial window, threshold unset.
+    #[must_use]
+    pub fn new(p: &Parameters) -> Self {
+        Self {
+            window: SegmentWindow::new(p),
+        }
+    }
+}
+
+impl CongestionControl for Reno {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
+
+    fn on_ack(&mut self, ack: &AckEvent) {
+        if !ack.may_grow || !ack.cwnd_limited {
+            return;
+        }
+        let mut acked = (ack.acked_packets + ack.sacked_packets).get();
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked);
+        }
+        if acked > 0 {
+            self.window.additive(self.window.cwnd, acked);
+        }
+    }
+
+    fn on_congestion(&mut self, _event: &CongestionEvent) {
+        self.window.ssthresh = (self.window.cwnd / 2).max(2);
+    }
+
+    fn on_rto(&mut self, _now: Instant) {
+        self.window.collapse();
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd_bytes()
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.window.set_cwnd(cwnd);
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: Bytes) {
+        self.window.set_ssthresh(ssthresh);
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,308 @@
+//! The receiving side: reassembly, and when to acknowledge what.
+//!
+//! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
+//! RFC 3168 (ECE until CWR). As Linux: the first segments of a connection are acknowledged one by one, and so are
+//! the first after a mark.
+//! Deviations: the delay is fixed (Linux adapts it from 40 ms up), every segment counts towards `ack_every` whatever its size
+//! (Linux: bytes of two full segments), and duplicate acknowledgements are not thinned out (Linux's compressed SACKs).
+//! The application reads at once. Work: O(log n) in the number of holes.
+
+use crate::transport::ranges::{Range, Ranges};
+use crate::transport::segment::{Ack, Data, SackBlock};
+use sojourn_units::{Bytes, Instant, Packets, Span};
+
+/// Parameters of a receiver; the default is Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// An acknowledgement for every so many segments; 1 acknowledges each (ns-2).
+    pub ack_every: Packets,
+    /// Longest delay of an acknowledgement: 40 ms in Linux, 200 ms in ns-3.
+    pub ack_delay: Span,
+    /// So many segments at the start are acknowledged at once, each; 0 for none.
+    pub quick_acks: Packets,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Receive buffer: the window at first; at most 4 GiB.
+    pub buffer: Bytes,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            ack_every: Packets::new(2),
+            ack_delay: Span::from_millis(40),
+            quick_acks: Packets::new(16),
+            sack: true,
+            buffer: Bytes::new(6 << 20),
+        }
+    }
+}
+
+/// What to do after a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckAction {
+    /// Nothing new: the timer, if set, stays.
+    None,
+    /// Call [`Receiver::on_timer`] at this time, unless an acknowledgement leaves before.
+    Delay(Instant),
+    /// Send this.
+    Now(Ack),
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Data segments that arrived.
+    pub segments: u64,
+    /// Their payload.
+    pub bytes: Bytes,
+    /// Of these, segments that brought nothing new.
+    pub duplicate_segments: u64,
+    /// Payload that had arrived before.
+    pub duplicate_bytes: Bytes,
+    /// Segments that arrived above a hole.
+    pub out_of_order_segments: u64,
+    /// Segments that arrived marked.
+    pub ce_segments: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+}
+
+/// SACK blocks remembered, most recent first; one more than is sent, as a merge may swallow some.
+const REMEMBERED: usize = 4;
+/// Segments acknowledged at once after the first mark.
+const QUICK_AFTER_MARK: u64 = 2;
+
+/// A TCP receiver.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    /// Everything before this offset has arrived.
+    next: u64,
+    out_of_order: Ranges,
+    /// Ranges of `out_of_order`, the most recently changed first; empty ones last.
+    recent: [Range; REMEMBERED],
+    /// Right edge of the window offered: it never moves left.
+    edge: u64,
+    /// Segments not yet acknowledged.
+    unacked: u64,
+    deadline: Instant,
+    quick: u64,
+    /// RFC 7323's Last.ACK.sent and TS.Recent.
+    last_ack: u64,
+    echo: Instant,
+    echo_arrived: Instant,
+    ece: bool,
+    ce_packets: u16,
+    fin: Option<u64>,
+    stats: ReceiverStats,
+}
+
+const NOTHING: Range = Range { start: 0, end: 0 };
+
+impl Receiver {
+    /// A receiver at the start of the stream.
+    #[must_use]
+    pub fn new(config: ReceiverConfig) -> Self {
+        Self {
+            next: 0,
+            out_of_order: Ranges::default(),
+            recent: [NOTHING; REMEMBERED],
+            edge: config.buffer.get().min(u64::from(u32::MAX)),
+            unacked: 0,
+            deadline: Instant::NEVER,
+            quick: config.quick_acks.get(),
+            last_ack: 0,
+            echo: Instant::ZERO,
+            echo_arrived: Instant::ZERO,
+            ece: false,
+            ce_packets: 0,
+            fin: None,
+            stats: ReceiverStats::default(),
+            config,
+        }
+    }
+
+    /// A segment arrives, marked `ce` or not.
+    pub fn on_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        self.stats.segments += 1;
+        self.stats.bytes += Bytes::new(u64::from(data.len));
+        self.take_mark(data, ce);
+        if data.seq <= self.last_ack && data.sent >= self.echo {
+            self.echo = data.sent;
+            self.echo_arrived = now;
+        }
+        if data.has(Data::FIN) {
+            self.fin = Some(data.end());
+        }
+        self.unacked += 1;
+
+        let in_order = data.seq <= self.next && data.end() > self.next;
+        let had_holes = !self.out_of_order.is_empty();
+        if in_order {
+            self.duplicate(self.next - data.seq);
+            self.next = data.end();
+            if had_holes {
+                self.fill(data.end());
+            }
+        } else if data.end() <= self.next {
+            self.duplicate(u64::from(data.len));
+            self.stats.duplicate_segments += 1;
+        } else {
+            self.hold(data);
+        }
+
+        let all = self.fin == Some(self.next);
+        if !in_order
+            || had_holes
+            || all
+            || self.quick > 0
+            || self.unacked >= self.config.ack_every.get()
+        {
+            return AckAction::Now(self.acknowledge());
+        }
+        if self.deadline == Instant::NEVER {
+            self.deadline = now + self.config.ack_delay;
+            return AckAction::Delay(self.deadline);
+        }
+        AckAction::None
+    }
+
+    /// ECE stands from a mark until the sender says that it has reduced its window.
+    fn take_mark(&mut self, data: &Data, ce: bool) {
+        if data.has(Data::CWR) {
+            self.ece = false;
+        }
+        if ce {
+            self.stats.ce_segments += 1;
+            self.ce_packets = self.ce_packets.wrapping_add(1);
+            if !self.ece {
+                self.quick = self.quick.max(QUICK_AFTER_MARK);
+            }
+            self.ece = true;
+        }
+    }
+
+    fn duplicate(&mut self, bytes: u64) {
+        self.stats.duplicate_bytes += Bytes::new(bytes);
+    }
+
+    /// The stream has advanced to `reached`, the end of a segment: what waits behind it follows.
+    fn fill(&mut self, reached: u64) {
+        while let Some(first) = self
+            .out_of_order
+            .first()
+            .filter(|first| first.start <= self.next)
+        {
+            // A segment larger than its hole overlaps what had arrived.
+            self.duplicate(reached.min(first.end).saturating_sub(first.start));
+            self.next = self.next.max(first.end);
+            self.out_of_order.trim(self.next);
+        }
+        let next = self.next;
+        self.remember(|r| r.end > next);
+    }
+
+    /// Keeps the remembered ranges that `wanted` wants, in order.
+    fn remember(&mut self, wanted: impl Fn(&Range) -> bool) {
+        let mut kept = [NOTHING; REMEMBERED];
+        let survivors = self.recent.iter().filter(|r| r.end > 0 && wanted(r));
+        for (slot, range) in kept.iter_mut().zip(survivors) {
+            *slot = *range;
+        }
+        self.recent = kept;
+    }
+
+    /// A segment above a hole.
+    fn hold(&mut self, data: &Data) {
+        let mut fresh = 0;
+        let range = self.out_of_order.insert(
+            Range {
+                start: data.seq,
+                end: data.end(),
+            },
+            |gap| fresh += gap.end - gap.start,
+        );
+        self.duplicate(u64::from(data.len) - fresh);
+        if fresh == 0 {
+            self.stats.duplicate_segments += 1;
+        } else {
+            self.stats.out_of_order_segments += 1;
+        }
+        self.remember(|r| r.end < range.start || r.start > range.end);
+        self.recent.rotate_right(1);
+        self.recent[0] = range;
+    }
+
+    /// The acknowledgement due now.
+    fn acknowledge(&mut self) -> Ack {
+        self.quick = self.quick.saturating_sub(self.unacked.max(1));
+        self.unacked = 0;
+        self.deadline = Instant::NEVER;
+        self.last_ack = self.next;
+        self.stats.acks += 1;
+        let free = self
+            .config
+            .buffer
+            .get()
+            .min(u64::from(u32::MAX))
+            .saturating_sub(self.out_of_order.bytes());
+        self.edge = self.edge.max(self.next + free);
+        let mut sack = [SackBlock::default(); 3];
+        if self.config.sack && !self.out_of_order.is_empty() {
+            for (block, range) in sack
+                .iter_mut()
+                .zip(self.recent.iter().take_while(|r| r.end > 0))
+            {
+                *block = SackBlock {
+                    offset: (range.start - self.next) as u32,
+                    len: (range.end - range.start) as u32,
+                };
+            }
+        }
+        Ack {
+            ack: self.next,
+            echo: self.echo,
+            received_at: self.echo_arrived,
+            sack,
+            window: (self.edge - self.next) as u32,
+            ce_packets: self.ce_packets,
+            ece: self.ece,
+        }
+    }
+
+    /// The delayed acknowledgement, if it is due.
+    pub fn on_timer(&mut self, now: Instant) -> Option<Ack> {
+        (now >= self.deadline).then(|| self.acknowledge())
+    }
+
+    /// When to call [`Receiver::on_timer`].
+    #[must_use]
+    pub fn timer(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Delivered to the application, in order: goodput.
+    #[must_use]
+    pub fn delivered(&self) -> Bytes {
+        Bytes::new(self.next)
+    }
+
+    /// Waiting for a hole to be filled.
+    #[must_use]
+    pub fn waiting(&self) -> Bytes {
+        Bytes::new(self.out_of_order.bytes())
+    }
+
+    /// The last byte of a finite transfer, and all before it, has arrived.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.fin == Some(self.next)
+    }
+
+    /// Counts since the start.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+}

@@ -1,0 +1,458 @@
+//! The segments in flight and what is known of each: sent, SACKed, lost, sent again.
+//!
+//! Text: RFC 6675, section 4 (`Update`, `IsLost`, `SetPipe`, `NextSeg`).
+//! The sums (`pipe`, SACKed, lost, to send again) are kept as the bits change. A SACK block touches only the segments it
+//! newly covers; `IsLost` is a bound on the sequence numbers that only rises, so each segment is judged once,
+//! and the search for the next segment to send again never goes back except after a timeout:
+//! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
+
+use super::rate::RateSampler;
+use crate::transport::ranges::{Range, Ranges};
+use sojourn_units::Instant;
+use std::collections::VecDeque;
+
+/// The receiver has it.
+pub(super) const SACKED: u8 = 1;
+/// Taken as lost (`IsLost`, or the timer).
+pub(super) const LOST: u8 = 1 << 1;
+/// Sent again since it was last taken as lost.
+pub(super) const RESENT: u8 = 1 << 2;
+/// Sent more than once: no RTT sample without timestamps.
+pub(super) const REPEATED: u8 = 1 << 3;
+/// The last of a finite transfer.
+pub(super) const LAST: u8 = 1 << 4;
+/// Sent while the application did not fill the window.
+pub(super) const APP_LIMITED: u8 = 1 << 5;
+
+/// RFC 6675's DupThresh.
+pub(super) const DUP_THRESH: u32 = 3;
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub seq: u64,
+    pub sent: Instant,
+    /// Delivery-rate bookkeeping at the time of sending: see [`RateSampler`].
+    pub delivered: u64,
+    pub delivered_at: Instant,
+    pub first_sent: Instant,
+    pub len: u32,
+    pub flags: u8,
+}
+
+impl Segment {
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}
+
+/// What one acknowledgement changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Newly acknowledged cumulatively, without what had been SACKed before.
+    pub acked: u64,
+    pub acked_packets: u64,
+    /// Newly SACKed.
+    pub sacked: u64,
+    pub sacked_packets: u64,
+    /// When the first and the last of these segments were sent, of those sent only once.
+    pub acked_sent: Option<(Instant, Instant)>,
+    pub sacked_sent: Option<(Instant, Instant)>,
+    /// Among the acknowledged is one sent more than once: which transmission arrived is unknown (Karn).
+    pub ambiguous: bool,
+    /// Newly taken as lost.
+    pub lost: u64,
+}
+
+impl Progress {
+    pub fn delivered(&self) -> u64 {
+        self.acked + self.sacked
+    }
+}
+
+fn widen(sent: &mut Option<(Instant, Instant)>, at: Instant) {
+    *sent = Some(sent.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Segments that have left at the front: number of the first one held.
+    base: u64,
+    pub una: u64,
+    pub next: u64,
+    /// Sums over segments, in bytes.
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// LOST and not RESENT.
+    pending: u64,
+    /// Without SACK: what the duplicate acknowledgements stand for.
+    credit: u64,
+    sacks: Ranges,
+    /// Number of the first segment that `IsLost` has not passed.
+    judged: u64,
+    /// Number of the first segment that may have to be sent again.
+    resend: u64,
+    mss: u64,
+}
+
+impl Scoreboard {
+    pub fn new(mss: u64) -> Self {
+        Self {
+            mss,
+            ..Self::default()
+        }
+    }
+
+    /// Sent and not cumulatively acknowledged (RFC 5681's FlightSize).
+    pub fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// RFC 6675's pipe.
+    pub fn pipe(&self) -> u64 {
+        self.flight() + self.resent - self.sacked - self.lost - self.credit
+    }
+
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Bytes that must be sent again and have not been.
+    pub fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    pub fn has_sacks(&self) -> bool {
+        !self.sacks.is_empty()
+    }
+
+    /// A new segment leaves.
+    pub fn push(&mut self, segment: Segment) {
+        self.next = segment.end();
+        self.segments.push_back(segment);
+    }
+
+    /// The cumulative acknowledgement advances to `ack`.
+    pub fn cumulative(
+        &mut self,
+        ack: u64,
+        now: Instant,
+        progress: &mut Progress,
+        rate: &mut RateSampler,
+    ) {
+        while let Some(first) = self.segments.front() {
+            if first.end() > ack {
+                break;
+            }
+            let segment = *first;
+            self.segments.pop_front();
+            self.base += 1;
+            self.settle(&segment, segment.len, now, progress, rate);
+        }
+        if let Some(first) = self.segments.front_mut().filter(|first| first.seq < ack) {
+            // A part of a segment: our receiver never acknowledges that, another might.
+            let part = (ack - first.seq) as u32;
+            let segment = *first;
+            first.seq = ack;
+            first.len -= part;
+            self.settle(&segment, part, now, progress, rate);
+        }
+        self.una = ack;
+        if !self.sacks.is_empty() {
+            self.sacks.trim(ack);
+        }
+    }
+
+    /// Takes `len` bytes of `segment`, which the cumulative acknowledgement has passed, out of the sums.
+    fn settle(
+        &mut self,
+        segment: &Segment,
+        len: u32,
+        now: Instant,
+        progress: &mut Progress,
+        rate: &mut RateSampler,
+    ) {
+        let bytes = u64::from(len);
+        let flags = segment.flags;
+        if flags & (SACKED | LOST | RESENT) != 0 {
+            if flags & SACKED != 0 {
+                self.sacked -= bytes;
+                return;
+            }
+            self.unmark(flags, bytes);
+        }
+        progress.acked += bytes;
+        progress.acked_packets += 1;
+        if flags & REPEATED == 0 {
+            widen(&mut progress.acked_sent, segment.sent);
+        } else {
+            progress.ambiguous = true;
+        }
+        rate.on_delivered(segment, bytes, now);
+    }
+
+    /// A segment with these flags is no longer missing.
+    fn unmark(&mut self, flags: u8, bytes: u64) {
+        if flags & LOST != 0 {
+            self.lost -= bytes;
+            if flags & RESENT == 0 {
+                self.pending -= bytes;
+            }
+        }
+        if flags & RESENT != 0 {
+            self.resent -= bytes;
+        }
+    }
+
+    /// RFC 6675's `Update` for one SACK block.
+    pub fn sack(
+        &mut self,
+        block: Range,
+        now: Instant,
+        progress: &mut Progress,
+        rate: &mut RateSampler,
+    ) {
+        let block = Range {
+            start: block.start.max(self.una),
+            end: block.end.min(self.next),
+        };
+        if block.start >= block.end {
+            return;
+        }
+        let mut sacks = std::mem::take(&mut self.sacks);
+        sacks.insert(block, |gap| self.sack_gap(gap, now, progress, rate));
+        self.sacks = sacks;
+    }
+
+    /// Every segment of `gap` becomes SACKed; none was.
+    fn sack_gap(
+        &mut self,
+        gap: Range,
+        now: Instant,
+        progress: &mut Progress,
+        rate: &mut RateSampler,
+    ) {
+        let mut at = self.locate(gap.start);
+        while let Some(segment) = self.segments.get_mut(at).filter(|s| s.seq < gap.end) {
+            let before = *segment;
+            segment.flags = (before.flags | SACKED) & !(LOST | RESENT);
+            let bytes = u64::from(before.len);
+            self.unmark(before.flags, bytes);
+            self.sacked += bytes;
+            progress.sacked += bytes;
+            progress.sacked_packets += 1;
+            if before.flags & REPEATED == 0 {
+                widen(&mut progress.sacked_sent, before.sent);
+            }
+            rate.on_delivered(&before, bytes, now);
+            at += 1;
+        }
+    }
+
+    /// Place of the segment that starts at `seq`.
+    fn locate(&self, seq: u64) -> usize {
+        // Nearly all segments are full, so this guess nearly always hits.
+        let guess = self
+            .segments
+            .front()
+            .map_or(0, |first| ((seq - first.seq) / self.mss) as usize);
+        match self.segments.get(guess) {
+            Some(s) if s.seq == seq => guess,
+            _ => self.segments.partition_point(|s| s.seq < seq),
+        }
+    }
+
+    /// Below this sequence number `IsLost` holds for everything not SACKed: DupThresh discontiguous SACKed ranges
+    /// above it, or more than DupThresh - 1 segments of SACKed bytes.
+    fn lost_below(&self) -> u64 {
+        let mut bytes = 0;
+        for (count, range) in (1..).zip(self.sacks.iter().rev()) {
+            bytes += range.end - range.start;
+            if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
+                return range.start;
+            }
+        }
+        self.una
+    }
+
+    /// Marks what `IsLost` newly covers.
+    pub fn judge(&mut self, progress: &mut Progress) {
+        let below = self.lost_below();
+        self.judged = self.judged.max(self.base);
+        while let Some(segment) = self
+            .segments
+            .get_mut((self.judged - self.base) as usize)
+            .filter(|s| s.seq < below)
+        {
+            self.judged += 1;
+            if segment.flags & (SACKED | LOST) == 0 {
+                segment.flags |= LOST;
+                let bytes = u64::from(segment.len);
+                self.lost += bytes;
+                progress.lost += bytes;
+                if segment.flags & RESENT == 0 {
+                    self.pending += bytes;
+                }
+            }
+        }
+    }
+
+    /// The first segment is lost, whatever the scoreboard says (duplicate or partial acknowledgements).
+    pub fn mark_first_lost(&mut self, progress: &mut Progress) {
+        if let Some(first) = self.segments.front_mut() {
+            if first.flags & (SACKED | LOST) == 0 {
+                first.flags |= LOST;
+                let bytes = u64::from(first.len);
+                self.lost += bytes;
+                progress.lost += bytes;
+                if first.flags & RESENT == 0 {
+                    self.pending += bytes;
+                }
+                self.judged = self.judged.max(self.base + 1);
+            }
+        }
+        self.set_credit(self.credit);
+    }
+
+    /// The timer expired: everything that is not SACKed is lost and to be sent again.
+    pub fn mark_all_lost(&mut self) {
+        self.credit = 0;
+        self.lost = 0;
+        for segment in &mut self.segments {
+            if segment.flags & SACKED == 0 {
+                segment.flags = (segment.flags | LOST) & !RESENT;
+                self.lost += u64::from(segment.len);
+            }
+        }
+        self.pending = self.lost;
+        self.resent = 0;
+        self.resend = self.base;
+        self.judged = self.base + self.segments.len() as u64;
+    }
+
+    /// Duplicate acknowledgements stand for `bytes` that have left the network, as far as that is possible.
+    pub fn set_credit(&mut self, bytes: u64) {
+        self.credit = bytes.min(self.flight() - self.lost - self.sacked);
+    }
+
+    pub fn credit(&self) -> u64 {
+        self.credit
+    }
+
+    /// RFC 6675's `NextSeg`, rule 1: the first lost segment that has not been sent again.
+    pub fn next_lost(&mut self) -> Option<&mut Segment> {
+        self.resend = self.resend.max(self.base);
+        while let Some(segment) = self.segments.get((self.resend - self.base) as usize) {
+            if segment.flags & (SACKED | LOST | RESENT) == LOST {
+                break;
+            }
+            self.resend += 1;
+        }
+        self.segments.get_mut((self.resend - self.base) as usize)
+    }
+
+    /// `NextSeg`, rule 3: the first segment below the highest SACK that is neither SACKed nor sent again.
+    pub fn next_doubtful(&mut self) -> Option<&mut Segment> {
+        let below = self.sacks.last()?.end;
+        self.resend = self.resend.max(self.base);
+        while let Some(segment) = self
+            .segments
+            .get((self.resend - self.base) as usize)
+            .filter(|s| s.seq < below)
+        {
+            if segment.flags & (SACKED | RESENT) == 0 {
+                return self.segments.get_mut((self.resend - self.base) as usize);
+            }
+            self.resend += 1;
+        }
+        None
+    }
+
+    /// `segment` (one of ours, as it was before) has just been sent again.
+    pub fn on_resent(&mut self, before: &Segment) {
+        let bytes = u64::from(before.len);
+        if before.flags & LOST != 0 {
+            self.pending -= bytes;
+        }
+        self.resent += bytes;
+    }
+
+    /// True for the segment that the cumulative acknowledgement waits for.
+    pub fn is_first(&self, seq: u64) -> bool {
+        seq == self.una
+    }
+
+    /// Compares every incremental quantity with its definition.
+    #[cfg(debug_assertions)]
+    pub fn verify(&self, sack: bool) {
+        let sum = |with: u8, without: u8| -> u64 {
+            let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
+            self.segments
+                .iter()
+                .filter(wanted)
+                .map(|s| u64::from(s.len))
+                .sum()
+        };
+        assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
+        assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
+        assert_eq!(sum(LOST, 0), self.lost, "lost");
+        assert_eq!(sum(RESENT, 0), self.resent, "sent again");
+        assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
+        assert_eq!(
+            sum(SACKED | LOST, 0) + sum(SACKED | RESENT, 0),
+            0,
+            "SACKed and missing"
+        );
+        let mut seq = self.una;
+        for segment in &self.segments {
+            assert_eq!(segment.seq, seq, "contiguous");
+            seq = segment.end();
+        }
+        assert_eq!(seq, self.next);
+        assert!(self.credit + self.lost + self.sacked <= self.flight());
+        if sack {
+            // IsLost of RFC 6675, octet by octet replaced by segment by segment.
+            let ranges: Vec<Range> = self.sacks.iter().collect();
+            for segment in self.segments.iter().filter(|s| s.flags & SACKED == 0) {
+                let above = ranges.iter().filter(|r| r.start >= segment.end());
+                let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
+                if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
+                    assert!(
+                        segment.flags & LOST != 0,
+                        "IsLost({}) and not marked",
+                        segment.seq
+                    );
+                }
+            }
+            let mut covered = Ranges::default();
+            for s in self.segments.iter().filter(|s| s.flags & SACKED != 0) {
+                covered.insert(
+                    Range {
+                        start: s.seq,
+                        end: s.end(),
+                    },
+                    |_| {},
+                );
+            }
+            assert!(covered.iter().eq(self.sacks.iter()), "ranges and segments");
+        }
+        let first = self
+            .segments
+            .iter()
+            .position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
+        if let Some(first) = first {
+            assert!(
+                self.resend <= self.base + first as u64,
+                "a lost segment behind the search"
+            );
+        }
+    }
+
+    /// Number of segments held.
+    #[cfg(debug_assertions)]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+}

@@ -1,0 +1,45 @@
+//! What a sender counts.
+
+use sojourn_units::{Bytes, Instant, Span};
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Of these, retransmissions.
+    pub segments_retransmitted: u64,
+    /// Payload sent, retransmissions included.
+    pub bytes_sent: Bytes,
+    /// Payload acknowledged cumulatively.
+    pub bytes_acked: Bytes,
+    /// Entries into fast recovery.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Window reductions in answer to marks.
+    pub ecn_reductions: u64,
+    /// Sum of the RTT samples; divide by `rtt_samples`.
+    pub rtt_sum: Span,
+    /// RTT samples: one per acknowledgement of new data.
+    pub rtt_samples: u64,
+    /// Smallest RTT sample; zero before the first.
+    pub rtt_min: Span,
+    /// Largest RTT sample.
+    pub rtt_max: Span,
+    /// When the first segment left, if any did.
+    pub first_sent: Option<Instant>,
+}
+
+impl SenderStats {
+    pub(super) fn rtt(&mut self, rtt: Span) {
+        self.rtt_min = if self.rtt_samples == 0 {
+            rtt
+        } else {
+            self.rtt_min.min(rtt)
+        };
+        self.rtt_max = self.rtt_max.max(rtt);
+        self.rtt_sum += rtt;
+        self.rtt_samples += 1;
+    }
+}

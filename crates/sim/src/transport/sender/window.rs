@@ -1,0 +1,138 @@
+//! How the window is used and how it shrinks: reduction within an episode, validation, decay when idle.
+
+use sojourn_units::{Instant, Span};
+
+/// Proportional rate reduction.
+///
+/// Text: RFC 6937 with the slow-start reduction bound. As Linux (and RFC 9937): the window before the episode stands for
+/// RecoverFS, and the extra segment of the bound is granted only to an acknowledgement that makes progress without new loss;
+/// the first transmission of the episode is always allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prr {
+    prior_cwnd: u64,
+    delivered: u64,
+    out: u64,
+}
+
+impl Prr {
+    pub fn new(prior_cwnd: u64) -> Self {
+        Self {
+            prior_cwnd: prior_cwnd.max(1),
+            delivered: 0,
+            out: 0,
+        }
+    }
+
+    pub fn on_sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// The window after an acknowledgement that delivered `delivered` bytes; `safe` as above.
+    pub fn on_ack(
+        &mut self,
+        delivered: u64,
+        safe: bool,
+        pipe: u64,
+        ssthresh: u64,
+        mss: u64,
+    ) -> u64 {
+        self.delivered += delivered;
+        let send = if pipe > ssthresh {
+            let allowed = u128::from(self.delivered) * u128::from(ssthresh);
+            let allowed = allowed.div_ceil(u128::from(self.prior_cwnd));
+            u64::try_from(allowed)
+                .unwrap_or(u64::MAX)
+                .saturating_sub(self.out)
+        } else {
+            let bound =
+                self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
+            bound.min(ssthresh - pipe)
+        };
+        pipe + if self.out == 0 { send.max(mss) } else { send }
+    }
+}
+
+/// Whether the window, or the application, limits the sender (RFC 7661 in Linux's simple form),
+/// and the decay of a window that the application leaves unused (RFC 2861).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    limited: bool,
+    /// Most outstanding during the present window of data.
+    peak: u64,
+    /// That window ends when the cumulative acknowledgement reaches this.
+    end: u64,
+    /// Most outstanding since the window was last full.
+    used: u64,
+    /// When the window was last full, or decayed.
+    full_at: Instant,
+}
+
+impl Usage {
+    /// The sender has sent what it may; `limited` when the window stopped it.
+    pub fn observe(&mut self, limited: bool, una: u64, next: u64) {
+        let flight = next - una;
+        // The strongest sign within a window counts.
+        if limited || una >= self.end || (!self.limited && flight > self.peak) {
+            self.limited = limited;
+            self.peak = flight;
+            self.end = next;
+        }
+    }
+
+    /// The window is in use.
+    pub fn full(&mut self, now: Instant) {
+        self.used = 0;
+        self.full_at = now;
+    }
+
+    /// Only `flight` of the window is in use. For how long has it not been full?
+    pub fn partial(&mut self, now: Instant, flight: u64) -> Span {
+        self.used = self.used.max(flight);
+        now.since(self.full_at)
+    }
+
+    /// May the window grow? In slow start half-used is enough.
+    pub fn is_limited(&self, cwnd: u64, slow_start: bool) -> bool {
+        self.limited || (slow_start && cwnd < 2 * self.peak)
+    }
+
+    /// Starts again; returns the most that was outstanding.
+    pub fn restart(&mut self, now: Instant) -> u64 {
+        self.full_at = now;
+        std::mem::take(&mut self.used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    #[test]
+    fn prr_sends_in_proportion_then_catches_up() {
+        // Window 20, threshold 10: one segment out for two delivered, after the first.
+        let mut prr = Prr::new(20 * MSS);
+        let mut pipe = 19 * MSS;
+        let mut sent = 0;
+        for _ in 0..18 {
+            pipe -= MSS;
+            let cwnd = prr.on_ack(MSS, false, pipe, 10 * MSS, MSS);
+            while pipe + MSS <= cwnd {
+                pipe += MSS;
+                sent += 1;
+                prr.on_sent(MSS);
+            }
+        }
+        // 18 delivered * 10/20.
+        assert_eq!((sent, pipe), (9, 10 * MSS));
+        // Half the flight vanished: conservation, plus one on progress.
+        let mut prr = Prr::new(20 * MSS);
+        prr.on_sent(MSS);
+        assert_eq!(prr.on_ack(MSS, false, 4 * MSS, 10 * MSS, MSS), 5 * MSS);
+        prr.on_sent(MSS);
+        assert_eq!(prr.on_ack(MSS, true, 4 * MSS, 10 * MSS, MSS), 6 * MSS);
+        // Never above the threshold from below.
+        assert_eq!(prr.on_ack(20 * MSS, true, 4 * MSS, 10 * MSS, MSS), 10 * MSS);
+    }
+}

@@ -1,0 +1,1 @@
+//! Sender and receiver on a miniature path.
