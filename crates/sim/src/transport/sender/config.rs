@@ -62,7 +62,7 @@ pub struct Config {
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
-    /// The application always has data; `write` is not used.
+    /// The application always has data (until `close`); `write` is not used.
     pub unlimited: bool,
 }
 
