@@ -59,7 +59,7 @@ impl Level {
     pub fn restart(&mut self, now: Instant) {
         self.settle(now);
         self.held_ns.fill(0);
-        self.since = now;
+        self.since = self.since.max(now);
     }
 
     /// Nanoseconds counted so far.

@@ -14,6 +14,6 @@ mod moments;
 pub use fairness::jain;
 pub use histogram::{Histogram, Sampled};
 pub use level::Level;
-pub use losses::LossRuns;
+pub use losses::{burst_ratio, LossRuns};
 pub use mode::ModeMs;
 pub use moments::Moments;

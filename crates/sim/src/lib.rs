@@ -1,1 +1,17 @@
-//! The simulator.
+//! A packet-level simulator for queues and the transports that fill them.
+//!
+//! Integer nanoseconds; one seed gives one result, bit for bit, on any machine and any number of threads.
+
+pub mod batch;
+pub mod engine;
+mod packet;
+mod port;
+mod random;
+pub mod scenario;
+pub mod simulation;
+pub mod traffic;
+pub mod transport;
+
+pub use batch::{run_all, Progress};
+pub use random::Stream;
+pub use simulation::{Options, RunError, RunReport, Simulation};

@@ -1,0 +1,168 @@
+//! `sojourn._native`: the library for Python. Conversion only; documents cross as JSON text.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::{json, Value};
+use sojourn_aqm::{registry, Config};
+use sojourn_measure::catalogue;
+use sojourn_sim::{run_all, scenario, Options, Progress};
+use sojourn_units::Span;
+use std::sync::Arc;
+use std::time::Duration;
+
+create_exception!(_native, SojournError, PyValueError, "Input that is refused: what is wrong, where, and what is allowed.");
+
+fn refuse(error: impl std::fmt::Display) -> PyErr {
+    SojournError::new_err(error.to_string())
+}
+
+/// The version of the compiled library.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Every algorithm with its parameters, as a JSON list.
+#[pyfunction]
+fn aqms() -> String {
+    let one = |entry: &registry::Entry| {
+        let parameters: Vec<Value> = (entry.params)()
+            .into_iter()
+            .map(|p| json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed}))
+            .collect();
+        json!({
+            "name": entry.name,
+            "title": entry.title(),
+            "summary": entry.summary(),
+            "source": entry.source(),
+            "signals_on": entry.about.signals_on,
+            "drops_at": entry.about.drops_at.name(),
+            "ecn": entry.about.ecn,
+            "per_flow_state": entry.about.per_flow_state,
+            "presets": entry.presets,
+            "parameters": parameters,
+        })
+    };
+    Value::Array(registry::ALL.iter().map(one).collect()).to_string()
+}
+
+/// The canonical text of an algorithm given in tc's syntax.
+#[pyfunction]
+fn parse_aqm(text: &str) -> PyResult<String> {
+    text.parse::<Config>().map(|config| config.text()).map_err(refuse)
+}
+
+/// Every metric, as a JSON list.
+#[pyfunction]
+fn metrics() -> String {
+    let one = |metric: &catalogue::Metric| {
+        let scopes: Vec<&str> = metric.scopes.iter().map(|scope| scope.name()).collect();
+        json!({
+            "name": metric.name,
+            "unit": metric.unit,
+            "scopes": scopes,
+            "estimator": metric.estimator,
+            "definition": metric.definition,
+        })
+    };
+    Value::Array(catalogue::METRICS.iter().map(one).collect()).to_string()
+}
+
+/// The JSON Schema of a scenario.
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+/// The canonical JSON of a scenario, after the overrides `sets` ("key=value").
+#[pyfunction]
+fn load(text: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
+    let document = scenario::load(text, source, &sets).map_err(refuse)?;
+    document.resolve().map_err(refuse)?;
+    Ok(document.to_json())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Task {
+    scheme: Option<String>,
+    seed: u64,
+    replication: u64,
+    #[serde(default)]
+    series: Option<String>,
+}
+
+impl Task {
+    fn options(&self) -> PyResult<Options> {
+        let scheme = self.scheme.as_deref().map(str::parse::<Config>).transpose().map_err(refuse)?;
+        let series = self.series.as_deref().map(str::parse::<Span>).transpose().map_err(refuse)?;
+        if series.is_some_and(Span::is_zero) {
+            return Err(refuse("series: an interval of 0; allowed: a time above 0, as in \"50 ms\""));
+        }
+        Ok(Options { scheme, seed: self.seed, replication: self.replication, series })
+    }
+}
+
+/// Runs every task of a scenario on `jobs` threads, with the interpreter released; result `k` is of task `k`.
+/// `progress(finished, done)` is called about ten times a second with the number of finished runs and the share of all work done.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, tasks, jobs, progress=None))]
+fn run_many(
+    py: Python<'_>,
+    scenario_json: &str,
+    tasks: Vec<String>,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
+    let network = Arc::new(document.resolve().map_err(refuse)?);
+    let tasks: Vec<Options> = tasks
+        .iter()
+        .map(|task| serde_json::from_str::<Task>(task).map_err(refuse)?.options())
+        .collect::<PyResult<_>>()?;
+    let state = Progress::default();
+    let results = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| run_all(&network, &tasks, jobs, &state));
+        let mut interrupted = None;
+        while !worker.is_finished() {
+            py.detach(|| std::thread::sleep(Duration::from_millis(if state.finished() == 0 { 10 } else { 100 })));
+            let told = progress.as_ref().map_or(Ok(()), |call| {
+                let done = state.runs() / tasks.len().max(1) as f64;
+                call.call1(py, (state.finished(), done)).map(drop)
+            });
+            // Ctrl-C, or an error in the callback: the runs under way end at their next slice.
+            if let Err(error) = py.check_signals().and(told) {
+                state.stop();
+                interrupted.get_or_insert(error);
+            }
+        }
+        let results = py.detach(|| worker.join());
+        match interrupted {
+            Some(error) => Err(error),
+            None => results.map_err(|_| refuse("a run ended by a defect of the program; please report it with the scenario")),
+        }
+    })?;
+    results
+        .into_iter()
+        .map(|result| match result {
+            Some(Ok(report)) => serde_json::to_string(&report).map_err(refuse),
+            Some(Err(error)) => Err(refuse(error)),
+            None => Err(refuse("stopped")),
+        })
+        .collect()
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("SojournError", module.py().get_type::<SojournError>())?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(aqms, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(run_many, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The event queue.
+//!
+//! Tie rule: events happen in the order of (instant, order of scheduling). The order does not depend on the
+//! width of a tick or on the shape of the wheel, so any event queue that keeps the rule gives the same run.
+
+mod wheel;
+
+pub use wheel::{Event, Wheel};

@@ -1,0 +1,307 @@
+//! A hierarchical timing wheel with a small sorted bucket for the present tick: O(1) a push, and a pop touches
+//! each event at most once a level. Events live in one pool with a free list, so memory follows the number of
+//! pending events and nothing allocates after the high-water mark.
+
+use sojourn_units::Instant;
+
+/// Slots of the finest level, as a power of two.
+const FINE_BITS: u32 = 10;
+/// Slots of each coarser level, as a power of two.
+const COARSE_BITS: u32 = 8;
+const FINE: usize = 1 << FINE_BITS;
+const COARSE: usize = 1 << COARSE_BITS;
+/// Enough coarse levels for every 64-bit instant at the narrowest tick (2^0 ns): 10 + 7 * 8 >= 64.
+const LEVELS: usize = 7;
+const NONE: u32 = u32::MAX;
+
+/// Something that happens at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<T> {
+    /// When.
+    pub time: Instant,
+    /// Number in the order of scheduling.
+    pub order: u64,
+    /// What.
+    pub what: T,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<T> {
+    event: Event<T>,
+    next: u32,
+}
+
+/// The pending events.
+#[derive(Clone, Debug)]
+pub struct Wheel<T> {
+    /// A tick is 2^shift nanoseconds.
+    shift: u32,
+    /// The tick whose events are in `current`.
+    tick: u64,
+    /// Events up to the present tick, latest first.
+    current: Vec<Event<T>>,
+    fine: Box<[u32; FINE]>,
+    fine_used: [u64; FINE / 64],
+    coarse: Box<[[u32; COARSE]; LEVELS]>,
+    coarse_used: [[u64; COARSE / 64]; LEVELS],
+    pool: Vec<Node<T>>,
+    free: u32,
+    scheduled: u64,
+    pending: usize,
+}
+
+/// First used slot at or after `from`.
+fn next_used(used: &[u64], from: usize) -> Option<usize> {
+    let mut word = from / 64;
+    let mut bits = *used.get(word)? & (u64::MAX << (from % 64));
+    loop {
+        if bits != 0 {
+            return Some(word * 64 + bits.trailing_zeros() as usize);
+        }
+        word += 1;
+        bits = *used.get(word)?;
+    }
+}
+
+impl<T: Copy> Wheel<T> {
+    /// An empty wheel with ticks of 2^`shift` nanoseconds; about one packet time of the fastest busy link is good.
+    #[must_use]
+    pub fn new(shift: u32) -> Self {
+        Self {
+            shift: shift.min(40),
+            tick: 0,
+            current: Vec::with_capacity(64),
+            fine: Box::new([NONE; FINE]),
+            fine_used: [0; FINE / 64],
+            coarse: Box::new([[NONE; COARSE]; LEVELS]),
+            coarse_used: [[0; COARSE / 64]; LEVELS],
+            pool: Vec::new(),
+            free: NONE,
+            scheduled: 0,
+            pending: 0,
+        }
+    }
+
+    /// Number of pending events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// True when nothing is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// Number of events ever scheduled.
+    #[must_use]
+    pub fn scheduled(&self) -> u64 {
+        self.scheduled
+    }
+
+    /// Schedules `what` at `time`, which must not lie before the event popped last.
+    #[inline]
+    pub fn push(&mut self, time: Instant, what: T) {
+        let event = Event { time, order: self.scheduled, what };
+        self.scheduled += 1;
+        self.pending += 1;
+        if time.nanos() >> self.shift <= self.tick {
+            // `current` is sorted latest first, and holds few events: search from the early end.
+            let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
+            self.current.insert(self.current.len() - after, event);
+        } else {
+            self.place(event);
+        }
+    }
+
+    /// Puts an event of a later tick into its slot.
+    #[inline]
+    fn place(&mut self, event: Event<T>) {
+        let tick = event.time.nanos() >> self.shift;
+        let differ = tick ^ self.tick;
+        let node = self.node(event);
+        if differ < FINE as u64 {
+            let slot = tick as usize % FINE;
+            self.pool[node as usize].next = self.fine[slot];
+            self.fine[slot] = node;
+            self.fine_used[slot / 64] |= 1 << (slot % 64);
+        } else {
+            let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
+            let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
+            let level = level as usize;
+            self.pool[node as usize].next = self.coarse[level][slot];
+            self.coarse[level][slot] = node;
+            self.coarse_used[level][slot / 64] |= 1 << (slot % 64);
+        }
+    }
+
+    #[inline]
+    fn node(&mut self, event: Event<T>) -> u32 {
+        if self.free == NONE {
+            self.pool.push(Node { event, next: NONE });
+            return (self.pool.len() - 1) as u32;
+        }
+        let node = self.free;
+        self.free = self.pool[node as usize].next;
+        self.pool[node as usize].event = event;
+        node
+    }
+
+    /// The instant of the next event.
+    #[must_use]
+    pub fn next_time(&mut self) -> Option<Instant> {
+        if self.current.is_empty() && !self.turn() {
+            return None;
+        }
+        self.current.last().map(|e| e.time)
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Event<T>> {
+        if self.current.is_empty() && !self.turn() {
+            return None;
+        }
+        self.pending -= 1;
+        self.current.pop()
+    }
+
+    /// Moves on to the next tick that has events and sorts them into `current`. At most one pass over each level.
+    fn turn(&mut self) -> bool {
+        if self.pending == 0 {
+            return false;
+        }
+        loop {
+            let position = self.tick as usize % FINE;
+            if let Some(slot) = next_used(&self.fine_used, position) {
+                self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
+                self.fine_used[slot / 64] &= !(1 << (slot % 64));
+                let head = std::mem::replace(&mut self.fine[slot], NONE);
+                self.collect(head);
+                return true;
+            }
+            if !self.cascade() {
+                return false;
+            }
+            if !self.current.is_empty() {
+                self.sort();
+                return true;
+            }
+        }
+    }
+
+    /// Copies a slot's events into `current` and frees their nodes.
+    fn collect(&mut self, head: u32) {
+        let mut at = head;
+        while at != NONE {
+            let node = self.pool[at as usize];
+            self.current.push(node.event);
+            self.pool[at as usize].next = self.free;
+            self.free = at;
+            at = node.next;
+        }
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by(|a, b| (b.time, b.order).cmp(&(a.time, a.order)));
+        }
+    }
+
+    /// Moves on to the next used slot of the finest coarse level that has one, and spreads its events below.
+    fn cascade(&mut self) -> bool {
+        for level in 0..LEVELS {
+            let shift = FINE_BITS + level as u32 * COARSE_BITS;
+            if shift >= 64 {
+                return false;
+            }
+            let position = (self.tick >> shift) as usize % COARSE;
+            let Some(slot) = next_used(&self.coarse_used[level], position) else { continue };
+            let above = shift + COARSE_BITS;
+            let high = if above >= 64 { 0 } else { self.tick >> above << above };
+            self.tick = high | (slot as u64) << shift;
+            self.coarse_used[level][slot / 64] &= !(1 << (slot % 64));
+            let mut at = std::mem::replace(&mut self.coarse[level][slot], NONE);
+            while at != NONE {
+                let node = self.pool[at as usize];
+                self.pool[at as usize].next = self.free;
+                self.free = at;
+                if node.event.time.nanos() >> self.shift <= self.tick {
+                    self.current.push(node.event);
+                } else {
+                    self.place(node.event);
+                }
+                at = node.next;
+            }
+            return true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the same random schedule through the wheel and through a sorted list.
+    fn agrees_with_sorted_list(shift: u32, spread_ns: u64, seed: u64) {
+        let mut wheel = Wheel::new(shift);
+        let mut list: Vec<(u64, u64)> = Vec::new();
+        let mut state = seed;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 20
+        };
+        let mut now = 0;
+        for step in 0..20_000_u64 {
+            if random() % 5 < 3 || list.is_empty() {
+                // Mostly near, at times far or at once, so that every level and tie is used.
+                let ahead = match random() % 8 {
+                    0 => 0,
+                    1 => random() % (spread_ns * 1000),
+                    _ => random() % spread_ns,
+                };
+                wheel.push(Instant::from_nanos(now + ahead), step);
+                list.push((now + ahead, wheel.scheduled() - 1));
+            } else {
+                list.sort_unstable();
+                let (time, order) = list.remove(0);
+                assert_eq!(wheel.next_time(), Some(Instant::from_nanos(time)));
+                let event = wheel.pop().unwrap();
+                assert_eq!((event.time.nanos(), event.order), (time, order));
+                now = time;
+            }
+            assert_eq!(wheel.len(), list.len());
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_a_sorted_list() {
+        for (shift, spread) in [(0, 10), (0, 1 << 40), (13, 1 << 13), (13, 20_000_000), (20, 1 << 34)] {
+            agrees_with_sorted_list(shift, spread, 1 + u64::from(shift) + spread);
+        }
+    }
+
+    #[test]
+    fn ties_come_out_in_the_order_of_scheduling() {
+        let mut wheel = Wheel::new(10);
+        for what in 0..100 {
+            wheel.push(Instant::from_nanos(5_000_000), what);
+        }
+        for what in 0..100 {
+            assert_eq!(wheel.pop().map(|e| e.what), Some(what));
+        }
+        assert!(wheel.pop().is_none());
+    }
+
+    #[test]
+    fn the_last_instant_is_reachable() {
+        let mut wheel = Wheel::new(0);
+        wheel.push(Instant::from_nanos(u64::MAX), 'z');
+        wheel.push(Instant::from_nanos(u64::MAX - 1), 'y');
+        assert_eq!(wheel.pop().map(|e| e.what), Some('y'));
+        assert_eq!(wheel.pop().map(|e| e.what), Some('z'));
+    }
+}

@@ -1,0 +1,124 @@
+//! Where packets wait for a link or a bus.
+
+mod line;
+mod meter;
+
+pub(crate) use line::Line;
+pub(crate) use meter::Meter;
+
+use crate::random::Stream;
+use sojourn_aqm::{Counters, Discipline, Observer, Packet, Reason};
+use sojourn_units::{BitRate, Instant, Span};
+use std::collections::VecDeque;
+
+/// Time on the wire, exact over any number of packets: the part of a nanosecond that is left over goes to the next one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    rate: u64,
+    remainder: u64,
+}
+
+impl Wire {
+    pub fn new(rate: BitRate) -> Self {
+        Self { rate: rate.bit_s().max(1), remainder: 0 }
+    }
+
+    pub fn rate(&self) -> BitRate {
+        BitRate::from_bit_s(self.rate)
+    }
+
+    /// How long the next packet takes.
+    pub fn take(&mut self, bytes: u32) -> Span {
+        // At most 8e9 * 2^32 + rate: within 64 bits for rates below 2^63.
+        let bits_ns = u64::from(bytes).saturating_mul(8_000_000_000).saturating_add(self.remainder);
+        self.remainder = bits_ns % self.rate;
+        Span::from_nanos(bits_ns / self.rate)
+    }
+}
+
+/// What holds the waiting packets.
+#[derive(Clone)]
+pub(crate) enum Waiting {
+    /// Plain tail drop on a link that is not under test: arithmetic instead of events.
+    Line(Line),
+    /// A discipline of the algorithm library.
+    Discipline(Box<dyn Discipline>),
+}
+
+/// A FIFO below the discipline, as a driver or a network card has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub limit: usize,
+    pub handles: VecDeque<u32>,
+}
+
+/// What a station on a bus is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Station {
+    /// No frame to send.
+    Idle,
+    /// Holding a frame, waiting for the channel; `retries` found it busy so far.
+    Contending { handle: u32, retries: u32 },
+    /// A frame is on the wire.
+    Sending,
+}
+
+/// How the port sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Medium {
+    /// Full duplex point to point.
+    Link,
+    /// A station of this bus.
+    Bus { bus: u32, station: Station },
+}
+
+/// One direction of a link, or one station's interface on a bus.
+#[derive(Clone)]
+pub(crate) struct Port {
+    pub waiting: Waiting,
+    pub device: Option<Device>,
+    pub medium: Medium,
+    pub wire: Wire,
+    pub delay: Span,
+    pub overhead: u32,
+    /// The packet being sent is out at this instant.
+    pub busy_until: Instant,
+    /// The discipline has not been asked since the last packet went out, because nothing waited.
+    pub unasked: bool,
+    /// A `Free` event is pending.
+    pub waking: bool,
+    /// Ask at every end of transmission by an event, not when convenient.
+    pub eager: bool,
+    pub random: Stream,
+    pub counters: Counters,
+    /// Number of the next arrival.
+    pub serial: u64,
+    pub meter: Meter,
+    pub under_test: bool,
+    /// Frames given up by the channel access after too many retries.
+    pub abandoned: u64,
+}
+
+/// Takes what a discipline drops until the simulation looks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dropped(pub Vec<(Packet, Reason)>);
+
+impl Observer for Dropped {
+    fn dropped(&mut self, _now: Instant, packet: Packet, reason: Reason) {
+        self.0.push((packet, reason));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_is_exact_in_the_long_run() {
+        // 1500 B at 7 Mbit/s take 12,000/7 us = 1,714,285.714... ns; 7000 packets take 12 s exactly.
+        let mut wire = Wire::new(BitRate::from_bit_s(7_000_000));
+        let total: u64 = (0..7000).map(|_| wire.take(1500).nanos()).sum();
+        assert_eq!(total, 12_000_000_000);
+        assert_eq!(wire.take(1500).nanos(), 1_714_285);
+    }
+}

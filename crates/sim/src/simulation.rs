@@ -1,0 +1,226 @@
+//! A run: events in, packets along their routes, measures out.
+
+mod build;
+mod flows;
+mod ports;
+mod report;
+
+pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series};
+
+use crate::engine::Wheel;
+use crate::packet::Slab;
+use crate::port::{Dropped, Port};
+use crate::random::Stream;
+use crate::scenario::Network;
+use crate::traffic::Source;
+use crate::transport::{Receiver, Sender};
+use sojourn_aqm::Config;
+use sojourn_measure::{Histogram, Level, Moments};
+use sojourn_units::{Instant, Span};
+use std::fmt;
+
+/// Marks the end of a route, a flow without TCP, and the like.
+const NONE: u32 = u32::MAX;
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A packet reaches the port at its hop, or its receiver.
+    Arrive(u32),
+    /// A port has finished sending and may have more.
+    Free(u32),
+    /// A station looks at the channel again.
+    Retry(u32),
+    /// A shaper's packet may go.
+    Release(u32),
+    /// A flow begins.
+    Start(u32),
+    /// A flow's application ends.
+    Stop(u32),
+    /// A source hands over its next packet.
+    Emit(u32),
+    /// A sender's retransmission timer may have expired.
+    Retransmit(u32),
+    /// A sender's pacing gap is over.
+    Pace(u32),
+    /// A receiver's delayed acknowledgement may be due.
+    Acknowledge(u32),
+    /// The warm-up is over.
+    Measure,
+    /// A point of the time series.
+    Sample,
+}
+
+/// What varies from run to run of one scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The algorithm for every queue under test; `None` leaves each as the scenario has it.
+    pub scheme: Option<Config>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Number of the replication; another replication draws other numbers from the same seed.
+    pub replication: u64,
+    /// Spacing of time series; `None` for none.
+    pub series: Option<Span>,
+}
+
+/// A run that cannot be trusted: the engine's own books do not balance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError(pub(crate) String);
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+#[derive(Clone, Debug)]
+struct Tcp {
+    sender: Sender,
+    receiver: Receiver,
+    /// When the pending event of each timer fires; a timer that moved later is looked at again then.
+    retransmit_at: Instant,
+    pace_at: Instant,
+    acknowledge_at: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FlowMeter {
+    sent_packets: u64,
+    delivered_packets: u64,
+    delivered_ip_bytes: u64,
+    /// Payload handed to the receiving application.
+    payload: u64,
+    dropped_packets: u64,
+    delay: Moments,
+    first_sent: Option<Instant>,
+    last_delivered: Option<Instant>,
+    completed: Option<Instant>,
+    /// What TCP had counted when the measurement began.
+    before: TcpCounts,
+}
+
+/// TCP's own counters that are measured as differences.
+#[derive(Clone, Copy, Debug, Default)]
+struct TcpCounts {
+    rtt_ns: u128,
+    rtt_samples: u64,
+    retransmitted: u64,
+    timeouts: u64,
+    delivered: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    /// First port of the data's route in `routes`.
+    route: u32,
+    /// First port of the acknowledgements' route.
+    ack_route: u32,
+    /// Index of its TCP state; `NONE` for UDP.
+    tcp: u32,
+    /// UDP: what a datagram carries besides its payload.
+    header: u32,
+    hash: u32,
+    source_hash: u32,
+    destination_hash: u32,
+    stop: Option<Instant>,
+    source: Option<Source>,
+    /// Payload of the emission that is scheduled.
+    next_bytes: u32,
+    random: Stream,
+    /// Bytes of a finite transfer.
+    transfer: Option<u64>,
+    /// What its application has yet to write.
+    unwritten: u64,
+    meter: FlowMeter,
+}
+
+/// Counts that never restart, for the final audit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Audit {
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    on_wire: u64,
+}
+
+/// A simulation of one network under one scheme, seed and replication.
+#[derive(Clone)]
+pub struct Simulation {
+    network: std::sync::Arc<Network>,
+    options: Options,
+    now: Instant,
+    end: Instant,
+    wheel: Wheel<What>,
+    slab: Slab,
+    ports: Vec<Port>,
+    /// For each bus: the instant at which the channel is idle again.
+    bus_idle: Vec<Instant>,
+    /// All routes one after another, each closed by `NONE`.
+    routes: Vec<u32>,
+    /// Ports whose packets all come from one other port: reached without an event.
+    fused: Vec<bool>,
+    flows: Vec<Flow>,
+    tcp: Vec<Tcp>,
+    dropped: Dropped,
+    backoff: Stream,
+    /// Waiting in all queues under test together, where there are several.
+    total: Option<(Level, Level)>,
+    delay: Histogram,
+    audit: Audit,
+    recorder: Option<report::Recorder>,
+}
+
+impl Simulation {
+    /// Runs to the end of the scenario.
+    ///
+    /// # Errors
+    /// Packets are not conserved: a defect of the engine or of an algorithm, never of the input.
+    pub fn run(mut self) -> Result<RunReport, RunError> {
+        self.run_until(self.end);
+        self.finish()
+    }
+
+    /// Handles every event up to and including `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        let until = until.min(self.end);
+        while self.wheel.next_time().is_some_and(|time| time <= until) {
+            let Some(event) = self.wheel.pop() else { break };
+            self.now = event.time;
+            self.handle(event.what);
+        }
+        self.now = until;
+    }
+
+    /// The present instant.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// How much of the scenario's time has passed, from 0 to 1.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        if self.end == Instant::ZERO { 1.0 } else { self.now.seconds() / self.end.seconds() }
+    }
+
+    #[inline]
+    fn handle(&mut self, what: What) {
+        match what {
+            What::Arrive(handle) => self.arrive(handle),
+            What::Free(port) => self.port_free(port),
+            What::Retry(port) => self.attempt(port),
+            What::Release(port) => self.release(port),
+            What::Start(flow) => self.start(flow),
+            What::Stop(flow) => self.stop(flow),
+            What::Emit(flow) => self.emit(flow),
+            What::Retransmit(flow) => self.retransmit_timer(flow),
+            What::Pace(flow) => self.pace_timer(flow),
+            What::Acknowledge(flow) => self.acknowledge_timer(flow),
+            What::Measure => self.begin_measurement(),
+            What::Sample => self.sample(),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! From the resolved network to a simulation that is ready to run.
+
+use super::{report, Audit, Flow, FlowMeter, Options, Simulation, Tcp, What, NONE};
+use crate::engine::Wheel;
+use crate::packet::Slab;
+use crate::port::{Device, Dropped, Line, Medium, Meter, Port, Station, Waiting, Wire};
+use crate::random::{fnv1a, Stream};
+use crate::scenario::{self, Network, PortKind, Start, Transport};
+use crate::traffic::{Source, Traffic};
+use crate::transport::{Receiver, Sender};
+use sojourn_aqm::{Config, Counters, Random};
+use sojourn_measure::{Histogram, Level};
+use sojourn_units::{Bytes, Instant, Packets};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A full frame, for choosing the wheel's tick.
+const FRAME: Bytes = Bytes::new(1500);
+
+impl Simulation {
+    /// A run of `network`, at its start.
+    #[must_use]
+    pub fn new(network: Arc<Network>, options: Options) -> Self {
+        let (routes, starts) = lay_routes(&network);
+        let (ports, fused) = make_ports(&network, &options, &routes);
+        let shift = tick_shift(&network);
+        let several = ports.iter().filter(|port| port.under_test).count() > 1;
+        let mut simulation = Self {
+            now: Instant::ZERO,
+            end: Instant::ZERO + network.duration,
+            wheel: Wheel::new(shift),
+            slab: Slab::default(),
+            bus_idle: vec![Instant::ZERO; network.buses.len()],
+            backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
+            total: several.then(|| (Level::new(), Level::new())),
+            delay: Histogram::default(),
+            audit: Audit::default(),
+            recorder: options.series.map(report::Recorder::new),
+            dropped: Dropped::default(),
+            flows: Vec::with_capacity(network.flows.len()),
+            tcp: Vec::new(),
+            ports,
+            fused,
+            routes,
+            network: Arc::clone(&network),
+            options,
+        };
+        for (index, flow) in network.flows.iter().enumerate() {
+            simulation.add_flow(index as u32, flow, starts[index]);
+        }
+        simulation.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        if let Some(series) = simulation.options.series {
+            simulation.wheel.push(Instant::ZERO + series, What::Sample);
+        }
+        simulation
+    }
+
+    fn add_flow(&mut self, index: u32, flow: &scenario::Flow, (route, ack_route): (u32, u32)) {
+        let (seed, replication) = (self.options.seed, self.options.replication);
+        let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
+        let hash = |text: &str| fnv1a(text.bytes()) as u32;
+        let (mut tcp, mut header) = (NONE, 0);
+        match &flow.transport {
+            Transport::Tcp { sender, receiver } => {
+                tcp = self.tcp.len() as u32;
+                self.tcp.push(Tcp {
+                    sender: Sender::new(sender.clone()),
+                    receiver: Receiver::new(receiver.clone()),
+                    retransmit_at: Instant::NEVER,
+                    pace_at: Instant::NEVER,
+                    acknowledge_at: Instant::NEVER,
+                });
+            }
+            Transport::Udp { header: bytes } => header = bytes.get() as u32,
+        }
+        self.flows.push(Flow {
+            route,
+            ack_route,
+            tcp,
+            header,
+            hash: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
+            source_hash: hash(node(flow.from)),
+            destination_hash: hash(node(flow.to)),
+            stop: flow.stop,
+            source: Source::new(&flow.traffic),
+            next_bytes: 0,
+            random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
+            transfer: if let Traffic::Transfer { size } = flow.traffic { Some(size.get()) } else { None },
+            unwritten: 0,
+            meter: FlowMeter::default(),
+        });
+        let start = match flow.start {
+            Start::At(at) => at,
+            Start::Uniform(from, to) => {
+                let mut random = Stream::new(seed, replication, &format!("flows/{}/start", flow.name));
+                from + (to - from).scaled(random.uniform())
+            }
+        };
+        self.wheel.push(start, What::Start(index));
+    }
+}
+
+/// All routes one after another, each closed by [`NONE`], and where each flow's two begin.
+fn lay_routes(network: &Network) -> (Vec<u32>, Vec<(u32, u32)>) {
+    let mut routes = Vec::new();
+    let mut lay = |ports: &[usize]| {
+        let start = routes.len() as u32;
+        routes.extend(ports.iter().map(|port| *port as u32));
+        routes.push(NONE);
+        start
+    };
+    let starts = network.flows.iter().map(|flow| (lay(&flow.route), lay(&flow.ack_route))).collect();
+    (routes, starts)
+}
+
+/// Half a frame's time on the fastest link, as a power of two: few events share a tick, and few ticks are empty.
+fn tick_shift(network: &Network) -> u32 {
+    let links = network.ports.iter().filter_map(|port| match port.kind {
+        PortKind::Link { rate, .. } => Some(rate),
+        PortKind::Bus { .. } => None,
+    });
+    let fastest = links.chain(network.buses.iter().map(|bus| bus.rate)).max().unwrap_or_default();
+    let half = fastest.time_for(FRAME).nanos() / 2;
+    half.clamp(1 << 8, 1 << 20).ilog2()
+}
+
+/// The limit of a plain `pfifo`; `None` for any other scheme.
+fn pfifo_limit(config: &Config) -> Option<usize> {
+    if config.name() != "pfifo" {
+        return None;
+    }
+    let limit = config.params().into_iter().find(|param| param.name == "limit")?;
+    Packets::from_tc(&limit.value).ok().map(|packets| packets.get() as usize)
+}
+
+fn make_ports(network: &Network, options: &Options, routes: &[u32]) -> (Vec<Port>, Vec<bool>) {
+    let tested = network.ports.iter().filter(|port| port.under_test).count();
+    let ports: Vec<Port> = network
+        .ports
+        .iter()
+        .map(|port| {
+            let config = match &options.scheme {
+                Some(scheme) if port.under_test => scheme,
+                _ => &port.queue,
+            };
+            let (medium, rate, delay, overhead) = match port.kind {
+                PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
+                PortKind::Bus { bus, .. } => {
+                    let channel = &network.buses[bus];
+                    let medium = Medium::Bus { bus: bus as u32, station: Station::Idle };
+                    (medium, channel.rate, channel.delay, channel.overhead)
+                }
+            };
+            let plain = !port.under_test && port.device_queue.is_none() && matches!(medium, Medium::Link);
+            let waiting = match pfifo_limit(config).filter(|_| plain) {
+                Some(limit) => Waiting::Line(Line::new(limit)),
+                None => Waiting::Discipline(config.build()),
+            };
+            Port {
+                waiting,
+                device: port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() }),
+                medium,
+                wire: Wire::new(rate),
+                delay,
+                overhead: overhead.get() as u32,
+                busy_until: Instant::ZERO,
+                unasked: false,
+                waking: false,
+                // Several queues under test are measured together, which needs their events in the order of time.
+                eager: port.under_test && tested > 1,
+                random: Stream::new(options.seed, options.replication, &format!("queues/{}", port.name)),
+                counters: Counters::default(),
+                serial: 0,
+                meter: Meter::new(),
+                under_test: port.under_test,
+                abandoned: 0,
+            }
+        })
+        .collect();
+    let fused = fused(&ports, routes);
+    (ports, fused)
+}
+
+/// Lines whose packets all come from one other port of constant delay arrive in the order in which that port
+/// sends: they are computed when it sends, without an event.
+fn fused(ports: &[Port], routes: &[u32]) -> Vec<bool> {
+    const SEVERAL: u32 = NONE - 1;
+    let mut before = vec![None; ports.len()];
+    let mut last = NONE;
+    for port in routes {
+        if *port != NONE {
+            let known = &mut before[*port as usize];
+            *known = match *known {
+                None => Some(last),
+                Some(other) if other == last => Some(other),
+                Some(_) => Some(SEVERAL),
+            };
+        }
+        last = *port;
+    }
+    let line = |port: &Port| matches!(port.waiting, Waiting::Line(_));
+    ports.iter().zip(before).map(|(port, before)| line(port) && before.is_some_and(|b| b < SEVERAL)).collect()
+}

@@ -1,0 +1,384 @@
+//! Packets at ports: queueing, sending, and the shared channel.
+
+use super::{What, Simulation, NONE};
+use crate::port::{Medium, Station, Waiting};
+use sojourn_aqm::{Cx, Dequeued, Ecn, Packet, Random};
+use sojourn_units::{Instant, Span};
+
+/// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
+const SLOT: Span = Span::from_micros(1);
+const MAX_SLOTS: u32 = 1000;
+const MAX_EXPONENT: u32 = 10;
+const MAX_RETRIES: u32 = 1000;
+
+impl Simulation {
+    /// A packet reaches the port at its hop, or its receiver.
+    #[inline]
+    pub(super) fn arrive(&mut self, handle: u32) {
+        self.audit.on_wire -= 1;
+        let hop = self.slab.get(handle).hop;
+        match self.routes[hop as usize] {
+            NONE => self.deliver(handle),
+            port => self.enter(port, handle),
+        }
+    }
+
+    /// Offers a packet to `port` now.
+    pub(super) fn enter(&mut self, port: u32, handle: u32) {
+        if matches!(self.ports[port as usize].waiting, Waiting::Line(_)) {
+            if let Some(at) = self.line_enter(port, handle, self.now) {
+                self.travel(handle, at);
+            }
+        } else {
+            self.discipline_enter(port, handle);
+        }
+    }
+
+    /// A packet enters a line at `now`: the instant at which it reaches its next hop, or `None` when dropped.
+    fn line_enter(&mut self, index: u32, handle: u32, now: Instant) -> Option<Instant> {
+        let bytes = self.slab.get(handle).bytes;
+        let port = &mut self.ports[index as usize];
+        let Waiting::Line(line) = &mut port.waiting else { return None };
+        while let Some(start) = line.started(now) {
+            port.meter.waiting.down(start);
+        }
+        port.counters.arrived.packets += 1;
+        port.counters.arrived.bytes += u64::from(bytes);
+        let serial = port.serial;
+        port.serial += 1;
+        if line.is_full() {
+            port.counters.dropped[0].packets += 1;
+            port.counters.dropped[0].bytes += u64::from(bytes);
+            port.meter.losses.add(serial);
+            self.lose(handle);
+            return None;
+        }
+        port.counters.forwarded.packets += 1;
+        port.counters.forwarded.bytes += u64::from(bytes);
+        let time = port.wire.take(bytes + port.overhead);
+        let start = line.add(now, &mut port.busy_until, time);
+        if start > now {
+            port.meter.waiting.up(now);
+        }
+        port.meter.sojourn.add(start - now);
+        port.meter.busy += time;
+        Some(port.busy_until + port.delay)
+    }
+
+    /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
+    #[inline]
+    fn travel(&mut self, handle: u32, mut at: Instant) {
+        loop {
+            let packet = self.slab.get_mut(handle);
+            packet.hop += 1;
+            let next = self.routes[packet.hop as usize];
+            if next == NONE || !self.fused[next as usize] {
+                self.audit.on_wire += 1;
+                self.wheel.push(at, What::Arrive(handle));
+                return;
+            }
+            match self.line_enter(next, handle, at) {
+                Some(later) => at = later,
+                None => return,
+            }
+        }
+    }
+
+    /// Offers a packet to a port that runs a discipline.
+    fn discipline_enter(&mut self, index: u32, handle: u32) {
+        self.ask_late(index);
+        let now = self.now;
+        let sim_packet = self.slab.get(handle);
+        let flow = &self.flows[sim_packet.flow as usize];
+        let is_data = !matches!(sim_packet.body, crate::packet::Body::Ack(_));
+        let (source, destination) = if is_data {
+            (flow.source_hash, flow.destination_hash)
+        } else {
+            (flow.destination_hash, flow.source_hash)
+        };
+        let port = &mut self.ports[index as usize];
+        let packet = Packet {
+            serial: port.serial,
+            handle,
+            bytes: sim_packet.bytes + port.overhead,
+            // The two directions of a connection are two flows, as a five-tuple hash has it.
+            flow: if is_data { flow.hash } else { flow.hash.rotate_left(16) ^ 0x9e37_79b9 },
+            source,
+            destination,
+            ecn: sim_packet.ecn,
+            ..Packet::default()
+        };
+        port.serial += 1;
+        if port.under_test {
+            if let Some(last) = port.meter.last_arrival.replace(now) {
+                port.meter.spacing.add(now - last);
+            }
+        }
+        let Waiting::Discipline(discipline) = &mut port.waiting else { return };
+        let mut cx = Cx {
+            now,
+            rate: port.wire.rate(),
+            random: &mut port.random,
+            observer: &mut self.dropped,
+            counters: &mut port.counters,
+        };
+        discipline.enqueue(&mut cx, packet);
+        port.meter.waiting.up(now);
+        if port.under_test {
+            port.meter.system.up(now);
+        }
+        if let Some((waiting, system)) = &mut self.total {
+            if port.under_test {
+                waiting.up(now);
+                system.up(now);
+            }
+        }
+        self.take_drops(index);
+        self.serve(index);
+    }
+
+    /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
+    /// Nothing has happened at this port in between, so the answer is the one that it would have given.
+    fn ask_late(&mut self, index: u32) {
+        let port = &mut self.ports[index as usize];
+        if !port.unasked || port.busy_until > self.now {
+            return;
+        }
+        port.unasked = false;
+        if port.under_test {
+            port.meter.system.down(port.busy_until);
+        }
+        let Waiting::Discipline(discipline) = &mut port.waiting else { return };
+        let mut cx = Cx {
+            now: port.busy_until,
+            rate: port.wire.rate(),
+            random: &mut port.random,
+            observer: &mut self.dropped,
+            counters: &mut port.counters,
+        };
+        let _empty = discipline.dequeue(&mut cx);
+        debug_assert!(matches!(_empty, Dequeued::Empty));
+    }
+
+    /// Brings a port's books up to date before they are read.
+    pub(super) fn settle(&mut self, index: u32) {
+        let now = self.now;
+        if matches!(self.ports[index as usize].waiting, Waiting::Discipline(_)) {
+            self.ask_late(index);
+            return;
+        }
+        let port = &mut self.ports[index as usize];
+        if let Waiting::Line(line) = &mut port.waiting {
+            while let Some(start) = line.started(now) {
+                port.meter.waiting.down(start);
+            }
+        }
+    }
+
+    /// Frees what a discipline has dropped.
+    #[inline]
+    fn take_drops(&mut self, index: u32) {
+        while let Some((packet, _reason)) = self.dropped.0.pop() {
+            let now = self.now;
+            let port = &mut self.ports[index as usize];
+            port.meter.losses.add(packet.serial);
+            port.meter.waiting.down(now);
+            if port.under_test {
+                port.meter.system.down(now);
+                if let Some((waiting, system)) = &mut self.total {
+                    waiting.down(now);
+                    system.down(now);
+                }
+            }
+            self.lose(packet.handle);
+        }
+    }
+
+    /// A packet is gone.
+    fn lose(&mut self, handle: u32) {
+        let packet = self.slab.remove(handle);
+        self.audit.dropped += 1;
+        if !matches!(packet.body, crate::packet::Body::Ack(_)) {
+            self.flows[packet.flow as usize].meter.dropped_packets += 1;
+        }
+    }
+
+    /// Asks a port's discipline for the next packet, as of now. The packet has left the queue under study.
+    fn ask(&mut self, index: u32) -> Option<u32> {
+        let now = self.now;
+        let port = &mut self.ports[index as usize];
+        let Waiting::Discipline(discipline) = &mut port.waiting else { return None };
+        let mut cx = Cx {
+            now,
+            rate: port.wire.rate(),
+            random: &mut port.random,
+            observer: &mut self.dropped,
+            counters: &mut port.counters,
+        };
+        let dequeued = discipline.dequeue(&mut cx);
+        let handle = match dequeued {
+            Dequeued::Packet(packet) => {
+                port.meter.waiting.down(now);
+                port.meter.sojourn.add(now - packet.enqueued);
+                if port.under_test {
+                    if let Some((waiting, _)) = &mut self.total {
+                        waiting.down(now);
+                    }
+                }
+                if packet.ecn == Ecn::Ce {
+                    self.slab.get_mut(packet.handle).ecn = Ecn::Ce;
+                }
+                Some(packet.handle)
+            }
+            Dequeued::Empty => None,
+            Dequeued::NotBefore(at) => {
+                self.wheel.push(at.max(now + Span::from_nanos(1)), What::Release(index));
+                None
+            }
+        };
+        self.take_drops(index);
+        handle
+    }
+
+    /// Moves packets on from the discipline as far as the device queue and the link allow.
+    fn serve(&mut self, index: u32) {
+        if self.ports[index as usize].device.is_some() {
+            self.fill_device(index);
+        }
+        let port = &self.ports[index as usize];
+        match port.medium {
+            Medium::Link => {
+                if port.busy_until <= self.now && !port.waking {
+                    self.send_next(index);
+                } else if !port.waking {
+                    let at = port.busy_until;
+                    self.ports[index as usize].waking = true;
+                    self.ports[index as usize].unasked = false;
+                    self.wheel.push(at, What::Free(index));
+                }
+            }
+            Medium::Bus { station: Station::Idle, .. } => self.contend(index),
+            Medium::Bus { .. } => {}
+        }
+    }
+
+    /// Fills the device queue from the discipline.
+    fn fill_device(&mut self, index: u32) {
+        loop {
+            match &self.ports[index as usize].device {
+                Some(device) if device.handles.len() < device.limit => {}
+                _ => return,
+            }
+            let Some(handle) = self.ask(index) else { return };
+            if let Some(device) = &mut self.ports[index as usize].device {
+                device.handles.push_back(handle);
+            }
+        }
+    }
+
+    /// The next packet for the wire: from the device queue where there is one.
+    fn next_for_wire(&mut self, index: u32) -> Option<u32> {
+        if self.ports[index as usize].device.is_none() {
+            return self.ask(index);
+        }
+        let next = self.ports[index as usize].device.as_mut().and_then(|device| device.handles.pop_front());
+        self.fill_device(index);
+        next
+    }
+
+    /// Sends the next packet over a free link.
+    fn send_next(&mut self, index: u32) {
+        let Some(handle) = self.next_for_wire(index) else { return };
+        let bytes = self.slab.get(handle).bytes;
+        let port = &mut self.ports[index as usize];
+        let time = port.wire.take(bytes + port.overhead);
+        port.busy_until = self.now + time;
+        port.meter.busy += time;
+        let more = port.meter.waiting.get() > 0 || port.device.as_ref().is_some_and(|d| !d.handles.is_empty());
+        port.unasked = !(more || port.eager);
+        port.waking = more || port.eager;
+        let (free_at, arrival) = (port.busy_until, port.busy_until + port.delay);
+        if port.waking {
+            self.wheel.push(free_at, What::Free(index));
+        }
+        self.travel(handle, arrival);
+    }
+
+    /// A port has finished sending.
+    pub(super) fn port_free(&mut self, index: u32) {
+        let now = self.now;
+        let port = &mut self.ports[index as usize];
+        port.waking = false;
+        if port.under_test {
+            port.meter.system.down(now);
+            if let Some((_, system)) = &mut self.total {
+                system.down(now);
+            }
+        }
+        match &mut port.medium {
+            Medium::Link => self.send_next(index),
+            Medium::Bus { station, .. } => {
+                *station = Station::Idle;
+                self.contend(index);
+            }
+        }
+    }
+
+    /// A shaper's packet may go.
+    pub(super) fn release(&mut self, index: u32) {
+        self.serve(index);
+    }
+
+    /// A station takes its next frame and looks at the channel.
+    fn contend(&mut self, index: u32) {
+        let Some(handle) = self.next_for_wire(index) else { return };
+        if let Medium::Bus { station, .. } = &mut self.ports[index as usize].medium {
+            *station = Station::Contending { handle, retries: 0 };
+        }
+        self.attempt(index);
+    }
+
+    /// A station with a frame looks at the channel: idle, it sends; busy, it backs off (ns-3's `CsmaNetDevice::TransmitStart`).
+    pub(super) fn attempt(&mut self, index: u32) {
+        let now = self.now;
+        let Medium::Bus { bus, station: Station::Contending { handle, retries } } = self.ports[index as usize].medium else {
+            return;
+        };
+        if self.bus_idle[bus as usize] <= now {
+            let bytes = self.slab.get(handle).bytes;
+            let port = &mut self.ports[index as usize];
+            let time = port.wire.take(bytes + port.overhead);
+            port.busy_until = now + time;
+            let arrival = port.busy_until + port.delay;
+            port.meter.busy += time + port.delay;
+            port.medium = Medium::Bus { bus, station: Station::Sending };
+            // The channel is taken until the frame has reached the last station.
+            self.bus_idle[bus as usize] = arrival;
+            let free_at = port.busy_until;
+            port.waking = true;
+            self.wheel.push(free_at, What::Free(index));
+            self.travel(handle, arrival);
+            return;
+        }
+        if retries >= MAX_RETRIES {
+            let port = &mut self.ports[index as usize];
+            port.abandoned += 1;
+            port.medium = Medium::Bus { bus, station: Station::Idle };
+            if port.under_test {
+                port.meter.system.down(now);
+                if let Some((_, system)) = &mut self.total {
+                    system.down(now);
+                }
+            }
+            self.lose(handle);
+            self.contend(index);
+            return;
+        }
+        let retries = retries + 1;
+        self.ports[index as usize].medium = Medium::Bus { bus, station: Station::Contending { handle, retries } };
+        let most = ((1_u32 << retries.min(MAX_EXPONENT)) - 1).min(MAX_SLOTS);
+        // ns-3 truncates a real number uniform in [1, most), so `most` itself comes up only when it is 1.
+        let slots = 1 + self.backoff.below(u64::from(most.max(2) - 1));
+        self.wheel.push(now + SLOT * slots, What::Retry(index));
+    }
+}
