@@ -1,0 +1,335 @@
+//! What an acknowledgement or the timer means.
+
+use super::scoreboard::{Progress, DUP_THRESH};
+use super::window::Prr;
+use super::{Recovery, Sender, State};
+use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
+use crate::transport::ranges::Range;
+use crate::transport::segment::Ack;
+use sojourn_units::{Bytes, Instant, Packets, Span};
+
+impl Sender {
+    /// The retransmission timer; too early a call does nothing.
+    pub fn on_timer(&mut self, now: Instant) {
+        if now < self.rto_deadline {
+            return;
+        }
+        if self.board.flight() == 0 {
+            self.rto_deadline = Instant::NEVER;
+            return;
+        }
+        let reduce = match self.state {
+            State::Open => true,
+            State::Reducing { .. } | State::Recovery { .. } => false,
+            State::Loss { .. } => self.expiries == 0,
+        };
+        if reduce {
+            let event = CongestionEvent {
+                now,
+                signal: Signal::Timeout,
+                in_flight: Bytes::new(self.board.pipe()),
+            };
+            self.congestion.on_congestion(&event);
+        }
+        self.congestion.on_rto(now);
+        self.board.mark_all_lost();
+        self.anonymous = 0;
+        self.duplicates = 0;
+        self.stats.timeouts += 1;
+        self.expiries += 1;
+        self.backoff += 1;
+        self.force = true;
+        self.next_paced = now;
+        self.announce_reduction = true;
+        self.reduced_at = Some(self.board.next);
+        self.state = State::Loss {
+            point: self.board.next,
+        };
+        self.cwnd = self.congestion.cwnd().get();
+        self.rto_deadline = now + self.rtt.rto(self.backoff);
+    }
+
+    /// An acknowledgement has arrived.
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        let before = self.board.una;
+        if ack.ack < before || ack.ack > self.board.next {
+            return;
+        }
+        let advanced = ack.ack > before;
+        let edge = ack.ack + u64::from(ack.window);
+        self.receiver_edge = Some(self.receiver_edge.map_or(edge, |known| known.max(edge)));
+
+        let mut progress = Progress::default();
+        if advanced {
+            self.board
+                .cumulative(ack.ack, now, &mut progress, &mut self.rate);
+            self.stats.bytes_acked += Bytes::new(ack.ack - before);
+        }
+        if self.config.recovery != Recovery::Sack {
+            self.anonymous_duplicates(now, advanced, &mut progress);
+        } else if ack.sack[0].len > 0 {
+            for block in ack.sack.iter().take_while(|block| block.len > 0) {
+                let start = ack.ack + u64::from(block.offset);
+                let range = Range {
+                    start,
+                    end: start + u64::from(block.len),
+                };
+                self.board.sack(range, now, &mut progress, &mut self.rate);
+            }
+            if progress.sacked > 0 {
+                self.board.judge(&mut progress);
+            }
+        }
+        self.count_duplicates(advanced, &progress);
+        let rtt = self.take_rtt(now, advanced, ack, &progress);
+        if advanced {
+            self.expiries = 0;
+        }
+
+        self.advance(now, advanced, ack.ece, &mut progress);
+
+        let ce_packets = ack
+            .ce_packets
+            .wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
+        if progress.delivered() > 0 || ce_packets > 0 || ack.ece {
+            let reducing = matches!(self.state, State::Recovery { .. } | State::Reducing { .. });
+            let event = AckEvent {
+                now,
+                acked: Bytes::new(progress.acked),
+                acked_packets: Packets::new(progress.acked_packets),
+                sacked: Bytes::new(progress.sacked),
+                sacked_packets: Packets::new(progress.sacked_packets),
+                rtt,
+                min_rtt: self.rtt.min,
+                srtt: self.rtt.srtt(),
+                one_way_delay: self
+                    .config
+                    .timestamps
+                    .then(|| ack.received_at.since(ack.echo)),
+                rate: self.rate.finish(self.rtt.min),
+                delivered: Bytes::new(self.rate.delivered),
+                in_flight: Bytes::new(self.board.pipe()),
+                una: self.board.una,
+                next: self.board.next,
+                may_grow: advanced && !reducing,
+                cwnd_limited: self.usage.is_limited(self.cwnd, self.in_slow_start()),
+                ece: ack.ece,
+                ce_packets: Packets::new(u64::from(ce_packets)),
+            };
+            self.congestion.on_ack(&event);
+            self.pacing_rate = self.congestion.pacing_rate();
+            if !reducing || self.congestion.controls_recovery() {
+                self.cwnd = self.congestion.cwnd().get();
+            }
+        }
+        if advanced {
+            let idle = self.board.flight() == 0;
+            self.rto_deadline = if idle {
+                Instant::NEVER
+            } else {
+                now + self.rtt.rto(self.backoff)
+            };
+        }
+        #[cfg(debug_assertions)]
+        if self.board.len() <= 256 || self.stats.rtt_samples % 64 == 0 {
+            self.board.verify(self.config.recovery == Recovery::Sack);
+        }
+    }
+
+    /// Without SACK: what duplicate acknowledgements say, and what a cumulative one makes of it.
+    fn anonymous_duplicates(&mut self, now: Instant, advanced: bool, progress: &mut Progress) {
+        if advanced {
+            // One segment filled the hole; the rest had been reported by duplicates.
+            let known = self.anonymous.min(progress.acked.saturating_sub(self.mss));
+            self.rate.retract(known);
+            progress.acked -= known;
+            progress.acked_packets = progress
+                .acked_packets
+                .saturating_sub(known / self.mss)
+                .max(1);
+            self.anonymous -= known;
+            if !matches!(self.state, State::Recovery { .. }) {
+                self.anonymous = 0;
+            }
+        } else if self.board.flight() > 0 && !matches!(self.state, State::Loss { .. }) {
+            let most = self.board.flight() - self.mss.min(self.board.flight());
+            let counted = self.mss.min(most.saturating_sub(self.anonymous));
+            self.anonymous += counted;
+            self.rate.on_anonymous(counted, now);
+            progress.sacked += counted;
+            progress.sacked_packets += u64::from(counted > 0);
+        }
+        self.credit();
+    }
+
+    /// Limited transmit: outside recovery two duplicates count.
+    fn credit(&mut self) {
+        let bound = if matches!(self.state, State::Recovery { .. }) {
+            u64::MAX
+        } else {
+            2 * self.mss
+        };
+        if self.anonymous > 0 || self.board.credit() > 0 {
+            self.board.set_credit(self.anonymous.min(bound));
+        }
+    }
+
+    fn count_duplicates(&mut self, advanced: bool, progress: &Progress) {
+        if advanced {
+            self.duplicates = 0;
+        } else if progress.sacked > 0 {
+            self.duplicates += 1;
+        }
+    }
+
+    /// RTT of this acknowledgement for the timer, and of its most recent segment for congestion control.
+    fn take_rtt(
+        &mut self,
+        now: Instant,
+        advanced: bool,
+        ack: &Ack,
+        progress: &Progress,
+    ) -> Option<Span> {
+        let acked_sent = if progress.ambiguous {
+            None
+        } else {
+            progress.acked_sent
+        };
+        let sent = acked_sent.or(progress.sacked_sent);
+        let oldest = if advanced && self.config.timestamps {
+            Some(now.since(ack.echo))
+        } else {
+            sent.map(|(first, _)| now.since(first))
+        };
+        let newest = sent.map(|(_, last)| now.since(last));
+        if let Some(rtt) = newest {
+            self.rtt.min = self.rtt.min.min(rtt);
+        }
+        if let Some(rtt) = oldest {
+            self.rtt.sample(rtt, self.board.una, self.board.next);
+            self.backoff = 0;
+            if advanced {
+                self.stats.rtt(rtt);
+            }
+        }
+        newest
+    }
+
+    /// Leaves and enters episodes, and reduces the window within one.
+    fn advance(&mut self, now: Instant, advanced: bool, ece: bool, progress: &mut Progress) {
+        let una = self.board.una;
+        match self.state {
+            State::Open => {}
+            State::Recovery { point, .. } => {
+                let over = una >= point || (advanced && self.config.recovery == Recovery::Reno);
+                if over {
+                    self.leave_reduction(now);
+                } else if advanced && self.config.recovery == Recovery::NewReno {
+                    self.board.mark_first_lost(progress);
+                    self.force = true;
+                }
+            }
+            // Only something sent after the reduction carries the news of it (CWR).
+            State::Reducing { point, .. } => {
+                if una > point {
+                    self.leave_reduction(now);
+                }
+            }
+            State::Loss { point } => {
+                if una >= point {
+                    self.state = State::Open;
+                }
+            }
+        }
+        let may_enter = matches!(self.state, State::Open | State::Reducing { .. });
+        if may_enter && self.loss_detected() {
+            self.enter_recovery(now, progress);
+        }
+        if ece
+            && self.config.ecn
+            && matches!(self.state, State::Open)
+            && self.reduced_at.is_none_or(|at| una > at)
+        {
+            self.stats.ecn_reductions += 1;
+            let prr = self.reduce(now, Signal::Ecn);
+            self.state = State::Reducing {
+                point: self.board.next,
+                prr,
+            };
+        }
+        let safe = advanced && progress.lost == 0;
+        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } =
+            &mut self.state
+        {
+            if progress.delivered() > 0 {
+                let ssthresh = self.congestion.ssthresh().get();
+                self.cwnd = prr.on_ack(
+                    progress.delivered(),
+                    safe,
+                    self.board.pipe(),
+                    ssthresh,
+                    self.mss,
+                );
+            }
+        }
+    }
+
+    fn loss_detected(&self) -> bool {
+        if self.config.recovery == Recovery::Sack {
+            self.board.has_lost() || (self.duplicates >= DUP_THRESH && self.board.has_sacks())
+        } else {
+            self.duplicates >= DUP_THRESH && self.reduced_at.is_none_or(|at| self.board.una > at)
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
+        self.stats.fast_retransmits += 1;
+        let prr = match self.state {
+            State::Reducing { prr, .. } => prr,
+            _ => self.reduce(now, Signal::Loss),
+        };
+        self.state = State::Recovery {
+            point: self.board.next,
+            prr,
+        };
+        if !self.board.has_lost() {
+            self.board.mark_first_lost(progress);
+        }
+        self.credit();
+        self.force = true;
+    }
+
+    /// Asks congestion control for the new threshold; without PRR the window follows at once.
+    fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
+        let event = CongestionEvent {
+            now,
+            signal,
+            in_flight: Bytes::new(self.board.pipe()),
+        };
+        let prr = Prr::new(self.cwnd);
+        self.congestion.on_congestion(&event);
+        self.announce_reduction = true;
+        self.reduced_at = Some(self.board.next);
+        if self.congestion.controls_recovery() {
+            self.cwnd = self.congestion.cwnd().get();
+            None
+        } else if self.config.prr {
+            Some(prr)
+        } else {
+            self.cwnd = self.congestion.ssthresh().get();
+            None
+        }
+    }
+
+    fn leave_reduction(&mut self, now: Instant) {
+        self.state = State::Open;
+        self.force = false;
+        self.anonymous = 0;
+        self.credit();
+        if !self.congestion.controls_recovery() {
+            self.congestion.set_cwnd(self.congestion.ssthresh());
+        }
+        self.congestion.on_recovery_exit(now);
+        self.cwnd = self.congestion.cwnd().get();
+    }
+}

@@ -1,0 +1,264 @@
+//! What to send now.
+
+use super::rate::RateSampler;
+use super::scoreboard::{Segment, LAST, REPEATED, RESENT};
+use super::{Recovery, Sender, State};
+use crate::transport::segment::{Data, DATA_HEADER};
+use sojourn_units::{Bytes, Instant};
+
+impl Sender {
+    /// The next segment to send now; `None` when nothing may be sent. To be called until it says so.
+    pub fn poll(&mut self, now: Instant) -> Option<Data> {
+        self.pacing_waits = false;
+        if self.board.pending() > 0
+            && matches!(self.state, State::Recovery { .. } | State::Loss { .. })
+        {
+            return self.poll_lost(now);
+        }
+        let seq = self.board.next;
+        let available = self.data_end().saturating_sub(seq);
+        if available == 0 {
+            return self.poll_idle(now);
+        }
+        let len = available.min(self.mss);
+        if self.occupied() + len > self.cwnd {
+            return self.stop(now, true);
+        }
+        let room = self
+            .receiver_edge
+            .map_or(u64::MAX, |edge| edge.saturating_sub(seq));
+        let len = if len <= room {
+            len
+        } else if self.board.flight() == 0 && room > 0 {
+            room
+        } else {
+            return self.poll_doubtful(now);
+        };
+        if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.closed {
+            return self.poll_idle(now);
+        }
+        if self.paced(now, len) {
+            return self.stop(now, false);
+        }
+        if self.board.flight() == 0 {
+            self.restart_after_idle(now);
+        }
+        Some(self.send_new(now, seq, len))
+    }
+
+    /// RFC 6675's `NextSeg`, rule 1; new data waits behind it.
+    fn poll_lost(&mut self, now: Instant) -> Option<Data> {
+        let segment = *self.board.next_lost()?;
+        let len = u64::from(segment.len);
+        if !self.force && self.board.pipe() + len > self.cwnd {
+            return self.stop(now, true);
+        }
+        if self.paced(now, len) {
+            return self.stop(now, false);
+        }
+        let nothing_in_flight = self.board.pipe() == 0;
+        let data = Self::resend(
+            self.board.next_lost()?,
+            now,
+            &mut self.rate,
+            nothing_in_flight,
+        );
+        self.on_resent(now, &segment);
+        Some(data)
+    }
+
+    /// The application has nothing to send.
+    fn poll_idle(&mut self, now: Instant) -> Option<Data> {
+        let pipe = self.board.pipe();
+        if pipe + self.mss <= self.cwnd {
+            self.rate.on_app_limited(pipe);
+        }
+        self.poll_doubtful(now)
+    }
+
+    /// No new data may be sent: in recovery `NextSeg`'s rule 3, else the end of sending for now.
+    fn poll_doubtful(&mut self, now: Instant) -> Option<Data> {
+        if matches!(self.state, State::Recovery { .. }) && self.config.recovery == Recovery::Sack {
+            if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
+                let len = u64::from(segment.len);
+                if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
+                    let data =
+                        Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
+                    self.on_resent(now, &segment);
+                    return Some(data);
+                }
+            }
+        }
+        self.stop(now, self.board.pipe() + self.mss > self.cwnd)
+    }
+
+    /// Sending pauses; `limited` says that the window is full.
+    fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
+        if !self.sending && !limited {
+            return None;
+        }
+        self.sending = false;
+        self.usage.observe(limited, self.board.una, self.board.next);
+        if self.usage.is_limited(self.cwnd, self.in_slow_start()) {
+            self.usage.full(now);
+            return None;
+        }
+        let unused = self.usage.partial(now, self.board.flight()) >= self.rtt.rto(self.backoff);
+        // A full send buffer means that the application would have sent more.
+        let starved = self.buffer_space() > Bytes::ZERO;
+        if unused
+            && starved
+            && self.config.slow_start_after_idle
+            && matches!(self.state, State::Open)
+        {
+            let initial = self.config.initial_window.get() * self.mss;
+            let used = self.usage.restart(now).max(initial);
+            if used < self.cwnd {
+                self.set_window((self.cwnd + used) / 2);
+            }
+        }
+        None
+    }
+
+    /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now.since(self.last_sent);
+        if self.stats.segments_sent == 0 || idle.is_zero() {
+            return;
+        }
+        self.congestion.on_restart(now, idle);
+        let rto = self.rtt.rto(self.backoff);
+        if !self.config.slow_start_after_idle || idle <= rto || !matches!(self.state, State::Open) {
+            return;
+        }
+        let floor = (self.config.initial_window.get() * self.mss).min(self.cwnd);
+        let periods = ((idle.nanos() - 1) / rto.nanos().max(1)).min(63);
+        self.set_window((self.cwnd >> periods).max(floor));
+        self.usage.restart(now);
+    }
+
+    /// A window unused is forgotten, but three quarters of it stay the threshold.
+    fn set_window(&mut self, cwnd: u64) {
+        let remembered = Bytes::new(self.cwnd / 2 + self.cwnd / 4);
+        self.congestion
+            .set_ssthresh(self.congestion.ssthresh().max(remembered));
+        self.congestion.set_cwnd(Bytes::new(cwnd));
+        self.cwnd = self.congestion.cwnd().get();
+    }
+
+    /// What counts against the window for new data.
+    fn occupied(&self) -> u64 {
+        // Without limited transmit, duplicate acknowledgements open the window only in recovery.
+        if !self.config.limited_transmit && matches!(self.state, State::Open) {
+            self.board.flight()
+        } else {
+            self.board.pipe()
+        }
+    }
+
+    /// True when pacing holds the next segment back.
+    fn paced(&mut self, now: Instant, len: u64) -> bool {
+        let Some(rate) = self.pacing_rate else {
+            return false;
+        };
+        if now < self.next_paced {
+            self.pacing_waits = true;
+            return true;
+        }
+        self.next_paced = now + rate.time_for(Bytes::new(len) + DATA_HEADER);
+        false
+    }
+
+    fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+        let last = self.closed && seq + len == self.written;
+        let mut segment = Segment {
+            seq,
+            sent: now,
+            delivered: 0,
+            delivered_at: now,
+            first_sent: now,
+            len: len as u32,
+            flags: if last { LAST } else { 0 },
+        };
+        self.rate.on_send(&mut segment, self.board.flight() == 0);
+        self.board.push(segment);
+        let mut flags = if last { Data::FIN } else { 0 };
+        if self.config.ecn {
+            flags |= Data::ECT;
+            if std::mem::take(&mut self.announce_reduction) {
+                flags |= Data::CWR;
+            }
+        }
+        self.on_sent(now, len);
+        Data {
+            seq,
+            sent: now,
+            len: segment.len,
+            flags,
+        }
+    }
+
+    fn resend(
+        segment: &mut Segment,
+        now: Instant,
+        rate: &mut RateSampler,
+        nothing_in_flight: bool,
+    ) -> Data {
+        segment.flags |= RESENT | REPEATED;
+        segment.sent = now;
+        rate.on_send(segment, nothing_in_flight);
+        let fin = if segment.flags & LAST != 0 {
+            Data::FIN
+        } else {
+            0
+        };
+        Data {
+            seq: segment.seq,
+            sent: now,
+            len: segment.len,
+            flags: Data::RETRANSMIT | fin,
+        }
+    }
+
+    fn on_resent(&mut self, now: Instant, before: &Segment) {
+        self.force = false;
+        self.board.on_resent(before);
+        self.stats.segments_retransmitted += 1;
+        if self.board.is_first(before.seq) {
+            self.rto_deadline = Instant::NEVER;
+        }
+        self.on_sent(now, u64::from(before.len));
+    }
+
+    fn on_sent(&mut self, now: Instant, bytes: u64) {
+        self.sending = true;
+        self.last_sent = now;
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += Bytes::new(bytes);
+        self.stats.first_sent.get_or_insert(now);
+        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } =
+            &mut self.state
+        {
+            prr.on_sent(bytes);
+        }
+        if self.rto_deadline == Instant::NEVER {
+            self.rto_deadline = now + self.rtt.rto(self.backoff);
+        }
+    }
+
+    /// When to call [`Sender::on_timer`]; it may move earlier as well as later at any call.
+    #[must_use]
+    pub fn timer(&self) -> Instant {
+        self.rto_deadline
+    }
+
+    /// When to call [`Sender::poll`] although nothing happens: only pacing asks for that.
+    #[must_use]
+    pub fn pacing_deadline(&self) -> Instant {
+        if self.pacing_waits {
+            self.next_paced
+        } else {
+            Instant::NEVER
+        }
+    }
+}
