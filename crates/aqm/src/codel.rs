@@ -1,10 +1,11 @@
 //! CoDel: drops the head when the sojourn time has stayed above `target` for an `interval`, then faster and faster.
 //!
 //! Governing text: RFC 8289 (section 5 pseudocode; function names below are its).
-//! Control law: the n-th drop of a dropping phase follows the one before it after `interval / sqrt(n)`.
-//! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the second
-//! drop comes after 0.500 interval and not 0.707 (time stays in nanoseconds; theirs is in units of 1024 ns).
+//! Control law: after the n-th drop of a dropping phase the next is due `interval / sqrt(n)` later.
+//! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the spacing
+//! after the second drop is 0.500 interval and not 0.707 (time stays in nanoseconds; theirs is in units of 1024 ns).
 //! ECN and `ce_threshold` are Linux's (tc-codel(8)), which RFC 8289 leaves open: a mark counts as a drop and the packet leaves.
+//! `count_overflow` is Linux's fq_codel, whose overflow drops raise the count of the queue they hit; RFC 8290 does not.
 //! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
@@ -38,6 +39,8 @@ crate::params! {
         mtu: Bytes = Bytes::new(1514),
         /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
         control_law: ControlLaw = ControlLaw::Exact,
+        /// Packets dropped because the queue was full count as drops of the control law (Linux's fq_codel; not RFC 8290).
+        count_overflow: bool = false,
     }
 }
 
@@ -179,6 +182,7 @@ impl Aqm for Codel {
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
+            self.overflowed(cx.now, 1);
         } else {
             queue.push(packet);
         }
@@ -190,6 +194,12 @@ impl Aqm for Codel {
             let _ = cx.mark(&mut packet);
         }
         Some(packet)
+    }
+
+    fn overflowed(&mut self, _now: Instant, packets: u64) {
+        if self.params.count_overflow {
+            self.count = self.count.wrapping_add(packets as u32);
+        }
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -237,3 +247,6 @@ impl Algorithm for Codel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

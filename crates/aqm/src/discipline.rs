@@ -73,7 +73,11 @@ pub trait Aqm {
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet);
 
     /// Takes the next packet to send out of `queue`, dropping on the way what the algorithm decides to.
+    /// `None` only when nothing waits any more.
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet>;
+
+    /// A container dropped `packets` from the head of this queue because all queues together were full.
+    fn overflowed(&mut self, _now: Instant, _packets: u64) {}
 
     /// Shows every named internal.
     fn internals(&self, _visit: &mut Internal<'_>) {}

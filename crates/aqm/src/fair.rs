@@ -1,20 +1,48 @@
-//! Placeholder container while the scheduler is written.
-use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Fifo, Internal, Packet};
+//! Fair queueing over any single-queue algorithm: hashed queues, deficit round robin, sparse flows first.
+//!
+//! Governing text: RFC 8290 (FQ-CoDel); section numbers below are its. `FairQueue<Codel>` is FQ-CoDel.
+//! Scheduling: a flow that was idle joins the new list and goes before all old ones for one quantum (section 4.2).
+//! Overflow: the queue with the most bytes loses half its packets from its head, rounded up and at most 64 (section 4.1).
+//! Readings and deviations:
+//! * The perturbation of the hash is drawn from the host's stream at the first arrival, so that every replication
+//!   sees other collisions and the same seed sees the same. It outlives `reset`, since packets may wait by it.
+//! * `memory_limit` counts bytes on the wire; Linux counts the kernel's memory for them.
+//! * Linux's fq_codel drops half the *bytes* of the fattest queue, at most 64 packets; the RFC, and this, half the packets.
+//! * The inner algorithm's own `limit` is set one beyond the container's and so is never met ([`Params::unlimited`]);
+//!   an overflow is told to it through [`Aqm::overflowed`] instead.
+//! * Each queue's algorithm sees the rate of the whole link, and `advance` only when its own queue is touched:
+//!   nothing changes between, except the rate, and `set_rate` brings all of them up first.
+//!
+//! Bound: an arrival costs constant work plus the inner algorithm's; an overflow one look at every queue in use (as
+//! Linux) and at most 64 drops; a departure at most `1 + ceil(longest packet / quantum)` visits to every active queue,
+//! constant work each, plus the inner algorithm's. Memory: 4 bytes a hash value, and a queue only for values that occurred.
+
+use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
-use sojourn_units::{Bytes, Instant, BitRate, Packets};
+use alloc::vec;
+use alloc::vec::Vec;
+use lists::{Flow, List, Lists, NONE};
+use sojourn_units::{BitRate, Bytes, Instant, Packets};
+
+mod lists;
+#[cfg(test)]
+mod tests;
 
 crate::params! {
     /// Parameters of fair queueing, whatever runs in each queue.
     pub struct Params {
-        /// Waiting packets in all queues together at which the fattest queue loses packets (RFC 8290 section 5.2).
+        /// Packets waiting in all queues together above which the fattest queue loses packets (RFC 8290 section 5.2.3).
         limit: Packets = Packets::new(10240),
-        /// Number of queues that flows are hashed into (RFC 8290 section 5.2).
+        /// Number of queues that flows are hashed into, 1 to 65536 (RFC 8290 section 5.2.5).
         flows: u32 = 1024,
-        /// Bytes a queue may send in a round (RFC 8290 section 5.2).
+        /// Bytes a queue may send in a round, 256 B to 1 MiB (RFC 8290 section 5.2.4; the bounds are Linux's).
         quantum: Bytes = Bytes::new(1514),
-        /// Bytes in all queues together at which the fattest queue loses packets (tc-fq_codel(8)).
+        /// Bytes waiting in all queues together above which the fattest queue loses packets (tc-fq_codel(8)).
         memory_limit: Bytes = Bytes::new(32 << 20),
+        /// Most packets dropped at one overflow (RFC 8290 section 4.1; tc-fq_codel(8)).
+        drop_batch: Packets = Packets::new(64),
     }
 }
 
@@ -23,28 +51,224 @@ impl Params {
     pub(crate) const HIDES: &'static [&'static str] = &["limit"];
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        Ok(())
+        let within = |ok: bool, name: &str, value: &dyn core::fmt::Display, allowed: &str| {
+            if ok {
+                Ok(())
+            } else {
+                Err(format!("{name} is {value}; allowed: {allowed}"))
+            }
+        };
+        within(self.limit > Packets::ZERO, "limit", &self.limit, "1 p or more")?;
+        within((1..=65536).contains(&self.flows), "flows", &self.flows, "1 to 65536")?;
+        let quanta = Bytes::new(256)..=Bytes::new(1 << 20);
+        within(quanta.contains(&self.quantum), "quantum", &self.quantum, "256 B to 1 MiB")?;
+        within(self.memory_limit > Bytes::ZERO, "memory_limit", &self.memory_limit, "1 B or more")?;
+        within(self.drop_batch > Packets::ZERO, "drop_batch", &self.drop_batch, "1 p or more")
+    }
+
+    /// `inner` with its own `limit`, if it has one, one beyond what the container can let it hold: never met.
+    #[must_use]
+    pub fn unlimited<P: Parameters>(&self, mut inner: P) -> P {
+        let packets = format!("{}p", self.limit.get().saturating_add(1));
+        if let Some(Err(_)) = inner.set("limit", &packets) {
+            // A limit that is only ever bytes: the container holds its memory limit and one packet more.
+            let bytes = format!("{}B", self.memory_limit.get().saturating_add(u64::from(u32::MAX)));
+            let _ = inner.set("limit", &bytes);
+        }
+        inner
     }
 }
 
 /// Fair queueing over any single-queue algorithm.
 #[derive(Clone, Debug)]
-pub struct FairQueue<A: Algorithm>(Fifo<A>);
+pub struct FairQueue<A: Algorithm> {
+    limit: u64,
+    memory_limit: u64,
+    drop_batch: u64,
+    quantum: i64,
+    /// How a queue's algorithm begins.
+    template: A,
+    /// Seed of the hash, once drawn.
+    perturbation: Option<u64>,
+    /// Where the queue of each hash value is in `flows`; `NONE` before its first packet.
+    slots: Vec<u32>,
+    /// Queues in use, in the order of their first packets.
+    flows: Vec<Flow<A>>,
+    lists: Lists,
+    waiting: Backlog,
+}
 
 impl<A: Algorithm> FairQueue<A> {
-    /// Empty.
+    /// Empty; both sets of parameters have passed their `check`.
     #[must_use]
-    pub fn new(_fair: Params, params: A::Params) -> Self {
-        Self(Fifo::new(params))
+    pub fn new(fair: Params, params: A::Params) -> Self {
+        Self {
+            limit: fair.limit.get(),
+            memory_limit: fair.memory_limit.get(),
+            drop_batch: fair.drop_batch.get(),
+            quantum: i64::try_from(fair.quantum.get()).unwrap_or(i64::MAX),
+            template: A::new(&fair.unlimited(params)),
+            perturbation: None,
+            slots: vec![NONE; fair.flows as usize],
+            flows: Vec::new(),
+            lists: Lists::default(),
+            waiting: Backlog::default(),
+        }
+    }
+
+    /// Section 4.1, classification: the flow's place in `flows`.
+    fn classify(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> usize {
+        let seed = *self.perturbation.get_or_insert_with(|| cx.random.next_u64());
+        let slot = hash(packet.flow, seed, self.slots.len());
+        if self.slots[slot] == NONE {
+            self.slots[slot] = self.flows.len() as u32;
+            self.flows.push(Flow::new(self.template.clone()));
+        }
+        self.slots[slot] as usize
+    }
+
+    /// Runs one step of a queue's algorithm and keeps the container's sums.
+    fn touch<T>(&mut self, cx: &mut Cx<'_>, at: usize, step: impl FnOnce(&mut A, &mut Cx<'_>, &mut Queue) -> T) -> T {
+        let Flow { aqm, queue, .. } = &mut self.flows[at];
+        self.waiting.packets -= queue.len() as u64;
+        self.waiting.bytes -= queue.bytes();
+        aqm.advance(cx.now, cx.rate, queue);
+        let result = step(aqm, cx, queue);
+        self.waiting.packets += queue.len() as u64;
+        self.waiting.bytes += queue.bytes();
+        result
+    }
+
+    /// The queue with the most bytes, the earliest in use among equals.
+    fn fattest(&self) -> Option<usize> {
+        let mut most = None;
+        for (at, flow) in self.flows.iter().enumerate() {
+            if flow.queue.bytes() > most.map_or(0, |(_, bytes)| bytes) {
+                most = Some((at, flow.queue.bytes()));
+            }
+        }
+        most.map(|(at, _)| at)
+    }
+
+    /// Section 4.1, overflow: half the packets of the fattest queue, from its head.
+    fn overflow(&mut self, cx: &mut Cx<'_>) {
+        let Some(at) = self.fattest() else { return };
+        let most = self.drop_batch;
+        self.touch(cx, at, |aqm, cx, queue| {
+            let drops = (queue.len() as u64).div_ceil(2).min(most);
+            for _ in 0..drops {
+                if let Some(packet) = queue.pop() {
+                    cx.drop(packet, Reason::Overflow);
+                }
+            }
+            aqm.overflowed(cx.now, drops);
+        });
+    }
+
+    /// Section 4.2: gives the packet that `take` draws from the queues in their turn.
+    fn schedule(&mut self, mut take: impl FnMut(&mut Self, usize) -> Option<Packet>) -> Option<Packet> {
+        loop {
+            let (at, list) = self.lists.head()?;
+            let flow = &mut self.flows[at];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.lists.requeue(&mut self.flows);
+                continue;
+            }
+            if let Some(packet) = take(self, at) {
+                self.flows[at].deficit -= i64::from(packet.bytes);
+                return Some(packet);
+            }
+            debug_assert!(self.flows[at].queue.is_empty(), "Aqm::dequeue gives None only when nothing waits");
+            // A new queue that empties becomes an old one, so that it cannot come back as new and starve the old.
+            if list == List::New {
+                self.lists.requeue(&mut self.flows);
+            } else {
+                self.lists.remove(&mut self.flows);
+            }
+        }
     }
 }
 
+/// Which of `slots` a flow belongs to: multiplication and shifts mix all bits of flow and seed (splitmix64's finaliser).
+fn hash(flow: u32, seed: u64, slots: usize) -> usize {
+    let mut x = seed ^ u64::from(flow).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^= x >> 31;
+    ((u128::from(x) * slots as u128) >> 64) as usize
+}
+
 impl<A: Algorithm> Discipline for FairQueue<A> {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) { self.0.enqueue(cx, packet); }
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued { self.0.dequeue(cx) }
-    fn drain(&mut self) -> Option<Packet> { self.0.drain() }
-    fn reset(&mut self) { self.0.reset(); }
-    fn backlog(&self) -> Backlog { self.0.backlog() }
-    fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) { self.0.internals(now, rate, visit); }
-    fn clone_box(&self) -> Box<dyn Discipline> where A: Clone { Box::new(self.clone()) }
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        packet.enqueued = cx.now;
+        cx.arrived(&packet);
+        let at = self.classify(cx, &packet);
+        self.touch(cx, at, |aqm, cx, queue| aqm.enqueue(cx, queue, packet));
+        let flow = &mut self.flows[at];
+        if !flow.active && !flow.queue.is_empty() {
+            flow.deficit = self.quantum;
+            self.lists.push(List::New, &mut self.flows, at);
+        }
+        if self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
+            self.overflow(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        match self.schedule(|fair, at| fair.touch(cx, at, A::dequeue)) {
+            Some(packet) => {
+                cx.forwarded(&packet);
+                Dequeued::Packet(packet)
+            }
+            None => Dequeued::Empty,
+        }
+    }
+
+    fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {
+        for flow in &mut self.flows {
+            flow.aqm.advance(cx.now, cx.rate, &flow.queue);
+        }
+    }
+
+    fn drain(&mut self) -> Option<Packet> {
+        self.schedule(|fair, at| {
+            let packet = fair.flows[at].queue.pop()?;
+            fair.waiting.packets -= 1;
+            fair.waiting.bytes -= u64::from(packet.bytes);
+            Some(packet)
+        })
+    }
+
+    fn reset(&mut self) {
+        for flow in &mut self.flows {
+            flow.aqm = self.template.clone();
+            flow.deficit = self.quantum;
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting
+    }
+
+    /// Of the scheduler, and then of the fattest queue's algorithm (a fresh one's when nothing waits).
+    fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
+        let [new, old] = self.lists.counts();
+        visit("queues", self.flows.len() as f64);
+        visit("new_queues", new as f64);
+        visit("old_queues", old as f64);
+        let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else {
+            visit("fattest_packets", 0.0);
+            visit("fattest_bytes", 0.0);
+            return self.template.internals(visit);
+        };
+        visit("fattest_packets", flow.queue.len() as f64);
+        visit("fattest_bytes", flow.queue.bytes() as f64);
+        flow.aqm.advance(now, rate, &flow.queue);
+        flow.aqm.internals(visit);
+    }
+
+    fn clone_box(&self) -> Box<dyn Discipline> {
+        Box::new(self.clone())
+    }
 }

@@ -17,10 +17,14 @@ extern crate std;
 mod context;
 mod discipline;
 pub mod fair;
+#[cfg(test)]
+mod harness;
 mod packet;
 mod params;
 mod queue;
 pub mod registry;
+#[cfg(test)]
+mod testing;
 
 pub mod codel;
 pub mod pfifo;

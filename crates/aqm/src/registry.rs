@@ -335,6 +335,7 @@ impl<A: Algorithm> Registered for FairQueue<A> {
             }
         }
         fair.check()?;
+        let params = fair.unlimited(params);
         A::check(&params)?;
         Ok(Arc::new(FairScheme::<A> { name, fair, params }))
     }
