@@ -1,6 +1,8 @@
 //! A host for unit tests: drives one algorithm over one queue and records what it does.
 
-use crate::{Algorithm, Aqm, Config, Counters, Cx, Discipline, Ecn, Fifo, Observer, Packet, Random, Reason};
+use crate::{
+    Algorithm, Aqm, Config, Counters, Cx, Discipline, Ecn, Fifo, Observer, Packet, Random, Reason,
+};
 use crate::{Dequeued, Queue};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,7 +21,11 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed, draws: 0, fixed: None }
+        Self {
+            state: seed,
+            draws: 0,
+            fixed: None,
+        }
     }
 }
 
@@ -110,18 +116,29 @@ impl<A: Algorithm> Host<A> {
     pub(crate) fn arrive(&mut self) -> Fate {
         let serial = self.serial;
         self.serial += 1;
-        let packet = Packet { serial, bytes: self.bytes, ecn: self.ecn, ..Packet::default() };
+        let packet = Packet {
+            serial,
+            bytes: self.bytes,
+            ecn: self.ecn,
+            ..Packet::default()
+        };
         let (dropped, marked) = (self.log.dropped.len(), self.log.marked.len());
         self.cx(|d, cx| d.enqueue(cx, packet));
         if let Some((_, reason)) = self.log.dropped.get(dropped) {
             return Fate::Dropped(*reason);
         }
-        if self.log.marked.len() > marked { Fate::Marked } else { Fate::Queued }
+        if self.log.marked.len() > marked {
+            Fate::Marked
+        } else {
+            Fate::Queued
+        }
     }
 
     /// `n` packets arrive; how many joined the queue.
     pub(crate) fn arrive_many(&mut self, n: usize) -> usize {
-        (0..n).filter(|_| !matches!(self.arrive(), Fate::Dropped(_))).count()
+        (0..n)
+            .filter(|_| !matches!(self.arrive(), Fate::Dropped(_)))
+            .count()
     }
 
     /// The link is free.
@@ -156,7 +173,12 @@ impl<A: Algorithm> Host<A> {
 pub(crate) fn queue_of(n: usize, at: Instant) -> Queue {
     let mut queue = Queue::default();
     for serial in 0..n {
-        queue.push(Packet { serial: serial as u64, bytes: 1000, enqueued: at, ..Packet::default() });
+        queue.push(Packet {
+            serial: serial as u64,
+            bytes: 1000,
+            enqueued: at,
+            ..Packet::default()
+        });
     }
     queue
 }
@@ -172,7 +194,11 @@ pub(crate) fn refused(text: &str) -> String {
 /// The canonical text of a text that must be accepted; it must read back to itself.
 pub(crate) fn canonical(text: &str) -> String {
     let once = text.parse::<Config>().unwrap().text();
-    assert_eq!(once.parse::<Config>().unwrap().text(), once, "the canonical text does not read back");
+    assert_eq!(
+        once.parse::<Config>().unwrap().text(),
+        once,
+        "the canonical text does not read back"
+    );
     once
 }
 

@@ -25,9 +25,12 @@ mod queue;
 pub mod registry;
 #[cfg(test)]
 mod testing;
+mod ticks;
 
-pub mod codel;
 pub mod pfifo;
+pub mod threshold;
+pub mod dropping_function;
+pub mod codel;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal};

@@ -29,6 +29,8 @@ macro_rules! registry {
 registry! {
     "pfifo" => Fifo<crate::pfifo::Pfifo>,
     "bfifo" => Fifo<crate::pfifo::Bfifo>,
+    "threshold" => Fifo<crate::threshold::Threshold>,
+    "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
     "codel" => Fifo<crate::codel::Codel>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
 }
@@ -54,6 +56,22 @@ impl Entry {
     #[must_use]
     pub fn title(&self) -> String {
         if self.fair { format!("FQ-{}", self.about.title) } else { self.about.title.to_owned() }
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        if self.fair {
+            format!("fair queueing over hashed flows, each queue under {}", self.about.title)
+        } else {
+            self.about.summary.to_owned()
+        }
+    }
+
+    /// The governing texts.
+    #[must_use]
+    pub fn source(&self) -> String {
+        if self.fair { format!("RFC 8290; {}", self.about.source) } else { self.about.source.to_owned() }
     }
 }
 
