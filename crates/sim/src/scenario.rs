@@ -1,5 +1,79 @@
-//! Scenarios.
+//! Scenarios: documents in TOML or JSON, checked and resolved to networks.
+//!
+//! [`load`] takes a text and overrides to a [`Document`] that is possible as a whole, or says where and why it is not;
+//! [`Document::resolve`] gives the [`Network`] that the engine runs; [`schema`] describes documents.
 
+mod document;
+mod error;
+mod flow;
 mod network;
+mod quantity;
+mod read;
+mod resolve;
+mod routes;
+mod sets;
+#[cfg(test)]
+mod tests;
+mod tree;
 
+pub use document::{BusTable, Document, LinkTable, NodeTable, SeriesTable};
+pub use error::Error;
+pub use flow::*;
 pub use network::{Bus, Flow, Network, Port, PortKind, Start, Transport};
+pub use quantity::{OrNone, Quantity, Scheme, Unit};
+
+use tree::Origin;
+
+/// Reads a scenario in TOML, or in JSON when it starts with a brace, applies the overrides `KEY=VALUE` in their order,
+/// and checks it whole. `source` is the file's name in errors.
+///
+/// # Errors
+/// The first thing that is wrong: `FILE:LINE:COLUMN: key ...: why; allowed: ...`.
+pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error> {
+    let place = |origin: Origin| match origin {
+        Origin::Text(at) => {
+            let (line, column) = line_and_column(text, at);
+            format!("{source}:{line}:{column}")
+        }
+        Origin::Set(index) => format!("--set {}", sets.get(index).map_or("", String::as_str)),
+    };
+    let refused = |origin, what: String| Error::new(error::Path::default(), what).at(place(origin));
+    let mut tree = tree::parse(text).map_err(|e| refused(Origin::Text(e.at), e.why))?;
+    for (index, set) in sets.iter().enumerate() {
+        sets::apply(&mut tree, index, set).map_err(|why| refused(Origin::Set(index), why))?;
+    }
+    let document: Document = read::read(&tree).map_err(|e| {
+        let (path, origin, what) = e.into_parts();
+        Error::new(path, what).at(place(origin.unwrap_or(tree.origin)))
+    })?;
+    match document.resolve() {
+        Ok(_) => Ok(document),
+        Err(e) => {
+            let origin = tree.find(e.key());
+            Err(e.at(place(origin)))
+        }
+    }
+}
+
+impl Document {
+    /// The canonical form: every key in the order of the schema, defaults included, quantities in their usual unit.
+    /// [`load`] of it gives an equal document.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Only maps with keys that are no strings can fail, and there is none.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The JSON Schema of documents.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Document).to_value()
+}
+
+/// Both from 1; the column in characters.
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at.min(text.len())).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}

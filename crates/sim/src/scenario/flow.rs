@@ -1,0 +1,530 @@
+//! The document's flows: transport, traffic, start and the random amounts in them.
+
+use super::quantity::{OrNone, Quantity, Unit};
+use crate::transport;
+use schemars::JsonSchema;
+use serde::de::{self, value::MapAccessDeserializer, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A group of flows: one from a node to another, or one for every node of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct FlowTable {
+    /// Of the group; its flows are `name[0]`, `name[1]`, ...
+    pub name: String,
+    /// Node or group that sends data.
+    pub from: String,
+    /// Node or group that receives data. With groups there are as many pairs as the larger has nodes;
+    /// pair i is node i of one (modulo its size) to node i of the other (modulo its size).
+    pub to: String,
+    /// Flows for every pair; flow i of the group belongs to pair i modulo the number of pairs.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Nodes that data passes, in this order, on shortest paths in between.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// Nodes that acknowledgements pass; without it, `route` backwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_route: Option<Vec<String>>,
+    /// When the flows start.
+    #[serde(default)]
+    pub start: StartTable,
+    /// When they stop, if before the run does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Quantity<Span>>,
+    /// How they send.
+    #[serde(default)]
+    pub transport: TransportTable,
+    /// What they send.
+    #[serde(default)]
+    pub traffic: TrafficTable,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Declares a table whose `kind` chooses among tables: `Variant(Table) = "kind",` with a doc comment each.
+/// `default` is the kind of a table that does not say one.
+macro_rules! tagged {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident (default $default:literal, $expecting:literal) {
+            $( $(#[$doc:meta])+ $variant:ident($table:ty) = $kind:literal ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        pub enum $name {
+            $( $(#[$doc])+ #[serde(rename = $kind)] $variant($table), )+
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                const KINDS: &[&str] = &[$($kind),+];
+                struct Chosen;
+                impl<'de> Visitor<'de> for Chosen {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$name, A::Error> {
+                        let (kind, table) = access.variant::<String>()?;
+                        match kind.as_str() {
+                            $( $kind => table.newtype_variant().map($name::$variant), )+
+                            unknown => Err(de::Error::unknown_variant(unknown, KINDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_enum($default, KINDS, Chosen)
+            }
+        }
+    };
+}
+
+tagged! {
+    /// How a flow sends.
+    pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
+        /// TCP.
+        Tcp(TcpTable) = "tcp",
+        /// UDP: packets as they come, no retransmission.
+        Udp(UdpTable) = "udp",
+    }
+}
+
+impl Default for TransportTable {
+    fn default() -> Self {
+        Self::Tcp(TcpTable::default())
+    }
+}
+
+/// TCP; the defaults are Linux's, with CUBIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct TcpTable {
+    /// `cubic` (RFC 9438), `reno` (as Linux has it) or `newreno` (as ns-3 has it).
+    pub congestion_control: String,
+    /// How missing segments are found and sent again.
+    pub recovery: Recovery,
+    /// Payload of a full segment; 1448 B makes 1500 B of IP.
+    pub mss: Quantity<Bytes>,
+    /// Initial window (RFC 6928).
+    pub initial_window: Quantity<Packets>,
+    /// The congestion window never exceeds this (ns-2's `window_`).
+    pub window_limit: OrNone<Packets>,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Proportional rate reduction (RFC 6937).
+    pub prr: bool,
+    /// How the retransmission timeout follows from the RTT.
+    pub rto: Rto,
+    /// Smallest retransmission timeout.
+    pub min_rto: Quantity<Span>,
+    /// Retransmission timeout before the first RTT sample.
+    pub initial_rto: Quantity<Span>,
+    /// Largest retransmission timeout, back-off included.
+    pub max_rto: Quantity<Span>,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// Data that the sender's socket can hold.
+    pub send_buffer: OrNone<Bytes>,
+    /// Data that the receiver's socket can hold.
+    pub receive_buffer: Quantity<Bytes>,
+    /// CUBIC's HyStart.
+    pub hystart: bool,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// The window decays while the application does not use it (RFC 2861).
+    pub slow_start_after_idle: bool,
+    /// An acknowledgement for every so many segments.
+    pub ack_every: Quantity<Packets>,
+    /// Longest delay of an acknowledgement.
+    pub delayed_ack: Quantity<Span>,
+    /// So many segments at the start are acknowledged each.
+    pub quick_acks: Quantity<Packets>,
+}
+
+impl Default for TcpTable {
+    /// What the transport's own defaults are.
+    fn default() -> Self {
+        let sender = transport::Config::default();
+        let receiver = transport::ReceiverConfig::default();
+        Self {
+            congestion_control: sender.congestion_control.name.to_owned(),
+            recovery: sender.recovery.into(),
+            mss: Quantity(sender.mss),
+            initial_window: Quantity(sender.initial_window),
+            window_limit: OrNone(sender.window_limit.map(|bytes| Packets::new(bytes.get() / sender.mss.get().max(1)))),
+            limited_transmit: sender.limited_transmit,
+            prr: sender.prr,
+            rto: sender.rto.into(),
+            min_rto: Quantity(sender.min_rto),
+            initial_rto: Quantity(sender.initial_rto),
+            max_rto: Quantity(sender.max_rto),
+            timestamps: sender.timestamps,
+            ecn: sender.ecn,
+            send_buffer: OrNone(sender.send_buffer),
+            receive_buffer: Quantity(receiver.buffer),
+            hystart: sender.hystart,
+            nagle: sender.nagle,
+            slow_start_after_idle: sender.slow_start_after_idle,
+            ack_every: Quantity(receiver.ack_every),
+            delayed_ack: Quantity(receiver.ack_delay),
+            quick_acks: Quantity(receiver.quick_acks),
+        }
+    }
+}
+
+/// Declares a list of words that stand for the values of another enum.
+macro_rules! word {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident for $target:ty {
+            $( $(#[$doc:meta])+ $variant:ident = $word:literal => $value:ident ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+        pub enum $name {
+            $( $(#[$doc])+ #[serde(rename = $word)] $variant, )+
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match String::deserialize(deserializer)?.as_str() {
+                    $( $word => Ok(Self::$variant), )+
+                    unknown => Err(de::Error::unknown_variant(unknown, &[$($word),+])),
+                }
+            }
+        }
+
+        impl From<$target> for $name {
+            fn from(value: $target) -> Self {
+                match value {
+                    $( <$target>::$value => Self::$variant, )+
+                }
+            }
+        }
+
+        impl From<$name> for $target {
+            fn from(word: $name) -> Self {
+                match word {
+                    $( $name::$variant => Self::$value, )+
+                }
+            }
+        }
+    };
+}
+
+word! {
+    /// How missing segments are found and sent again.
+    pub enum Recovery for transport::Recovery {
+        /// RFC 5681.
+        Reno = "reno" => Reno,
+        /// RFC 6582.
+        NewReno = "newreno" => NewReno,
+        /// RFC 2018 and RFC 6675.
+        Sack = "sack" => Sack,
+    }
+}
+
+word! {
+    /// How the retransmission timeout follows from the RTT.
+    pub enum Rto for transport::RtoRule {
+        /// As Linux: srtt + max(variation, min_rto).
+        Linux = "linux" => Linux,
+        /// RFC 6298: max(srtt + 4 rttvar, min_rto).
+        Rfc = "rfc" => Rfc6298,
+    }
+}
+
+/// UDP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct UdpTable {
+    /// Bytes added to the payload; 28 B are IPv4 and UDP, 0 B makes the payload the packet, as queueing theory wants it.
+    pub header: Quantity<Bytes>,
+}
+
+impl Default for UdpTable {
+    fn default() -> Self {
+        Self { header: Quantity(Bytes::new(28)) }
+    }
+}
+
+tagged! {
+    /// What a flow sends. Sizes and rates are the application's payload: the transport's header and the link's
+    /// overhead come on top, as with ns-3's applications.
+    pub enum TrafficTable (default "", "a table, as in {kind = \"cbr\", rate = \"1.5 Mbit/s\", packet_size = \"1400 B\"}") {
+        /// Data without end; TCP only.
+        Bulk(BulkTable) = "bulk",
+        /// So much data once; TCP only.
+        Transfer(TransferTable) = "transfer",
+        /// Constant bit rate.
+        Cbr(CbrTable) = "cbr",
+        /// Variable bit rate: constant while ON, and ON and OFF in turns.
+        Vbr(VbrTable) = "vbr",
+        /// ON and OFF periods of any length, constant bit rate while ON, as ns-3's `OnOffApplication`.
+        OnOff(OnOffTable) = "on_off",
+        /// Exponential inter-departures.
+        Poisson(PoissonTable) = "poisson",
+        /// Pareto inter-departures.
+        Pareto(TailTable) = "pareto",
+        /// Weibull inter-departures.
+        Weibull(TailTable) = "weibull",
+    }
+}
+
+impl Default for TrafficTable {
+    fn default() -> Self {
+        Self::Bulk(BulkTable::default())
+    }
+}
+
+/// Data without end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct BulkTable {}
+
+/// A transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct TransferTable {
+    /// Payload.
+    pub size: Quantity<Bytes>,
+}
+
+/// Constant bit rate: `on_off` without OFF.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct CbrTable {
+    /// Payload bits a second.
+    pub rate: Quantity<BitRate>,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+}
+
+/// Variable bit rate; the default periods are those of seed 000, Table 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct VbrTable {
+    /// Payload bits a second while ON.
+    pub rate: Quantity<BitRate>,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+    /// Length of an ON period.
+    #[serde(default = "on")]
+    pub on: Amount<Span>,
+    /// Length of an OFF period; the flow begins with one.
+    #[serde(default = "off")]
+    pub off: Amount<Span>,
+}
+
+fn on() -> Amount<Span> {
+    Amount::Constant(Quantity(Span::from_secs(1)))
+}
+
+fn off() -> Amount<Span> {
+    Amount::Constant(Quantity(Span::from_millis(1500)))
+}
+
+/// ON and OFF periods.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct OnOffTable {
+    /// Payload bits a second while ON.
+    pub rate: Quantity<BitRate>,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+    /// Length of an ON period.
+    pub on: Amount<Span>,
+    /// Length of an OFF period; the flow begins with one.
+    pub off: Amount<Span>,
+}
+
+/// A Poisson process, by its rate in payload bits or in packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct PoissonTable {
+    /// Mean payload bits a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Quantity<BitRate>>,
+    /// Mean packets a second, in place of `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_per_second: Option<f64>,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+}
+
+/// Independent inter-departures with a scale and a shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct TailTable {
+    /// Scale of the time between packets: k of Pareto, its least value; b of Weibull.
+    pub scale: Quantity<Span>,
+    /// Shape: alpha of Pareto, c of Weibull.
+    pub shape: f64,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+}
+
+/// When the flows of a group start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StartTable {
+    /// All at this time.
+    At(Quantity<Span>),
+    /// Each at a random time, `{uniform = ["0 s", "1 s"]}`.
+    Uniform {
+        /// Earliest and latest.
+        uniform: [Quantity<Span>; 2],
+    },
+    /// Flow i at `first` + i * `every`.
+    Every {
+        /// Of flow 0.
+        #[serde(default)]
+        first: Quantity<Span>,
+        /// Between one flow and the next.
+        every: Quantity<Span>,
+    },
+}
+
+impl Default for StartTable {
+    fn default() -> Self {
+        Self::At(Quantity(Span::ZERO))
+    }
+}
+
+impl<'de> Deserialize<'de> for StartTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Keys {
+            uniform: Option<[Quantity<Span>; 2]>,
+            first: Option<Quantity<Span>>,
+            every: Option<Quantity<Span>>,
+        }
+        const ALLOWED: &str = "a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}";
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = StartTable;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(ALLOWED)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<StartTable, E> {
+                text.parse().map(|at| StartTable::At(Quantity(at))).map_err(E::custom)
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<StartTable, E> {
+                Err(E::custom(format_args!("{n} has no unit; allowed: {ALLOWED}")))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StartTable, A::Error> {
+                match Keys::deserialize(MapAccessDeserializer::new(map))? {
+                    Keys { uniform: Some(uniform), first: None, every: None } => Ok(StartTable::Uniform { uniform }),
+                    Keys { uniform: None, first, every: Some(every) } => {
+                        Ok(StartTable::Every { first: first.unwrap_or_default(), every })
+                    }
+                    _ => Err(de::Error::custom(format_args!("is neither a time nor uniform nor every; allowed: {ALLOWED}"))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+/// A time or size: constant, or drawn afresh each time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(bound = "T: Unit", rename_all = "snake_case")]
+#[schemars(bound = "T: Unit")]
+pub enum Amount<T: Unit> {
+    /// Uniform between two values.
+    Uniform([Quantity<T>; 2]),
+    /// Exponential.
+    Exponential(ExponentialTable<T>),
+    /// Pareto.
+    Pareto(ScaledTable<T>),
+    /// Weibull.
+    Weibull(ScaledTable<T>),
+    /// Always this.
+    #[serde(untagged)]
+    Constant(Quantity<T>),
+}
+
+/// An exponential distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(bound = "T: Unit", deny_unknown_fields, expecting = "a table")]
+#[schemars(bound = "T: Unit")]
+pub struct ExponentialTable<T: Unit> {
+    /// The mean, without `max`.
+    pub mean: Quantity<T>,
+    /// Larger values do not occur: the distribution given that they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Quantity<T>>,
+}
+
+/// A distribution with a scale and a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(bound = "T: Unit", deny_unknown_fields, expecting = "a table")]
+#[schemars(bound = "T: Unit")]
+pub struct ScaledTable<T: Unit> {
+    /// k of Pareto, its least value; b of Weibull.
+    pub scale: Quantity<T>,
+    /// alpha of Pareto, c of Weibull.
+    pub shape: f64,
+    /// Larger values do not occur: the distribution given that they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Quantity<T>>,
+}
+
+impl<'de, T: Unit> Deserialize<'de> for Amount<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(bound = "T: Unit", deny_unknown_fields)]
+        struct Keys<T: Unit> {
+            constant: Option<Quantity<T>>,
+            uniform: Option<[Quantity<T>; 2]>,
+            exponential: Option<ExponentialTable<T>>,
+            pareto: Option<ScaledTable<T>>,
+            weibull: Option<ScaledTable<T>>,
+        }
+        struct Form<T>(PhantomData<T>);
+        impl<'de, T: Unit> Visitor<'de> for Form<T> {
+            type Value = Amount<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}, or one of {{uniform = [low, high]}}, {{exponential = {{mean, max}}}}, {{pareto = {{scale, shape, max}}}}, {{weibull = {{scale, shape, max}}}}", T::ALLOWED)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Amount<T>, E> {
+                text.parse().map(|value| Amount::Constant(Quantity(value))).map_err(E::custom)
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Amount<T>, E> {
+                Err(E::custom(format_args!("{n} has no unit; allowed: {}", T::ALLOWED)))
+            }
+            fn visit_f64<E: de::Error>(self, x: f64) -> Result<Amount<T>, E> {
+                Err(E::custom(format_args!("{x} has no unit; allowed: {}", T::ALLOWED)))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Amount<T>, A::Error> {
+                let keys = Keys::<T>::deserialize(MapAccessDeserializer::new(map))?;
+                let given = [
+                    keys.constant.map(Amount::Constant),
+                    keys.uniform.map(Amount::Uniform),
+                    keys.exponential.map(Amount::Exponential),
+                    keys.pareto.map(Amount::Pareto),
+                    keys.weibull.map(Amount::Weibull),
+                ];
+                let mut given = given.into_iter().flatten();
+                match (given.next(), given.next()) {
+                    (Some(amount), None) => Ok(amount),
+                    _ => Err(de::Error::custom(
+                        "does not name one distribution; allowed: exactly one of constant, uniform, exponential, pareto, weibull",
+                    )),
+                }
+            }
+        }
+        deserializer.deserialize_any(Form(PhantomData))
+    }
+}

@@ -1,0 +1,178 @@
+//! From a document to a network: names become indices, groups their members, and what is impossible is refused.
+
+mod flows;
+mod names;
+mod traffic;
+
+use super::document::{BusTable, Document, LinkTable};
+use super::error::{Error, Path};
+use super::network::{Bus, Network, Port, PortKind};
+use super::quantity::Scheme;
+use names::Names;
+use sojourn_units::{BitRate, Packets, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// More nodes, or flows, than this are a slip of the pen.
+const MOST: u64 = 1_000_000;
+
+impl Document {
+    /// The network that this document describes.
+    ///
+    /// # Errors
+    /// Contradictions, names that do not exist, values that cannot be. The error names the key; where the document
+    /// came from [`load`](super::load), all this has been checked and the error named the line as well.
+    pub fn resolve(&self) -> Result<Network, Error> {
+        self.check()?;
+        let names = Names::of(self)?;
+        let (ports, buses) = self.ports(&names)?;
+        let flows = self.flows(&names, &ports)?;
+        Ok(Network {
+            name: self.name.clone(),
+            duration: self.duration.0,
+            warm_up: self.warm_up.0,
+            nodes: names.nodes,
+            buses,
+            ports,
+            groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
+            flows,
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.name.trim().is_empty() {
+            return Err(Error::new("name".into(), "is empty; allowed: any text"));
+        }
+        positive(self.duration.0, "duration".into())?;
+        if self.warm_up.0 >= self.duration.0 {
+            let what = format!("is {}, as long as the run or longer; allowed: less than `duration`, {}", self.warm_up.0, self.duration.0);
+            return Err(Error::new("warm_up".into(), what));
+        }
+        if self.replications == 0 {
+            return Err(Error::new("replications".into(), "is 0; allowed: 1 or more"));
+        }
+        if let Some(series) = &self.series {
+            positive(series.interval.0, ["series".into(), "interval".into()].into())?;
+        }
+        if self.flows.is_empty() {
+            return Err(Error::new("flows".into(), "has no flow; allowed: at least one, as in [[flows]] name = \"bulk\" from = \"a\" to = \"b\""));
+        }
+        let links = self.links.iter().enumerate().map(|(i, link)| (Path::from(["links".into(), i.into()]), &link.name));
+        let buses = self.buses.iter().enumerate().map(|(i, bus)| (Path::from(["buses".into(), i.into()]), &bus.name));
+        unique(links.chain(buses))?;
+        unique(self.flows.iter().enumerate().map(|(i, flow)| (Path::from(["flows".into(), i.into()]), &flow.name)))
+    }
+
+    fn ports(&self, names: &Names) -> Result<(Vec<Port>, Vec<Bus>), Error> {
+        let mut ports = Vec::new();
+        let mut linked = BTreeMap::new();
+        for (i, link) in self.links.iter().enumerate() {
+            let path = Path::from(["links".into(), i.into()]);
+            moving(link.rate.0, path.then("rate"))?;
+            for (from, to) in pairs(link, names, &path)? {
+                if from == to {
+                    return Err(Error::new(path.then("to"), format!("is `from` itself, {}; allowed: another node", names.nodes[from])));
+                }
+                if let Some(other) = linked.insert((from.min(to), from.max(to)), i) {
+                    let what = format!(
+                        "links {} and {}, as `links[{other}]` does; allowed: one link between two nodes",
+                        names.nodes[from], names.nodes[to]
+                    );
+                    return Err(Error::new(path.then("to"), what));
+                }
+                ports.push(link_port(link, names, from, to, &link.queue, link.under_test));
+                ports.push(link_port(link, names, to, from, &link.reverse_queue, link.reverse_under_test));
+            }
+        }
+        let mut buses = Vec::new();
+        for (i, bus) in self.buses.iter().enumerate() {
+            let path = Path::from(["buses".into(), i.into()]);
+            moving(bus.rate.0, path.then("rate"))?;
+            ports.extend(stations(bus, i, names, &path.then("stations"))?);
+            buses.push(Bus { name: bus.name.clone(), rate: bus.rate.0, delay: bus.delay.0, overhead: bus.overhead.0 });
+        }
+        Ok((ports, buses))
+    }
+}
+
+/// The nodes that a link table links.
+fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usize)>, Error> {
+    let from = names.find(&link.from, path.then("from"))?;
+    let to = names.find(&link.to, path.then("to"))?;
+    match (from.len(), to.len()) {
+        (_, 1) => Ok(from.map(|node| (node, to.start)).collect()),
+        (1, _) => Ok(to.map(|node| (from.start, node)).collect()),
+        (a, b) if a == b => Ok(from.zip(to).collect()),
+        (a, b) => {
+            let what = format!("is a group of {b} nodes and `from` one of {a}; allowed: one node, or a group of {a}");
+            Err(Error::new(path.then("to"), what))
+        }
+    }
+}
+
+fn link_port(link: &LinkTable, names: &Names, from: usize, to: usize, queue: &Scheme, under_test: bool) -> Port {
+    Port {
+        name: format!("{}->{}", names.nodes[from], names.nodes[to]),
+        kind: PortKind::Link { rate: link.rate.0, delay: link.delay.0, overhead: link.overhead.0, from, to },
+        queue: queue.0.clone(),
+        under_test,
+        device_queue: device(link.device_queue.0),
+    }
+}
+
+fn stations(bus: &BusTable, index: usize, names: &Names, path: &Path) -> Result<Vec<Port>, Error> {
+    let mut seen = BTreeSet::new();
+    let mut ports = Vec::new();
+    for (k, name) in bus.stations.iter().enumerate() {
+        for station in names.find(name, path.then(k))? {
+            if !seen.insert(station) {
+                return Err(Error::new(path.then(k), format!("has node {} on the bus twice; allowed: each node once", names.nodes[station])));
+            }
+            ports.push(Port {
+                name: format!("{}:{}", bus.name, names.nodes[station]),
+                kind: PortKind::Bus { bus: index, station },
+                queue: bus.queue.0.clone(),
+                under_test: bus.under_test,
+                device_queue: device(bus.device_queue.0),
+            });
+        }
+    }
+    if ports.len() < 2 {
+        return Err(Error::new(path.clone(), format!("has {} nodes; allowed: at least two nodes, or a group of them", ports.len())));
+    }
+    Ok(ports)
+}
+
+fn device(packets: Packets) -> Option<Packets> {
+    (packets > Packets::ZERO).then_some(packets)
+}
+
+/// Names are plain, and none is used twice.
+fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Error> {
+    let mut seen = BTreeMap::new();
+    for (path, name) in names {
+        names::plain(name, path.then("name"))?;
+        if let Some(other) = seen.insert(name, path.clone()) {
+            let what = format!("is \"{name}\", which `{other}` is called already; allowed: a name of its own");
+            return Err(Error::new(path.then("name"), what));
+        }
+    }
+    Ok(())
+}
+
+fn positive(span: Span, path: Path) -> Result<(), Error> {
+    if span.is_zero() {
+        return Err(Error::new(path, "is 0; allowed: a time above 0, as in \"5 ms\""));
+    }
+    Ok(())
+}
+
+fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
+    if rate.is_zero() {
+        return Err(Error::new(path, "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
+    }
+    Ok(())
+}
+
+/// The nodes of a name: one, or the members of a group, which are consecutive.
+type Nodes = Range<usize>;

@@ -1,0 +1,218 @@
+//! Flows: pairs, routes, transport, start and stop.
+
+use super::names::Names;
+use super::{positive, Document, Error, Path, Port, MOST};
+use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
+use crate::scenario::network::{Flow, Start, Transport};
+use crate::scenario::routes::Routes;
+use crate::transport;
+use sojourn_units::{Bytes, Instant, Packets, Span};
+
+/// IPv4, TCP and its timestamps take 52 B of at most 65,535 B.
+const MSS_MAX: Bytes = Bytes::new(65_483);
+
+impl Document {
+    pub(super) fn flows(&self, names: &Names, ports: &[Port]) -> Result<Vec<Flow>, Error> {
+        let mut routes = Routes::new(names.nodes.len(), self.buses.len(), ports);
+        let mut flows = Vec::new();
+        for (group, table) in self.flows.iter().enumerate() {
+            let path = Path::from(["flows".into(), group.into()]);
+            let from = names.find(&table.from, path.then("from"))?;
+            let to = names.find(&table.to, path.then("to"))?;
+            let pairs = from.len().max(to.len());
+            let count = u64::from(table.count) * pairs as u64;
+            if count == 0 || count + flows.len() as u64 > MOST {
+                let what = format!("is {}, which makes {count} flows here; allowed: 1 or more, up to {MOST} flows in all", table.count);
+                return Err(Error::new(path.then("count"), what));
+            }
+            let transport = transport(table, &path)?;
+            let traffic = super::traffic::resolve(&table.traffic, &table.transport, &path.then("traffic"))?;
+            check_times(table, &path)?;
+            let ways = Ways::of(table, names, &path)?;
+            let members = (0..pairs).map(|i| {
+                let (from, to) = (from.start + i % from.len(), to.start + i % to.len());
+                let route = ways.data(&mut routes, names, from, to, &path)?;
+                let ack_route = ways.acks(&mut routes, names, to, from, &path)?;
+                Ok((from, to, route, ack_route))
+            });
+            let members: Vec<_> = members.collect::<Result<_, Error>>()?;
+            for (index, (from, to, route, ack_route)) in (0..count as usize).zip(members.iter().cycle()) {
+                flows.push(Flow {
+                    name: format!("{}[{index}]", table.name),
+                    group,
+                    index,
+                    from: *from,
+                    to: *to,
+                    route: route.clone(),
+                    ack_route: ack_route.clone(),
+                    transport: transport.clone(),
+                    traffic: traffic.clone(),
+                    start: start(&table.start, index as u64),
+                    stop: table.stop.map(|stop| Instant::ZERO + stop.0),
+                });
+            }
+        }
+        Ok(flows)
+    }
+}
+
+fn start(table: &StartTable, index: u64) -> Start {
+    match table {
+        StartTable::At(at) => Start::At(Instant::ZERO + at.0),
+        StartTable::Uniform { uniform: [low, high] } => Start::Uniform(Instant::ZERO + low.0, Instant::ZERO + high.0),
+        StartTable::Every { first, every } => Start::At(Instant::ZERO + first.0 + every.0 * index),
+    }
+}
+
+fn check_times(table: &FlowTable, path: &Path) -> Result<(), Error> {
+    let first = match table.start {
+        StartTable::At(at) => at.0,
+        StartTable::Uniform { uniform: [low, high] } => {
+            if low > high {
+                let what = format!("goes from {} down to {}; allowed: the earlier time first", low.0, high.0);
+                return Err(Error::new(path.then("start").then("uniform"), what));
+            }
+            high.0
+        }
+        StartTable::Every { first, .. } => first.0,
+    };
+    if let Some(stop) = table.stop.filter(|stop| stop.0 <= first) {
+        let what = format!("is {}, not after the start, {first}; allowed: a later time", stop.0);
+        return Err(Error::new(path.then("stop"), what));
+    }
+    Ok(())
+}
+
+/// Nodes to pass, by index.
+struct Ways {
+    data: Vec<usize>,
+    acks: Vec<usize>,
+}
+
+impl Ways {
+    fn of(table: &FlowTable, names: &Names, path: &Path) -> Result<Self, Error> {
+        let nodes = |list: &[String], key: &'static str| -> Result<Vec<usize>, Error> {
+            let node = |(k, name): (usize, &String)| {
+                let path = path.then(key).then(k);
+                let nodes = names.find(name, path.clone())?;
+                if nodes.len() > 1 {
+                    return Err(Error::new(path, format!("is the group \"{name}\"; allowed: a node")));
+                }
+                Ok(nodes.start)
+            };
+            list.iter().enumerate().map(node).collect()
+        };
+        let data = nodes(&table.route, "route")?;
+        let acks = match &table.ack_route {
+            Some(list) => nodes(list, "ack_route")?,
+            None => data.iter().rev().copied().collect(),
+        };
+        Ok(Self { data, acks })
+    }
+
+    fn data(&self, routes: &mut Routes<'_>, names: &Names, from: usize, to: usize, path: &Path) -> Result<Vec<usize>, Error> {
+        if from == to {
+            let what = format!("is `from` itself, {}; allowed: another node", names.nodes[to]);
+            return Err(Error::new(path.then("to"), what));
+        }
+        way(routes, names, from, &self.data, to, path.then("to"))
+    }
+
+    fn acks(&self, routes: &mut Routes<'_>, names: &Names, from: usize, to: usize, path: &Path) -> Result<Vec<usize>, Error> {
+        way(routes, names, from, &self.acks, to, path.then("to"))
+    }
+}
+
+fn way(routes: &mut Routes<'_>, names: &Names, from: usize, through: &[usize], to: usize, path: Path) -> Result<Vec<usize>, Error> {
+    let mut route = Vec::new();
+    let mut at = from;
+    for &next in through.iter().chain([&to]) {
+        if !routes.extend(&mut route, at, next) {
+            let what = format!("cannot be reached: no path from {} to {}; allowed: nodes that links and buses connect", names.nodes[at], names.nodes[next]);
+            return Err(Error::new(path, what));
+        }
+        at = next;
+    }
+    Ok(route)
+}
+
+fn transport(table: &FlowTable, path: &Path) -> Result<Transport, Error> {
+    let path = path.then("transport");
+    match &table.transport {
+        TransportTable::Udp(UdpTable { header }) => {
+            if header.0 > Bytes::new(65_535) {
+                return Err(Error::new(path.then("header"), format!("is {}; allowed: up to 65535 B", header.0)));
+            }
+            Ok(Transport::Udp { header: header.0 })
+        }
+        TransportTable::Tcp(tcp) => {
+            let unlimited = matches!(table.traffic, TrafficTable::Bulk(_));
+            tcp_configs(tcp, unlimited, &path)
+        }
+    }
+}
+
+fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport, Error> {
+    let refuse = |key: &'static str, what: String| Error::new(path.then(key), what);
+    let Some(congestion_control) = transport::congestion::find(&tcp.congestion_control) else {
+        let names: Vec<&str> = transport::congestion::names().collect();
+        return Err(refuse("congestion_control", format!("\"{}\" is unknown; allowed: {}", tcp.congestion_control, names.join(", "))));
+    };
+    let mss = tcp.mss.0;
+    if mss == Bytes::ZERO || mss > MSS_MAX {
+        return Err(refuse("mss", format!("is {mss}; allowed: 1 B to {} B", MSS_MAX.get())));
+    }
+    let some = |packets: Packets, key| match packets {
+        Packets::ZERO => Err(refuse(key, "is 0; allowed: 1 p or more".to_owned())),
+        _ => Ok(()),
+    };
+    some(tcp.initial_window.0, "initial_window")?;
+    some(tcp.ack_every.0, "ack_every")?;
+    tcp.window_limit.0.map_or(Ok(()), |limit| some(limit, "window_limit"))?;
+    for (key, rto) in [("min_rto", tcp.min_rto.0), ("initial_rto", tcp.initial_rto.0), ("max_rto", tcp.max_rto.0)] {
+        positive(rto, path.then(key))?;
+        if rto > tcp.max_rto.0 {
+            return Err(refuse(key, format!("is {rto}; allowed: up to `max_rto`, {}", tcp.max_rto.0)));
+        }
+    }
+    for (key, buffer) in [("send_buffer", tcp.send_buffer.0), ("receive_buffer", Some(tcp.receive_buffer.0))] {
+        if let Some(buffer) = buffer.filter(|buffer| *buffer < mss) {
+            return Err(refuse(key, format!("is {buffer}; allowed: at least a segment, `mss`, {mss}")));
+        }
+    }
+    let most = Bytes::new(u64::from(u32::MAX));
+    if tcp.receive_buffer.0 > most {
+        return Err(refuse("receive_buffer", format!("is {}; allowed: below 4 GiB", tcp.receive_buffer.0)));
+    }
+    if tcp.delayed_ack.0 > Span::from_secs(10) {
+        return Err(refuse("delayed_ack", format!("is {}; allowed: up to 10 s", tcp.delayed_ack.0)));
+    }
+    let sender = transport::Config {
+        mss,
+        initial_window: tcp.initial_window.0,
+        recovery: tcp.recovery.into(),
+        congestion_control,
+        limited_transmit: tcp.limited_transmit,
+        prr: tcp.prr,
+        rto: tcp.rto.into(),
+        min_rto: tcp.min_rto.0,
+        initial_rto: tcp.initial_rto.0,
+        max_rto: tcp.max_rto.0,
+        timestamps: tcp.timestamps,
+        ecn: tcp.ecn,
+        send_buffer: tcp.send_buffer.0,
+        window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
+        hystart: tcp.hystart,
+        nagle: tcp.nagle,
+        slow_start_after_idle: tcp.slow_start_after_idle,
+        unlimited,
+    };
+    let receiver = transport::ReceiverConfig {
+        ack_every: tcp.ack_every.0,
+        ack_delay: tcp.delayed_ack.0,
+        quick_acks: tcp.quick_acks.0,
+        sack: sender.recovery == transport::Recovery::Sack,
+        buffer: tcp.receive_buffer.0,
+    };
+    Ok(Transport::Tcp { sender, receiver })
+}
