@@ -56,6 +56,15 @@ impl Histogram {
         self.total += other.total;
     }
 
+    /// Adds `n` times of zero.
+    pub fn add_zeros(&mut self, n: u64) {
+        if self.counts.is_empty() {
+            self.counts.resize(SUB as usize, 0);
+        }
+        self.counts[0] = self.counts[0].saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
+        self.total += n;
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
         self.counts.fill(0);
@@ -109,6 +118,12 @@ impl Sampled {
     pub fn add(&mut self, span: Span) {
         self.moments.add(span);
         self.histogram.add(span);
+    }
+
+    /// Adds `n` times of zero.
+    pub fn add_zeros(&mut self, n: u64) {
+        self.moments.add_zeros(n);
+        self.histogram.add_zeros(n);
     }
 
     /// Adds all that `other` holds.

@@ -17,6 +17,11 @@ impl Moments {
         self.squares += ns * ns;
     }
 
+    /// Adds `n` times of zero.
+    pub fn add_zeros(&mut self, n: u64) {
+        self.count += n;
+    }
+
     /// Adds all that `other` holds.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;

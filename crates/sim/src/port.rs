@@ -16,11 +16,15 @@ use std::collections::VecDeque;
 pub(crate) struct Wire {
     rate: u64,
     remainder: u64,
+    /// The last size, its whole nanoseconds and what is left over: most packets are as long as the one before.
+    bytes: u32,
+    whole: u64,
+    left: u64,
 }
 
 impl Wire {
     pub fn new(rate: BitRate) -> Self {
-        Self { rate: rate.bit_s().max(1), remainder: 0 }
+        Self { rate: rate.bit_s().max(1), remainder: 0, bytes: 0, whole: 0, left: 0 }
     }
 
     pub fn rate(&self) -> BitRate {
@@ -28,21 +32,20 @@ impl Wire {
     }
 
     /// How long the next packet takes.
+    #[inline]
     pub fn take(&mut self, bytes: u32) -> Span {
-        // At most 8e9 * 2^32 + rate: within 64 bits for rates below 2^63.
-        let bits_ns = u64::from(bytes).saturating_mul(8_000_000_000).saturating_add(self.remainder);
-        self.remainder = bits_ns % self.rate;
-        Span::from_nanos(bits_ns / self.rate)
+        if bytes != self.bytes {
+            // At most 8e9 * 2^32: within 64 bits when saturated.
+            let bits_ns = u64::from(bytes).saturating_mul(8_000_000_000);
+            self.bytes = bytes;
+            self.whole = bits_ns / self.rate;
+            self.left = bits_ns % self.rate;
+        }
+        self.remainder += self.left;
+        let carry = self.remainder >= self.rate;
+        self.remainder -= if carry { self.rate } else { 0 };
+        Span::from_nanos(self.whole + u64::from(carry))
     }
-}
-
-/// What holds the waiting packets.
-#[derive(Clone)]
-pub(crate) enum Waiting {
-    /// Plain tail drop on a link that is not under test: arithmetic instead of events.
-    Line(Line),
-    /// A discipline of the algorithm library.
-    Discipline(Box<dyn Discipline>),
 }
 
 /// A FIFO below the discipline, as a driver or a network card has it.
@@ -72,10 +75,10 @@ pub(crate) enum Medium {
     Bus { bus: u32, station: Station },
 }
 
-/// One direction of a link, or one station's interface on a bus.
+/// One direction of a link, or one station's interface on a bus, under a discipline of the algorithm library.
 #[derive(Clone)]
 pub(crate) struct Port {
-    pub waiting: Waiting,
+    pub discipline: Box<dyn Discipline>,
     pub device: Option<Device>,
     pub medium: Medium,
     pub wire: Wire,

@@ -9,7 +9,7 @@ pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, R
 
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Dropped, Port};
+use crate::port::{Dropped, Line, Port};
 use crate::random::Stream;
 use crate::scenario::Network;
 use crate::traffic::Source;
@@ -19,8 +19,29 @@ use sojourn_measure::{Histogram, Level, Moments};
 use sojourn_units::{Instant, Span};
 use std::fmt;
 
-/// Marks the end of a route, a flow without TCP, and the like.
+/// Marks a flow without TCP.
 const NONE: u32 = u32::MAX;
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hop {
+    /// To its receiver.
+    End,
+    /// Into a port that runs a discipline.
+    Port(u32),
+    /// Into a line.
+    Line(u32),
+    /// Into a line whose packets all come from one other port of constant delay. They arrive in the order in which
+    /// that port sends, so the line is computed when it sends, without an event.
+    Fused(u32),
+}
+
+/// Where one of the network's ports is found.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Port(u32),
+    Line(u32),
+}
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,13 +176,16 @@ pub struct Simulation {
     end: Instant,
     wheel: Wheel<What>,
     slab: Slab,
+    /// Where each of the network's ports is found.
+    places: Vec<Place>,
+    /// Ports that run a discipline.
     ports: Vec<Port>,
+    /// Ports that are computed.
+    lines: Vec<Line>,
     /// For each bus: the instant at which the channel is idle again.
     bus_idle: Vec<Instant>,
-    /// All routes one after another, each closed by `NONE`.
-    routes: Vec<u32>,
-    /// Ports whose packets all come from one other port: reached without an event.
-    fused: Vec<bool>,
+    /// All routes one after another.
+    routes: Vec<Hop>,
     flows: Vec<Flow>,
     tcp: Vec<Tcp>,
     dropped: Dropped,
@@ -186,8 +210,7 @@ impl Simulation {
     /// Handles every event up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         let until = until.min(self.end);
-        while self.wheel.next_time().is_some_and(|time| time <= until) {
-            let Some(event) = self.wheel.pop() else { break };
+        while let Some(event) = self.wheel.pop_until(until) {
             self.now = event.time;
             self.handle(event.what);
         }

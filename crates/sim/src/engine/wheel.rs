@@ -5,12 +5,12 @@
 use sojourn_units::Instant;
 
 /// Slots of the finest level, as a power of two.
-const FINE_BITS: u32 = 10;
+const FINE_BITS: u32 = 12;
 /// Slots of each coarser level, as a power of two.
 const COARSE_BITS: u32 = 8;
 const FINE: usize = 1 << FINE_BITS;
 const COARSE: usize = 1 << COARSE_BITS;
-/// Enough coarse levels for every 64-bit instant at the narrowest tick (2^0 ns): 10 + 7 * 8 >= 64.
+/// Enough coarse levels for every 64-bit instant at the narrowest tick (2^0 ns): 12 + 7 * 8 >= 64.
 const LEVELS: usize = 7;
 const NONE: u32 = u32::MAX;
 
@@ -47,7 +47,7 @@ pub struct Wheel<T> {
     pool: Vec<Node<T>>,
     free: u32,
     scheduled: u64,
-    pending: usize,
+    popped: u64,
 }
 
 /// First used slot at or after `from`.
@@ -78,20 +78,20 @@ impl<T: Copy> Wheel<T> {
             pool: Vec::new(),
             free: NONE,
             scheduled: 0,
-            pending: 0,
+            popped: 0,
         }
     }
 
     /// Number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pending
+        (self.scheduled - self.popped) as usize
     }
 
     /// True when nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pending == 0
+        self.scheduled == self.popped
     }
 
     /// Number of events ever scheduled.
@@ -105,14 +105,18 @@ impl<T: Copy> Wheel<T> {
     pub fn push(&mut self, time: Instant, what: T) {
         let event = Event { time, order: self.scheduled, what };
         self.scheduled += 1;
-        self.pending += 1;
         if time.nanos() >> self.shift <= self.tick {
-            // `current` is sorted latest first, and holds few events: search from the early end.
-            let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
-            self.current.insert(self.current.len() - after, event);
+            self.push_current(event);
         } else {
             self.place(event);
         }
+    }
+
+    /// Into the sorted bucket of the present tick: it holds few events, latest first, so search from the early end.
+    #[inline(never)]
+    fn push_current(&mut self, event: Event<T>) {
+        let after = self.current.iter().rev().take_while(|e| e.time <= event.time).count();
+        self.current.insert(self.current.len() - after, event);
     }
 
     /// Puts an event of a later tick into its slot.
@@ -120,78 +124,94 @@ impl<T: Copy> Wheel<T> {
     fn place(&mut self, event: Event<T>) {
         let tick = event.time.nanos() >> self.shift;
         let differ = tick ^ self.tick;
-        let node = self.node(event);
         if differ < FINE as u64 {
             let slot = tick as usize % FINE;
-            self.pool[node as usize].next = self.fine[slot];
-            self.fine[slot] = node;
             self.fine_used[slot / 64] |= 1 << (slot % 64);
+            self.fine[slot] = self.node(event, self.fine[slot]);
         } else {
-            let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
-            let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
-            let level = level as usize;
-            self.pool[node as usize].next = self.coarse[level][slot];
-            self.coarse[level][slot] = node;
-            self.coarse_used[level][slot / 64] |= 1 << (slot % 64);
+            self.place_coarse(event, tick, differ);
         }
     }
 
+    #[inline(never)]
+    fn place_coarse(&mut self, event: Event<T>, tick: u64, differ: u64) {
+        let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
+        let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
+        let level = level as usize;
+        self.coarse_used[level][slot / 64] |= 1 << (slot % 64);
+        self.coarse[level][slot] = self.node(event, self.coarse[level][slot]);
+    }
+
+    /// Stores an event in front of `next`.
     #[inline]
-    fn node(&mut self, event: Event<T>) -> u32 {
-        if self.free == NONE {
-            self.pool.push(Node { event, next: NONE });
-            return (self.pool.len() - 1) as u32;
+    fn node(&mut self, event: Event<T>, next: u32) -> u32 {
+        let free = self.free;
+        if let Some(node) = self.pool.get_mut(free as usize) {
+            self.free = node.next;
+            *node = Node { event, next };
+            return free;
         }
-        let node = self.free;
-        self.free = self.pool[node as usize].next;
-        self.pool[node as usize].event = event;
-        node
+        self.pool.push(Node { event, next });
+        (self.pool.len() - 1) as u32
     }
 
-    /// The instant of the next event.
-    #[must_use]
-    pub fn next_time(&mut self) -> Option<Instant> {
-        if self.current.is_empty() && !self.turn() {
+    /// Takes the next event, if it happens at `until` or before.
+    #[inline]
+    pub fn pop_until(&mut self, until: Instant) -> Option<Event<T>> {
+        if self.current.is_empty() {
+            // Most slots hold one event, which then needs neither copying nor sorting.
+            if let Some(event) = self.turn() {
+                if event.time <= until {
+                    self.popped += 1;
+                    return Some(event);
+                }
+                self.current.push(event);
+                return None;
+            }
+        }
+        if self.current.last()?.time > until {
             return None;
         }
-        self.current.last().map(|e| e.time)
-    }
-
-    /// Takes the next event.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Event<T>> {
-        if self.current.is_empty() && !self.turn() {
-            return None;
-        }
-        self.pending -= 1;
+        self.popped += 1;
         self.current.pop()
     }
 
-    /// Moves on to the next tick that has events and sorts them into `current`. At most one pass over each level.
-    fn turn(&mut self) -> bool {
-        if self.pending == 0 {
-            return false;
-        }
+    /// Takes the next event.
+    pub fn pop(&mut self) -> Option<Event<T>> {
+        self.pop_until(Instant::NEVER)
+    }
+
+    /// Moves on to the next tick that has events: gives it, if it is a single one, or sorts them into `current`.
+    /// At most one pass over each level.
+    #[inline]
+    fn turn(&mut self) -> Option<Event<T>> {
         loop {
             let position = self.tick as usize % FINE;
             if let Some(slot) = next_used(&self.fine_used, position) {
                 self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
                 self.fine_used[slot / 64] &= !(1 << (slot % 64));
                 let head = std::mem::replace(&mut self.fine[slot], NONE);
+                let node = self.pool.get_mut(head as usize)?;
+                if node.next == NONE {
+                    node.next = self.free;
+                    self.free = head;
+                    return Some(node.event);
+                }
                 self.collect(head);
-                return true;
+                return None;
             }
             if !self.cascade() {
-                return false;
+                return None;
             }
             if !self.current.is_empty() {
                 self.sort();
-                return true;
+                return None;
             }
         }
     }
 
     /// Copies a slot's events into `current` and frees their nodes.
+    #[inline(never)]
     fn collect(&mut self, head: u32) {
         let mut at = head;
         while at != NONE {
@@ -211,6 +231,7 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// Moves on to the next used slot of the finest coarse level that has one, and spreads its events below.
+    #[inline(never)]
     fn cascade(&mut self) -> bool {
         for level in 0..LEVELS {
             let shift = FINE_BITS + level as u32 * COARSE_BITS;
@@ -268,7 +289,7 @@ mod tests {
             } else {
                 list.sort_unstable();
                 let (time, order) = list.remove(0);
-                assert_eq!(wheel.next_time(), Some(Instant::from_nanos(time)));
+                assert!(time == 0 || wheel.pop_until(Instant::from_nanos(time - 1)).is_none());
                 let event = wheel.pop().unwrap();
                 assert_eq!((event.time.nanos(), event.order), (time, order));
                 now = time;

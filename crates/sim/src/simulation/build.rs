@@ -1,9 +1,9 @@
 //! From the resolved network to a simulation that is ready to run.
 
-use super::{report, Audit, Flow, FlowMeter, Options, Simulation, Tcp, What, NONE};
+use super::{report, Audit, Flow, FlowMeter, Hop, Options, Place, Simulation, Tcp, What, NONE};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, Medium, Meter, Port, Station, Waiting, Wire};
+use crate::port::{Device, Dropped, Line, Medium, Meter, Port, Station, Wire};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -21,8 +21,8 @@ impl Simulation {
     /// A run of `network`, at its start.
     #[must_use]
     pub fn new(network: Arc<Network>, options: Options) -> Self {
-        let (routes, starts) = lay_routes(&network);
-        let (ports, fused) = make_ports(&network, &options, &routes);
+        let (places, ports, lines) = make_ports(&network, &options);
+        let (routes, starts) = lay_routes(&network, &places);
         let shift = tick_shift(&network);
         let several = ports.iter().filter(|port| port.under_test).count() > 1;
         let mut simulation = Self {
@@ -39,8 +39,9 @@ impl Simulation {
             dropped: Dropped::default(),
             flows: Vec::with_capacity(network.flows.len()),
             tcp: Vec::new(),
+            places,
             ports,
-            fused,
+            lines,
             routes,
             network: Arc::clone(&network),
             options,
@@ -100,13 +101,32 @@ impl Simulation {
     }
 }
 
-/// All routes one after another, each closed by [`NONE`], and where each flow's two begin.
-fn lay_routes(network: &Network) -> (Vec<u32>, Vec<(u32, u32)>) {
+/// All routes one after another, each with its end, and where each flow's two begin.
+fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<(u32, u32)>) {
+    let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
+    // The one port from which all packets of a port come, if it is one; `None` stands for hosts and for several.
+    let mut before: Vec<Option<Option<usize>>> = vec![None; network.ports.len()];
+    for route in all() {
+        let mut last = None;
+        for port in route {
+            let known = &mut before[*port];
+            *known = Some(match *known {
+                None => last,
+                Some(other) if other == last => last,
+                Some(_) => None,
+            });
+            last = Some(*port);
+        }
+    }
     let mut routes = Vec::new();
     let mut lay = |ports: &[usize]| {
         let start = routes.len() as u32;
-        routes.extend(ports.iter().map(|port| *port as u32));
-        routes.push(NONE);
+        routes.extend(ports.iter().map(|port| match places[*port] {
+            Place::Port(index) => Hop::Port(index),
+            Place::Line(index) if before[*port].flatten().is_some() => Hop::Fused(index),
+            Place::Line(index) => Hop::Line(index),
+        }));
+        routes.push(Hop::End);
         start
     };
     let starts = network.flows.iter().map(|flow| (lay(&flow.route), lay(&flow.ack_route))).collect();
@@ -125,79 +145,57 @@ fn tick_shift(network: &Network) -> u32 {
 }
 
 /// The limit of a plain `pfifo`; `None` for any other scheme.
-fn pfifo_limit(config: &Config) -> Option<usize> {
+fn pfifo_limit(config: &Config) -> Option<u32> {
     if config.name() != "pfifo" {
         return None;
     }
     let limit = config.params().into_iter().find(|param| param.name == "limit")?;
-    Packets::from_tc(&limit.value).ok().map(|packets| packets.get() as usize)
+    Packets::from_tc(&limit.value).ok().map(|packets| packets.get().min(u64::from(u32::MAX)) as u32)
 }
 
-fn make_ports(network: &Network, options: &Options, routes: &[u32]) -> (Vec<Port>, Vec<bool>) {
+fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, Vec<Line>) {
     let tested = network.ports.iter().filter(|port| port.under_test).count();
-    let ports: Vec<Port> = network
-        .ports
-        .iter()
-        .map(|port| {
-            let config = match &options.scheme {
-                Some(scheme) if port.under_test => scheme,
-                _ => &port.queue,
-            };
-            let (medium, rate, delay, overhead) = match port.kind {
-                PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
-                PortKind::Bus { bus, .. } => {
-                    let channel = &network.buses[bus];
-                    let medium = Medium::Bus { bus: bus as u32, station: Station::Idle };
-                    (medium, channel.rate, channel.delay, channel.overhead)
-                }
-            };
-            let plain = !port.under_test && port.device_queue.is_none() && matches!(medium, Medium::Link);
-            let waiting = match pfifo_limit(config).filter(|_| plain) {
-                Some(limit) => Waiting::Line(Line::new(limit)),
-                None => Waiting::Discipline(config.build()),
-            };
-            Port {
-                waiting,
-                device: port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() }),
-                medium,
-                wire: Wire::new(rate),
-                delay,
-                overhead: overhead.get() as u32,
-                busy_until: Instant::ZERO,
-                unasked: false,
-                waking: false,
-                // Several queues under test are measured together, which needs their events in the order of time.
-                eager: port.under_test && tested > 1,
-                random: Stream::new(options.seed, options.replication, &format!("queues/{}", port.name)),
-                counters: Counters::default(),
-                serial: 0,
-                meter: Meter::new(),
-                under_test: port.under_test,
-                abandoned: 0,
+    let (mut places, mut ports, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+    for port in &network.ports {
+        let config = match &options.scheme {
+            Some(scheme) if port.under_test => scheme,
+            _ => &port.queue,
+        };
+        let (medium, rate, delay, overhead) = match port.kind {
+            PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
+            PortKind::Bus { bus, .. } => {
+                let channel = &network.buses[bus];
+                let medium = Medium::Bus { bus: bus as u32, station: Station::Idle };
+                (medium, channel.rate, channel.delay, channel.overhead)
             }
-        })
-        .collect();
-    let fused = fused(&ports, routes);
-    (ports, fused)
-}
-
-/// Lines whose packets all come from one other port of constant delay arrive in the order in which that port
-/// sends: they are computed when it sends, without an event.
-fn fused(ports: &[Port], routes: &[u32]) -> Vec<bool> {
-    const SEVERAL: u32 = NONE - 1;
-    let mut before = vec![None; ports.len()];
-    let mut last = NONE;
-    for port in routes {
-        if *port != NONE {
-            let known = &mut before[*port as usize];
-            *known = match *known {
-                None => Some(last),
-                Some(other) if other == last => Some(other),
-                Some(_) => Some(SEVERAL),
-            };
+        };
+        let (wire, overhead) = (Wire::new(rate), overhead.get() as u32);
+        let plain = !port.under_test && port.device_queue.is_none() && matches!(medium, Medium::Link);
+        if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
+            places.push(Place::Line(lines.len() as u32));
+            lines.push(Line::new(wire, delay, overhead, limit));
+            continue;
         }
-        last = *port;
+        places.push(Place::Port(ports.len() as u32));
+        ports.push(Port {
+            discipline: config.build(),
+            device: port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() }),
+            medium,
+            wire,
+            delay,
+            overhead,
+            busy_until: Instant::ZERO,
+            unasked: false,
+            waking: false,
+            // Several queues under test are measured together, which needs their events in the order of time.
+            eager: port.under_test && tested > 1,
+            random: Stream::new(options.seed, options.replication, &format!("queues/{}", port.name)),
+            counters: Counters::default(),
+            serial: 0,
+            meter: Meter::new(),
+            under_test: port.under_test,
+            abandoned: 0,
+        });
     }
-    let line = |port: &Port| matches!(port.waiting, Waiting::Line(_));
-    ports.iter().zip(before).map(|(port, before)| line(port) && before.is_some_and(|b| b < SEVERAL)).collect()
+    (places, ports, lines)
 }

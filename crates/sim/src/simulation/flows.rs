@@ -76,14 +76,10 @@ impl Simulation {
 
     /// A host sends a packet along its route.
     fn launch(&mut self, packet: Packet) {
-        let hop = packet.hop;
+        let hop = self.routes[packet.hop as usize];
         let handle = self.slab.insert(packet);
         self.audit.sent += 1;
-        match self.routes[hop as usize] {
-            // Sender and receiver are the same node.
-            NONE => self.deliver(handle),
-            port => self.enter(port, handle),
-        }
+        self.enter(handle, hop);
     }
 
     /// Sends all that a sender may send now, and sees to its timers.

@@ -1,7 +1,7 @@
 //! Packets at ports: queueing, sending, and the shared channel.
 
-use super::{What, Simulation, NONE};
-use crate::port::{Medium, Station, Waiting};
+use super::{Hop, Simulation, What};
+use crate::port::{Medium, Station};
 use sojourn_aqm::{Cx, Dequeued, Ecn, Packet, Random};
 use sojourn_units::{Instant, Span};
 
@@ -17,71 +17,42 @@ impl Simulation {
     pub(super) fn arrive(&mut self, handle: u32) {
         self.audit.on_wire -= 1;
         let hop = self.slab.get(handle).hop;
-        match self.routes[hop as usize] {
-            NONE => self.deliver(handle),
-            port => self.enter(port, handle),
-        }
+        self.enter(handle, self.routes[hop as usize]);
     }
 
-    /// Offers a packet to `port` now.
-    pub(super) fn enter(&mut self, port: u32, handle: u32) {
-        if matches!(self.ports[port as usize].waiting, Waiting::Line(_)) {
-            if let Some(at) = self.line_enter(port, handle, self.now) {
-                self.travel(handle, at);
+    /// Offers a packet to where it goes next, now.
+    #[inline]
+    pub(super) fn enter(&mut self, handle: u32, hop: Hop) {
+        match hop {
+            Hop::End => self.deliver(handle),
+            Hop::Port(port) => self.discipline_enter(port, handle),
+            Hop::Line(line) | Hop::Fused(line) => {
+                let line = &mut self.lines[line as usize];
+                match line.enter(self.now, self.slab.get(handle).bytes + line.overhead) {
+                    Some(at) => self.travel(handle, at),
+                    None => self.lose(handle),
+                }
             }
-        } else {
-            self.discipline_enter(port, handle);
         }
-    }
-
-    /// A packet enters a line at `now`: the instant at which it reaches its next hop, or `None` when dropped.
-    fn line_enter(&mut self, index: u32, handle: u32, now: Instant) -> Option<Instant> {
-        let bytes = self.slab.get(handle).bytes;
-        let port = &mut self.ports[index as usize];
-        let Waiting::Line(line) = &mut port.waiting else { return None };
-        while let Some(start) = line.started(now) {
-            port.meter.waiting.down(start);
-        }
-        port.counters.arrived.packets += 1;
-        port.counters.arrived.bytes += u64::from(bytes);
-        let serial = port.serial;
-        port.serial += 1;
-        if line.is_full() {
-            port.counters.dropped[0].packets += 1;
-            port.counters.dropped[0].bytes += u64::from(bytes);
-            port.meter.losses.add(serial);
-            self.lose(handle);
-            return None;
-        }
-        port.counters.forwarded.packets += 1;
-        port.counters.forwarded.bytes += u64::from(bytes);
-        let time = port.wire.take(bytes + port.overhead);
-        let start = line.add(now, &mut port.busy_until, time);
-        if start > now {
-            port.meter.waiting.up(now);
-        }
-        port.meter.sojourn.add(start - now);
-        port.meter.busy += time;
-        Some(port.busy_until + port.delay)
     }
 
     /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
     #[inline]
     fn travel(&mut self, handle: u32, mut at: Instant) {
-        loop {
-            let packet = self.slab.get_mut(handle);
-            packet.hop += 1;
-            let next = self.routes[packet.hop as usize];
-            if next == NONE || !self.fused[next as usize] {
-                self.audit.on_wire += 1;
-                self.wheel.push(at, What::Arrive(handle));
+        let packet = self.slab.get_mut(handle);
+        packet.hop += 1;
+        // Bound: the length of the route.
+        while let Some(Hop::Fused(line)) = self.routes.get(packet.hop as usize) {
+            let line = &mut self.lines[*line as usize];
+            let Some(later) = line.enter(at, packet.bytes + line.overhead) else {
+                self.lose(handle);
                 return;
-            }
-            match self.line_enter(next, handle, at) {
-                Some(later) => at = later,
-                None => return,
-            }
+            };
+            at = later;
+            packet.hop += 1;
         }
+        self.audit.on_wire += 1;
+        self.wheel.push(at, What::Arrive(handle));
     }
 
     /// Offers a packet to a port that runs a discipline.
@@ -114,7 +85,6 @@ impl Simulation {
                 port.meter.spacing.add(now - last);
             }
         }
-        let Waiting::Discipline(discipline) = &mut port.waiting else { return };
         let mut cx = Cx {
             now,
             rate: port.wire.rate(),
@@ -122,7 +92,7 @@ impl Simulation {
             observer: &mut self.dropped,
             counters: &mut port.counters,
         };
-        discipline.enqueue(&mut cx, packet);
+        port.discipline.enqueue(&mut cx, packet);
         port.meter.waiting.up(now);
         if port.under_test {
             port.meter.system.up(now);
@@ -139,7 +109,7 @@ impl Simulation {
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
-    fn ask_late(&mut self, index: u32) {
+    pub(super) fn ask_late(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
         if !port.unasked || port.busy_until > self.now {
             return;
@@ -148,7 +118,6 @@ impl Simulation {
         if port.under_test {
             port.meter.system.down(port.busy_until);
         }
-        let Waiting::Discipline(discipline) = &mut port.waiting else { return };
         let mut cx = Cx {
             now: port.busy_until,
             rate: port.wire.rate(),
@@ -156,23 +125,8 @@ impl Simulation {
             observer: &mut self.dropped,
             counters: &mut port.counters,
         };
-        let _empty = discipline.dequeue(&mut cx);
+        let _empty = port.discipline.dequeue(&mut cx);
         debug_assert!(matches!(_empty, Dequeued::Empty));
-    }
-
-    /// Brings a port's books up to date before they are read.
-    pub(super) fn settle(&mut self, index: u32) {
-        let now = self.now;
-        if matches!(self.ports[index as usize].waiting, Waiting::Discipline(_)) {
-            self.ask_late(index);
-            return;
-        }
-        let port = &mut self.ports[index as usize];
-        if let Waiting::Line(line) = &mut port.waiting {
-            while let Some(start) = line.started(now) {
-                port.meter.waiting.down(start);
-            }
-        }
     }
 
     /// Frees what a discipline has dropped.
@@ -207,7 +161,6 @@ impl Simulation {
     fn ask(&mut self, index: u32) -> Option<u32> {
         let now = self.now;
         let port = &mut self.ports[index as usize];
-        let Waiting::Discipline(discipline) = &mut port.waiting else { return None };
         let mut cx = Cx {
             now,
             rate: port.wire.rate(),
@@ -215,7 +168,7 @@ impl Simulation {
             observer: &mut self.dropped,
             counters: &mut port.counters,
         };
-        let dequeued = discipline.dequeue(&mut cx);
+        let dequeued = port.discipline.dequeue(&mut cx);
         let handle = match dequeued {
             Dequeued::Packet(packet) => {
                 port.meter.waiting.down(now);

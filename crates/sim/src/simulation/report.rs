@@ -1,9 +1,10 @@
 //! What a run reports.
 
-use super::{RunError, Simulation, What};
-use crate::scenario::Transport;
+use super::{Place, RunError, Simulation, What};
+use crate::port::{Line, Medium, Station};
+use crate::scenario::{PortKind, Transport};
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::Counters;
+use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::{jain, Histogram, Level, Moments, ModeMs, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
@@ -173,7 +174,7 @@ struct Merged {
 
 fn since(now: &Counters, before: &Counters) -> Counters {
     let mut left = *now;
-    let less = |a: &mut sojourn_aqm::Tally, b: &sojourn_aqm::Tally| {
+    let less = |a: &mut Tally, b: &Tally| {
         a.packets -= b.packets;
         a.bytes -= b.bytes;
     };
@@ -188,7 +189,7 @@ fn since(now: &Counters, before: &Counters) -> Counters {
 }
 
 fn add(sum: &mut Counters, more: &Counters) {
-    let plus = |a: &mut sojourn_aqm::Tally, b: &sojourn_aqm::Tally| {
+    let plus = |a: &mut Tally, b: &Tally| {
         a.packets += b.packets;
         a.bytes += b.bytes;
     };
@@ -197,6 +198,26 @@ fn add(sum: &mut Counters, more: &Counters) {
     plus(&mut sum.marked, &more.marked);
     for (mine, theirs) in sum.dropped.iter_mut().zip(&more.dropped) {
         plus(mine, theirs);
+    }
+}
+
+fn merged_line(line: &Line, measured: Span) -> Merged {
+    let [packets, bytes, dropped_packets, dropped_bytes] = line.counted();
+    let mut counters = Counters::default();
+    counters.arrived = Tally { packets, bytes };
+    counters.forwarded = Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes };
+    counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
+    let mut sojourn = line.queue.sojourn.clone();
+    sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
+    Merged {
+        waiting: line.queue.level.clone(),
+        sojourn,
+        counters,
+        lost: line.queue.losses.lost(),
+        runs: line.queue.losses.runs(),
+        busy: line.busy,
+        capacity: measured,
+        ..Merged::default()
     }
 }
 
@@ -237,9 +258,12 @@ impl Simulation {
     pub(super) fn begin_measurement(&mut self) {
         let now = self.now;
         for index in 0..self.ports.len() {
-            self.settle(index as u32);
+            self.ask_late(index as u32);
             let port = &mut self.ports[index];
             port.meter.restart(now, &port.counters, port.busy_until);
+        }
+        for line in &mut self.lines {
+            line.restart(now);
         }
         if let Some((waiting, system)) = &mut self.total {
             waiting.restart(now);
@@ -268,7 +292,7 @@ impl Simulation {
             if !self.ports[index].under_test {
                 continue;
             }
-            self.settle(index as u32);
+            self.ask_late(index as u32);
             let now = self.now;
             let port = &mut self.ports[index];
             port.meter.waiting.settle(now);
@@ -309,9 +333,12 @@ impl Simulation {
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.now = self.end;
         for index in 0..self.ports.len() {
-            self.settle(index as u32);
+            self.ask_late(index as u32);
             let port = &mut self.ports[index];
             port.meter.finish(self.end, port.busy_until);
+        }
+        for line in &mut self.lines {
+            line.finish(self.end);
         }
         if let Some((waiting, system)) = &mut self.total {
             waiting.settle(self.end);
@@ -323,7 +350,7 @@ impl Simulation {
         let tested = self.merge_tested(measured);
         tested.metrics(&mut metrics, true);
         let flows = self.flow_reports(measured, &mut metrics);
-        let queues = (0..self.ports.len()).map(|i| self.queue_report(i, measured)).collect();
+        let queues = (0..self.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
         distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
@@ -360,20 +387,20 @@ impl Simulation {
     fn audit(&self) -> Result<Conservation, RunError> {
         let mut queued = 0;
         let mut flaws = Vec::new();
-        for (port, spec) in self.ports.iter().zip(&self.network.ports) {
-            let mut here = port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
-            if let crate::port::Medium::Bus { station: crate::port::Station::Contending { .. }, .. } = port.medium {
-                here += 1;
+        for (place, spec) in self.places.iter().zip(&self.network.ports) {
+            // What waits in a line is on its way already: its arrival is scheduled.
+            let Place::Port(index) = *place else { continue };
+            let port = &self.ports[index as usize];
+            queued += port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
+            if let Medium::Bus { station: Station::Contending { .. }, .. } = port.medium {
+                queued += 1;
             }
-            if let crate::port::Waiting::Discipline(discipline) = &port.waiting {
-                let backlog = discipline.backlog();
-                here += backlog.packets;
-                let out = port.counters.forwarded.packets + port.counters.dropped_total().packets;
-                if port.counters.arrived.packets != out + backlog.packets || port.meter.waiting.get() != backlog.packets {
-                    flaws.push(format!("the queue {} lost count of its packets", spec.name));
-                }
+            let backlog = port.discipline.backlog().packets;
+            queued += backlog;
+            let out = port.counters.forwarded.packets + port.counters.dropped_total().packets;
+            if port.counters.arrived.packets != out + backlog || port.meter.waiting.get() != backlog {
+                flaws.push(format!("the queue {} lost count of its packets", spec.name));
             }
-            queued += here;
         }
         let audit = &self.audit;
         let conservation = Conservation {
@@ -391,8 +418,12 @@ impl Simulation {
         if flaws.is_empty() { Ok(conservation) } else { Err(RunError(format!("packets are not conserved: {}", flaws.join("; ")))) }
     }
 
+    /// What the port of the network's number `index` measured.
     fn merged(&self, index: usize, measured: Span) -> Merged {
-        let port = &self.ports[index];
+        let port = match self.places[index] {
+            Place::Port(port) => &self.ports[port as usize],
+            Place::Line(line) => return merged_line(&self.lines[line as usize], measured),
+        };
         Merged {
             waiting: port.meter.waiting.clone(),
             system: port.meter.system.clone(),
@@ -410,7 +441,7 @@ impl Simulation {
     fn merge_tested(&self, measured: Span) -> Merged {
         let mut all = Merged::default();
         let mut buses = Vec::new();
-        for (index, port) in self.ports.iter().enumerate().filter(|(_, port)| port.under_test) {
+        for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, measured);
             all.sojourn.merge(&one.sojourn);
             all.spacing.merge(&one.spacing);
@@ -418,13 +449,13 @@ impl Simulation {
             all.lost += one.lost;
             all.runs += one.runs;
             all.busy += one.busy;
-            match port.medium {
-                crate::port::Medium::Bus { bus, .. } if buses.contains(&bus) => {}
-                crate::port::Medium::Bus { bus, .. } => {
+            match spec.kind {
+                PortKind::Bus { bus, .. } if buses.contains(&bus) => {}
+                PortKind::Bus { bus, .. } => {
                     buses.push(bus);
                     all.capacity += measured;
                 }
-                crate::port::Medium::Link => all.capacity += measured,
+                PortKind::Link { .. } => all.capacity += measured,
             }
             if self.total.is_none() {
                 (all.waiting, all.system) = (one.waiting, one.system);
