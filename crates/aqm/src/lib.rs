@@ -31,6 +31,7 @@ pub mod pfifo;
 pub mod threshold;
 pub mod dropping_function;
 pub mod codel;
+pub mod daqm;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal};

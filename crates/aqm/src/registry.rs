@@ -32,6 +32,7 @@ registry! {
     "threshold" => Fifo<crate::threshold::Threshold>,
     "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
     "codel" => Fifo<crate::codel::Codel>,
+    "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
 }
 

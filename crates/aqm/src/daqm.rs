@@ -1,0 +1,529 @@
+//! dAQM: starts dropping arrivals when the queue, its sojourn time or one of their first three derivatives is too large.
+//!
+//! Governing text: the thesis that proposes dAQM, section 4 (equations 18 to 33, Algorithms 1 to 3) and Table 2.
+//! Control law: eight features, S0..S3 of the sojourn time and Q0..Q3 of the queue length, each with its own threshold,
+//! drop rate and drop duration. At a dequeue the features are looked at in the order |S3|, |Q3|, |S2|, |Q2|, |S1|, |Q1|,
+//! S0, Q0; the first strictly above its threshold drops the packet at the head and opens a dropping phase, in which
+//! every arrival is dropped with the feature's drop rate for the feature's drop duration. `limit` comes first.
+//! Nothing is looked at up to `target`, with five packets or fewer waiting, or while a dropping phase is on.
+//!
+//! What the features measure: all sojourn derivatives come from the waiting times s1 (oldest) to s5 of the five oldest
+//! packets *at one instant*, so s_i - s_j is exactly the spacing of those two arrivals: S1..S3 measure how uneven
+//! arrivals were, not how delay moves, and small thresholds trip on almost any six packets. The thesis has it so and
+//! so it is kept; `sojourn departures` takes each s_i at its own departure, the derivative that the name promises.
+//!
+//! Readings, where the thesis leaves a choice (the first named is the default):
+//! * `interarrival`: the thesis divides by the mode, in whole milliseconds, of the spacing of arrivals at this queue in a
+//!   FIFO run of the same scenario: give that time. `measured` is its future work: an average with weight 1/16 over
+//!   the spacings of packets that have left, so never over the five looked at (their S1 would be 1, S2 and S3 zero).
+//!   Until it is above zero the sojourn derivatives are not looked at. A constant of 0 is refused.
+//! * `inspect`: the thesis dequeues the packets it looks at (two for S1, four for S2, five for S3) and does not say what
+//!   becomes of them. `peek` looks and leaves them; `deliver` sends them without another look, and a hit drops the packet
+//!   after them; `lose` drops them, and on a hit the packet after them too. Nothing is dequeued for S0, Q0..Q3 or `departures`.
+//! * `ring`: "the sixth value will replace the first": `slides` uses the last five samples at every look; `restarts` fills
+//!   blocks of five and uses the last complete block.
+//! * `flags`: Algorithm 1 resets the flags at an arrival in the dropping phase, so later arrivals would not know which
+//!   feature opened it. `phase` keeps the flag as long as the phase; `enqueue` is Algorithm 1 to the letter: the first
+//!   arrival meets the feature's drop rate and resets the flag, later ones meet `drop_rate`, and a phase without an
+//!   arrival leaves the flag set for ever (line 3 of Algorithm 3), after which nothing is looked at again.
+//! * Queue lengths are sampled at whole multiples of `sample` from the start of the host's clock, 0 at its start; `target`
+//!   is counted from there too ("Now > target"). An end of a phase or a sample that equals a packet event comes first.
+//! * The queue length counts the packet about to leave; "more than five" does too.
+//! * Units: sojourn times and `interarrival` in milliseconds, queue lengths in packets, derivatives as the formulas give them.
+//!
+//! Bound: constant work a packet; after an idle time at most 14 samples are caught up, which leave the ring as all would.
+
+use crate::ticks::Ticks;
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason, Value};
+use alloc::format;
+use alloc::string::{String, ToString};
+use signals::{Departures, Samples};
+use sojourn_units::{BitRate, Instant, Packets, Probability, Span};
+
+mod signals;
+#[cfg(test)]
+mod tests;
+
+/// What the sojourn derivatives divide by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interarrival {
+    /// This time.
+    Constant(Span),
+    /// An average over earlier packets.
+    Measured,
+}
+
+impl Value for Interarrival {
+    const KIND: &'static str = "time or measured";
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "measured" {
+            return Ok(Self::Measured);
+        }
+        text.parse().map(Self::Constant).map_err(|_| format!("\"{text}\" is refused; allowed: {}", Self::allowed()))
+    }
+    fn print(&self) -> String {
+        match self {
+            Self::Constant(span) => span.print(),
+            Self::Measured => "measured".to_string(),
+        }
+    }
+    fn allowed() -> String {
+        "a time above 0 with its unit, as in \"1ms\", or \"measured\"".to_string()
+    }
+}
+
+crate::choice! {
+    /// When the waiting times of the sojourn derivatives are taken.
+    pub enum Sojourn {
+        /// All at one instant, of the five oldest packets.
+        Instant = "instant",
+        /// Each at its own departure, of the last five packets that left.
+        Departures = "departures",
+    }
+}
+
+crate::choice! {
+    /// What becomes of the packets that are looked at.
+    pub enum Inspect {
+        /// They stay.
+        Peek = "peek",
+        /// They are sent without another look.
+        Deliver = "deliver",
+        /// They are lost.
+        Lose = "lose",
+    }
+}
+
+crate::choice! {
+    /// Which five samples of the queue length count.
+    pub enum Ring {
+        /// The last five.
+        Slides = "slides",
+        /// The last complete block of five.
+        Restarts = "restarts",
+    }
+}
+
+crate::choice! {
+    /// When the flag of the feature that opened a dropping phase is reset.
+    pub enum Flags {
+        /// With the end of the phase.
+        Phase = "phase",
+        /// With the first arrival in it.
+        Enqueue = "enqueue",
+    }
+}
+
+crate::params! {
+    /// Parameters of `daqm`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (the thesis' simulations hold 2000 packets).
+        limit: Limit = Limit::packets(2000),
+        /// Nothing is looked at before the host's clock has passed this (Algorithm 3 line 2; the thesis gives no value).
+        target: Span = Span::ZERO,
+        /// The spacing of arrivals that sojourn derivatives divide by (section 4.1.1), or measured; none while no sojourn derivative has a threshold.
+        interarrival: Option<Interarrival> = None,
+        /// When the waiting times are taken: instant (section 4.1.1), departures.
+        sojourn: Sojourn = Sojourn::Instant,
+        /// What becomes of the packets looked at: peek, deliver, lose (open in section 4.1.1).
+        inspect: Inspect = Inspect::Peek,
+        /// Time between samples of the queue length (section 4.1.2).
+        sample: Span = Span::from_millis(15),
+        /// Which five samples count: slides, restarts (open in section 4.1.2).
+        ring: Ring = Ring::Slides,
+        /// When the flag is reset: phase (section 4.3.1's purpose), enqueue (Algorithm 1 line 7).
+        flags: Flags = Flags::Phase,
+        /// Probability that an arrival in a dropping phase is dropped, for features without their own (Table 2, f1).
+        drop_rate: Probability = Probability::clamped(0.9),
+        /// Length of a dropping phase, for features without their own (Table 2, f1).
+        drop_duration: Span = Span::from_millis(200),
+        /// Threshold of the sojourn time of the oldest packet (Table 2, f1).
+        s0: Option<Span> = Some(Span::from_millis(200)),
+        /// Threshold of the first sojourn derivative.
+        s1: Option<f64> = None,
+        /// Threshold of the second sojourn derivative, per ms.
+        s2: Option<f64> = None,
+        /// Threshold of the third sojourn derivative, per ms^2.
+        s3: Option<f64> = None,
+        /// Threshold of the queue length.
+        q0: Option<Packets> = None,
+        /// Threshold of the first derivative of the queue length, packets a sample.
+        q1: Option<f64> = None,
+        /// Threshold of the second derivative of the queue length, packets a sample^2.
+        q2: Option<f64> = None,
+        /// Threshold of the third derivative of the queue length, packets a sample^3.
+        q3: Option<f64> = None,
+        /// Drop rate of phases that s0 opens.
+        s0_drop_rate: Option<Probability> = None,
+        /// Length of phases that s0 opens.
+        s0_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that s1 opens.
+        s1_drop_rate: Option<Probability> = None,
+        /// Length of phases that s1 opens.
+        s1_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that s2 opens.
+        s2_drop_rate: Option<Probability> = None,
+        /// Length of phases that s2 opens.
+        s2_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that s3 opens.
+        s3_drop_rate: Option<Probability> = None,
+        /// Length of phases that s3 opens.
+        s3_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that q0 opens.
+        q0_drop_rate: Option<Probability> = None,
+        /// Length of phases that q0 opens.
+        q0_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that q1 opens.
+        q1_drop_rate: Option<Probability> = None,
+        /// Length of phases that q1 opens.
+        q1_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that q2 opens.
+        q2_drop_rate: Option<Probability> = None,
+        /// Length of phases that q2 opens.
+        q2_drop_duration: Option<Span> = None,
+        /// Drop rate of phases that q3 opens.
+        q3_drop_rate: Option<Probability> = None,
+        /// Length of phases that q3 opens.
+        q3_drop_duration: Option<Span> = None,
+    }
+}
+
+impl Params {
+    /// A row of Table 2: thresholds of S0 (ms), S1, S2, S3, Q0 (packets), Q1, Q2, Q3, and one drop rate and duration for all.
+    fn table2(thresholds: [Option<f64>; 8], drop_rate: f64, drop_duration: Span) -> Self {
+        let [s0, s1, s2, s3, q0, q1, q2, q3] = thresholds;
+        Self {
+            s0: s0.map(|ms| Span::from_millis(ms as u64)),
+            q0: q0.map(|packets| Packets::new(packets as u64)),
+            drop_rate: Probability::clamped(drop_rate),
+            drop_duration,
+            ..Self { s1, s2, s3, q1, q2, q3, ..Self::default() }
+        }
+    }
+
+    fn features(&self) -> [Feature; 8] {
+        let feature = |threshold: Option<f64>, rate: Option<Probability>, duration: Option<Span>| Feature {
+            threshold,
+            drop_rate: rate.unwrap_or(self.drop_rate).get(),
+            drop_duration: duration.unwrap_or(self.drop_duration),
+        };
+        [
+            feature(self.s0.map(Span::millis), self.s0_drop_rate, self.s0_drop_duration),
+            feature(self.s1, self.s1_drop_rate, self.s1_drop_duration),
+            feature(self.s2, self.s2_drop_rate, self.s2_drop_duration),
+            feature(self.s3, self.s3_drop_rate, self.s3_drop_duration),
+            feature(self.q0.map(|packets| packets.get() as f64), self.q0_drop_rate, self.q0_drop_duration),
+            feature(self.q1, self.q1_drop_rate, self.q1_drop_duration),
+            feature(self.q2, self.q2_drop_rate, self.q2_drop_duration),
+            feature(self.q3, self.q3_drop_rate, self.q3_drop_duration),
+        ]
+    }
+}
+
+/// One feature's threshold (none: it is not looked at) and the phase that it opens.
+#[derive(Clone, Debug)]
+struct Feature {
+    threshold: Option<f64>,
+    drop_rate: f64,
+    drop_duration: Span,
+}
+
+const S0: usize = 0;
+const S1: usize = 1;
+const S2: usize = 2;
+const S3: usize = 3;
+const Q0: usize = 4;
+const Q1: usize = 5;
+const Q2: usize = 6;
+const Q3: usize = 7;
+
+/// Algorithm 3, lines 7 to 22.
+const ORDER: [usize; 8] = [S3, Q3, S2, Q2, S1, Q1, S0, Q0];
+
+/// Names of the features' last values among the internals.
+const NAMES: [&str; 8] = ["s0_ms", "s1", "s2", "s3", "q0_packets", "q1", "q2", "q3"];
+
+/// Packets that must wait for a look: more than this.
+const ENOUGH: usize = 5;
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Features are looked at.
+    Watching,
+    /// Arrivals are dropped with `drop_rate` until `until`.
+    Dropping { until: Instant, drop_rate: f64, flag: bool },
+    /// The phase ended with its flag set (`flags enqueue`): nothing is looked at any more.
+    Flagged,
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Daqm {
+    limit: Limit,
+    target: Span,
+    interarrival: Option<Interarrival>,
+    sojourn: Sojourn,
+    inspect: Inspect,
+    flags: Flags,
+    drop_rate: f64,
+    features: [Feature; 8],
+    /// Packets dequeued for a look (section 4.1.1); 0 where they are only peeked at.
+    taken: usize,
+    phase: Phase,
+    /// Packets at the head that were taken for the last look and will be sent (`inspect deliver`).
+    cleared: usize,
+    ticks: Ticks,
+    samples: Samples,
+    departures: Departures,
+    /// Values at the last look; not a number where not looked at.
+    seen: [f64; 8],
+}
+
+impl Daqm {
+    /// Equations 18 to 25 and 26 to 33: the value of a feature now, if it can be had.
+    fn value(&self, feature: usize, now: Instant, queue: &Queue) -> Option<f64> {
+        match feature {
+            S0 => queue.head_sojourn(now).map(Span::millis),
+            Q0 => Some(queue.len() as f64),
+            S1 | S2 | S3 => signals::derivative(feature - S0, &self.waits(now, queue)?, self.spacing_ms()?),
+            _ => signals::derivative(feature - Q0, self.samples.last_five()?, 1.0),
+        }
+    }
+
+    /// s1 to s5 in ms.
+    fn waits(&self, now: Instant, queue: &Queue) -> Option<[f64; 5]> {
+        match self.sojourn {
+            Sojourn::Departures => self.departures.sojourns_ms(),
+            Sojourn::Instant => {
+                let mut waits = [0.0; 5];
+                for (position, wait) in waits.iter_mut().enumerate() {
+                    *wait = now.since(queue.get(position)?.enqueued).millis();
+                }
+                Some(waits)
+            }
+        }
+    }
+
+    /// What sojourn derivatives divide by, in ms; never 0.
+    fn spacing_ms(&self) -> Option<f64> {
+        match self.interarrival? {
+            Interarrival::Constant(span) => Some(span.millis()),
+            Interarrival::Measured => self.departures.spacing_ms().filter(|ms| *ms > 0.0),
+        }
+    }
+
+    /// Algorithm 3, line 3, and line 2.
+    fn looks(&self, now: Instant, queue: &Queue) -> bool {
+        matches!(self.phase, Phase::Watching) && queue.len() > ENOUGH && now.since(Instant::ZERO) > self.target
+    }
+
+    /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
+    fn look(&mut self, now: Instant, queue: &Queue) -> Option<usize> {
+        self.seen = [f64::NAN; 8];
+        for feature in ORDER {
+            let Some(threshold) = self.features[feature].threshold else { continue };
+            let Some(value) = self.value(feature, now, queue) else { continue };
+            self.seen[feature] = value;
+            if value.abs() > threshold {
+                return Some(feature);
+            }
+        }
+        None
+    }
+
+    /// Algorithm 2, lines 8 and 9.
+    fn open(&mut self, now: Instant, feature: usize) {
+        let Feature { drop_rate, drop_duration, .. } = self.features[feature];
+        self.phase = Phase::Dropping { until: now + drop_duration, drop_rate, flag: true };
+    }
+
+    /// The head, which leaves the queue now.
+    fn head(&mut self, now: Instant, queue: &mut Queue) -> Option<Packet> {
+        let packet = queue.pop()?;
+        self.departures.push(now, &packet, self.sojourn == Sojourn::Departures);
+        Some(packet)
+    }
+
+    fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        if let Some(packet) = self.head(cx.now, queue) {
+            cx.drop(packet, Reason::Early);
+        }
+    }
+}
+
+impl Aqm for Daqm {
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        if let Phase::Dropping { until, flag, .. } = self.phase {
+            if now >= until {
+                let stuck = flag && self.flags == Flags::Enqueue;
+                self.phase = if stuck { Phase::Flagged } else { Phase::Watching };
+            }
+        }
+        // Ten equal samples fill a block whatever was in the ring; the remainder keeps the place within a block.
+        let due = self.ticks.due(now);
+        if due > 14 {
+            self.ticks.skip_to_last(now, 10 + due % 5);
+        }
+        while self.ticks.take(now).is_some() {
+            self.samples.push(queue.len() as f64);
+        }
+    }
+
+    /// Algorithm 1.
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if self.limit.is_full(queue, packet.bytes) {
+            cx.drop(packet, Reason::Overflow);
+            return;
+        }
+        if let Phase::Dropping { drop_rate, flag, .. } = &mut self.phase {
+            let dropped = cx.chance(*drop_rate);
+            if self.flags == Flags::Enqueue {
+                *flag = false;
+                *drop_rate = self.drop_rate;
+            }
+            if dropped {
+                cx.drop(packet, Reason::Early);
+                return;
+            }
+        }
+        queue.push(packet);
+    }
+
+    /// Algorithm 2.
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        if self.cleared > 0 {
+            self.cleared -= 1;
+        } else if self.looks(cx.now, queue) {
+            let hit = self.look(cx.now, queue);
+            if let Some(feature) = hit {
+                self.open(cx.now, feature);
+            }
+            match self.inspect {
+                Inspect::Lose => {
+                    for _ in 0..self.taken + usize::from(hit.is_some()) {
+                        self.drop_head(cx, queue);
+                    }
+                }
+                Inspect::Deliver if self.taken > 0 => {
+                    if let Some(packet) = hit.and_then(|_| queue.remove(self.taken)) {
+                        cx.drop(packet, Reason::Early);
+                    }
+                    self.cleared = self.taken - 1;
+                }
+                Inspect::Peek | Inspect::Deliver => {
+                    if hit.is_some() {
+                        self.drop_head(cx, queue);
+                    }
+                }
+            }
+        }
+        self.head(cx.now, queue)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        for (name, value) in NAMES.into_iter().zip(self.seen) {
+            visit(name, value);
+        }
+        let drop_rate = if let Phase::Dropping { drop_rate, .. } = self.phase { drop_rate } else { 0.0 };
+        visit("dropping", f64::from(u8::from(matches!(self.phase, Phase::Dropping { .. }))));
+        visit("drop_rate", drop_rate);
+        visit("interarrival_ms", self.spacing_ms().unwrap_or(f64::NAN));
+    }
+}
+
+impl Algorithm for Daqm {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "dAQM",
+        summary:
+            "drops arrivals for a while after the queue, its sojourn time or one of their derivatives was too large",
+        source: "thesis on derivative-based AQM, section 4",
+        signals_on: "sojourn time, queue length and their first three derivatives",
+        drops_at: DropsAt::Both,
+        ecn: false,
+        per_flow_state: false,
+    };
+
+    /// The rows of Table 2: one feature each, and all eight.
+    const PRESETS: &'static [&'static str] = &["f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "c1", "c2", "c3"];
+
+    fn preset(name: &str) -> Option<Params> {
+        let alone = |feature: usize, threshold: f64| {
+            let mut thresholds = [None; 8];
+            thresholds[feature] = Some(threshold);
+            Some(Params::table2(thresholds, 0.9, Span::from_millis(200)))
+        };
+        let all = |thresholds: [f64; 8], drop_rate: f64| {
+            Some(Params::table2(thresholds.map(Some), drop_rate, Span::from_millis(400)))
+        };
+        match name {
+            "f1" => alone(S0, 200.0),
+            "f2" => alone(S1, 0.01),
+            "f3" => alone(S2, 0.01),
+            "f4" => alone(S3, 0.01),
+            "f5" => alone(Q0, 20.0),
+            "f6" => alone(Q1, 0.01),
+            "f7" => alone(Q2, 0.01),
+            "f8" => alone(Q3, 0.01),
+            "c1" => all([1000.0, 10.0, 10.0, 10.0, 120.0, 1.0, 10.0, 10.0], 0.05),
+            "c2" => all([600.0, 0.1, 0.1, 0.1, 80.0, 0.1, 0.1, 0.1], 0.5),
+            "c3" => all([100.0, 0.01, 0.01, 0.01, 20.0, 0.01, 0.01, 0.01], 0.98),
+            _ => None,
+        }
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.sample.is_zero() {
+            return Err("sample is 0; allowed: a time above 0, as in \"15ms\"".into());
+        }
+        match params.interarrival {
+            Some(Interarrival::Constant(Span::ZERO)) => Err(
+                "interarrival is 0, which whole milliseconds give above about 24 Mbit/s, and sojourn derivatives divide by it; \
+                 allowed: a time above 0, as in \"500us\", or \"measured\""
+                    .into(),
+            ),
+            None if params.s1.is_some() || params.s2.is_some() || params.s3.is_some() => Err(
+                "s1, s2 and s3 divide by interarrival, which is not given; allowed: the mode, in whole ms, of the spacing of \
+                 arrivals at this queue in a run of the same scenario with pfifo (metric interarrival_ms_mode), as in \
+                 \"interarrival 1ms\", or \"interarrival measured\""
+                    .into(),
+            ),
+            _ if params.features().iter().all(|feature| feature.threshold.is_none()) => {
+                Err("no feature has a threshold; allowed: at least one of s0, s1, s2, s3, q0, q1, q2, q3".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn new(params: &Params) -> Self {
+        let mut ticks = Ticks::new(params.sample);
+        // Samples begin at the start of the clock, when nothing waits.
+        let _ = ticks.take(Instant::ZERO);
+        let mut samples = Samples::new(params.ring == Ring::Restarts);
+        samples.push(0.0);
+        let dequeues = params.inspect != Inspect::Peek && params.sojourn == Sojourn::Instant;
+        Self {
+            limit: params.limit,
+            target: params.target,
+            interarrival: params.interarrival,
+            sojourn: params.sojourn,
+            inspect: params.inspect,
+            flags: params.flags,
+            drop_rate: params.drop_rate.get(),
+            features: params.features(),
+            taken: match (dequeues, params.s3, params.s2, params.s1) {
+                (false, ..) | (true, None, None, None) => 0,
+                (true, Some(_), ..) => 5,
+                (true, None, Some(_), _) => 4,
+                (true, None, None, Some(_)) => 2,
+            },
+            phase: Phase::Watching,
+            cleared: 0,
+            ticks,
+            samples,
+            departures: Departures::default(),
+            seen: [f64::NAN; 8],
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What dAQM's features are computed from: five values and their derivatives, samples of the queue length, departures.
+
+use crate::Packet;
+use sojourn_units::{Instant, Span};
+
+/// The first, second or third derivative (`order` 1 to 3) of five values, the oldest first, `step` apart:
+/// equations 18 to 25 of the thesis, and with a step of 1 equations 26 to 33.
+pub(super) fn derivative(order: usize, values: &[f64; 5], step: f64) -> Option<f64> {
+    let [v1, v2, v3, v4, v5] = *values;
+    let a = (v3 - v1) / (2.0 * step);
+    let b = (v4 - v2) / (2.0 * step);
+    let c = (v5 - v3) / (2.0 * step);
+    let d = (b - a) / step;
+    let e = (c - b) / step;
+    match order {
+        1 => Some((v1 - v2) / step),
+        2 => Some(d),
+        3 => Some((e - d) / step),
+        _ => None,
+    }
+}
+
+/// The last samples of the queue length, oldest first.
+#[derive(Clone, Debug)]
+pub(super) struct Samples {
+    restarts: bool,
+    /// The samples in use: the last five, or the last complete block.
+    five: [f64; 5],
+    /// How many of `five` have been taken.
+    known: usize,
+    /// The block being filled, where blocks restart, and how far.
+    block: [f64; 5],
+    filled: usize,
+}
+
+impl Samples {
+    pub fn new(restarts: bool) -> Self {
+        Self { restarts, five: [0.0; 5], known: 0, block: [0.0; 5], filled: 0 }
+    }
+
+    pub fn push(&mut self, sample: f64) {
+        if self.restarts {
+            self.block[self.filled] = sample;
+            self.filled += 1;
+            if self.filled == 5 {
+                (self.five, self.known, self.filled) = (self.block, 5, 0);
+            }
+        } else {
+            self.five.rotate_left(1);
+            self.five[4] = sample;
+            self.known = (self.known + 1).min(5);
+        }
+    }
+
+    /// `None` before five samples.
+    pub fn last_five(&self) -> Option<&[f64; 5]> {
+        (self.known == 5).then_some(&self.five)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Departure {
+    enqueued: Instant,
+    sojourn: Span,
+}
+
+/// The last five packets that left by the head, and the average spacing of earlier arrivals.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Departures {
+    five: [Departure; 5],
+    known: usize,
+    /// When the last packet that counts in `mean_ms` had arrived.
+    last: Option<Instant>,
+    /// Average spacing, weight 1/16; `None` before two packets.
+    mean_ms: Option<f64>,
+}
+
+impl Departures {
+    /// `packet` leaves now. With `apart` the last five are looked at themselves, so their spacings do not count yet.
+    pub fn push(&mut self, now: Instant, packet: &Packet, apart: bool) {
+        let oldest = self.five[0];
+        self.five.rotate_left(1);
+        self.five[4] = Departure { enqueued: packet.enqueued, sojourn: now.since(packet.enqueued) };
+        if !apart {
+            self.learn(packet.enqueued);
+        } else if self.known == 5 {
+            self.learn(oldest.enqueued);
+        }
+        self.known = (self.known + 1).min(5);
+    }
+
+    fn learn(&mut self, enqueued: Instant) {
+        if let Some(last) = self.last.replace(enqueued) {
+            let spacing = enqueued.since(last).millis();
+            self.mean_ms = Some(self.mean_ms.map_or(spacing, |mean| mean + (spacing - mean) / 16.0));
+        }
+    }
+
+    pub fn spacing_ms(&self) -> Option<f64> {
+        self.mean_ms
+    }
+
+    /// Oldest departure first; `None` before five.
+    pub fn sojourns_ms(&self) -> Option<[f64; 5]> {
+        (self.known == 5).then(|| self.five.map(|departure| departure.sojourn.millis()))
+    }
+}
