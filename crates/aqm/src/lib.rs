@@ -30,6 +30,8 @@ mod ticks;
 pub mod pfifo;
 pub mod threshold;
 pub mod dropping_function;
+pub mod red;
+pub mod ared;
 pub mod codel;
 pub mod daqm;
 

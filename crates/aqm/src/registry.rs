@@ -31,6 +31,8 @@ registry! {
     "bfifo" => Fifo<crate::pfifo::Bfifo>,
     "threshold" => Fifo<crate::threshold::Threshold>,
     "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
+    "red" => Fifo<crate::red::Red>,
+    "ared" => Fifo<crate::ared::Ared>,
     "codel" => Fifo<crate::codel::Codel>,
     "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,

@@ -1,0 +1,348 @@
+//! RED: drops or marks an arrival at random, the more likely the longer the average queue.
+//!
+//! Governing text: Floyd and Jacobson, "Random Early Detection gateways for congestion avoidance" (1993), figure 2;
+//! Floyd, "Recommendation on using the gentle_ variant of RED" (2000); for `adaptive`, Floyd, Gummadi and Shenker,
+//! "Adaptive RED" (2001), sections 4 and 5.
+//! Control law: on each arrival `avg <- (1 - w) avg + w q`. Below `min` nothing happens. From `min` to `max`
+//! `p_b = max_p (avg - min) / (max - min)`, spread by the arrivals since the last signal: `p_a = p_b / (1 - count p_b)`.
+//! From `max` on every arrival is signalled, or with `gentle` with p_b from max_p to 1 between `max` and twice `max`.
+//! Idle: a link that asked for a packet and got none is idle from then on. The first arrival after that finds
+//! `avg (1 - w)^m`, m the idle time in transmission times of a mean packet (`avpkt` at the present rate).
+//! Units: `min` and `max` say whether q is counted in packets or in bytes. `bytemode` is another thing: p_a is scaled by the
+//! packet's size over `avpkt`, and count is in bytes over `avpkt` (figure 2's note on packet size, as in ns-2).
+//! ECN: below the region where every arrival is signalled, ECN-capable packets are marked. There, `harddrop` drops them.
+//!
+//! Readings and deviations:
+//! * count follows the figure: 0 at a signal, one more before each decision. So signals are uniformly 1 to 1/p_b - 1 apart.
+//! * A full queue drops before RED decides, and that drop restarts count.
+//! * Linux draws one number per signal instead of one per arrival; while p_b stays the same the spacing has the same distribution.
+//!   tc gives w as a power of two through `burst`.
+//! * ns-3 and ns-2 add an averaging step of q = 0 at the end of an idle time, count whole packets in it, never signal the first
+//!   arrival above `min`, nor one that finds fewer than two packets. None of this is done here, preset `ns3` included.
+//! * Preset `seed000` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01, beta=0.9".
+//!   Our reading: ns-3's RedQueueDisc as it comes, whose ARED is off. Then only the first three act; the others are attributes
+//!   that ARED alone reads. It fits the thesis' own words, that RED drops nothing until its average reaches the lower
+//!   threshold and holds the longest queue of all. `ared preset seed000` is the other reading.
+//! * Adaptations fall on whole multiples of `interval` from the start of time, from the first arrival on.
+//!
+//! Bound: constant work a packet; with `adaptive` at most 1024 updates of max_p are caught up at once (512 s at the
+//! default interval): while nothing happens the average only stands or decays, so the earlier ones would change nothing.
+
+pub(crate) mod adapt;
+pub(crate) mod average;
+pub(crate) mod law;
+mod length;
+
+pub use length::Length;
+
+use crate::ticks::Ticks;
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use adapt::Automatic;
+use alloc::format;
+use alloc::string::String;
+use average::Average;
+use law::{Band, Count, Region};
+use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
+
+/// The most updates of max_p that are caught up at once.
+const CATCH_UP: u64 = 1024;
+
+crate::params! {
+    /// Parameters of `red`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (tc-red(8)).
+        limit: Limit = Limit::packets(1000),
+        /// Average below which nothing is dropped, packets or bytes (5 p: Floyd 1997); "none": from the rate, as Adaptive RED does.
+        min: Option<Length> = Some(Length::packets(5)),
+        /// Average from which every arrival is dropped, or with gentle more and more (three times min: Floyd 1997); "none": three times min.
+        max: Option<Length> = Some(Length::packets(15)),
+        /// Probability as the average reaches max; tc's "probability" (0.1: Floyd 1997).
+        max_p: Probability = Probability::clamped(0.1),
+        /// Weight of one arrival in the average (0.002: Floyd and Jacobson 1993); "none": from the rate, as Adaptive RED does.
+        w: Option<Probability> = Some(Probability::clamped(0.002)),
+        /// Mean packet size, for idle time and bytemode (tc-red(8): "1000 is a good value").
+        avpkt: Bytes = Bytes::new(1000),
+        /// Let the probability rise from max_p to 1 between max and twice max, instead of being 1 from max on (Floyd 2000).
+        gentle: bool = false,
+        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (ns-2, ns-3).
+        wait: bool = false,
+        /// Scale the probability by the packet's size (Floyd and Jacobson 1993; ns-2).
+        bytemode: bool = false,
+        /// Mark ECN-capable packets instead of dropping them (tc-red(8)).
+        ecn: bool = false,
+        /// Drop, not mark, where every arrival is signalled (tc-red(8)).
+        harddrop: bool = false,
+        /// Adapt max_p so that the average stays in the middle of the band (Adaptive RED; tc-red(8)).
+        adaptive: bool = false,
+        /// Queue delay from which "min none" is computed (Adaptive RED section 5).
+        target: Span = Span::from_millis(5),
+        /// Time between adaptations of max_p (Adaptive RED section 4).
+        interval: Span = Span::from_millis(500),
+        /// Largest increase of max_p in an adaptation; a quarter of max_p when that is less (Adaptive RED section 4).
+        alpha: Probability = Probability::clamped(0.01),
+        /// Factor by which max_p decreases in an adaptation (Adaptive RED section 4).
+        beta: Probability = Probability::clamped(0.9),
+    }
+}
+
+impl Params {
+    /// The unit of the average: that of `min`; packets when both are automatic.
+    fn unit(&self) -> Length {
+        self.min.unwrap_or(Length::packets(0))
+    }
+
+    /// How many mean packets a link of `rate` sends in a second.
+    fn mean_packets_s(&self, rate: BitRate) -> f64 {
+        rate.bytes_s() / self.avpkt.get().max(1) as f64
+    }
+
+    /// ns-3's RedQueueDisc with its default attributes.
+    fn ns3() -> Self {
+        Self {
+            limit: Limit::packets(25),
+            max_p: Probability::clamped(1.0 / 50.0),
+            avpkt: Bytes::new(500),
+            gentle: true,
+            wait: true,
+            harddrop: true,
+            ..Self::default()
+        }
+    }
+
+    /// The sizes of the example in tc-red(8): `burst 55` gives a weight of 2^-5 there.
+    fn linux() -> Self {
+        Self {
+            limit: Limit::Bytes(Bytes::new(400_000)),
+            min: Some(Length::Bytes(Bytes::new(30_000))),
+            max: Some(Length::Bytes(Bytes::new(90_000))),
+            max_p: Probability::clamped(0.02),
+            w: Some(Probability::clamped(1.0 / 32.0)),
+            ..Self::default()
+        }
+    }
+
+    /// The thesis' Table 2 and, for the buffer, Table 3.
+    pub(crate) fn seed000() -> Self {
+        Self {
+            limit: Limit::packets(2000),
+            min: Some(Length::packets(500)),
+            max: Some(Length::packets(1000)),
+            ..Self::ns3()
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match (self.min, self.max) {
+            (None, Some(_)) => {
+                return Err("max is given without min; allowed: both, min alone, or none".into())
+            }
+            (Some(min), Some(max)) if !min.same_unit(max) => {
+                return Err(format!(
+                    "min is {min:?} and max is {max:?}; allowed: both in packets or both in bytes"
+                ));
+            }
+            (Some(min), Some(max)) if min.number() >= max.number() => {
+                let (min, max) = (crate::Value::print(&min), crate::Value::print(&max));
+                return Err(format!(
+                    "min ({min}) is not below max ({max}); allowed: min < max"
+                ));
+            }
+            (Some(min), None) if min.number() <= 0.0 => {
+                return Err(
+                    "min is 0 and max is three times that; allowed: min above 0, or max given"
+                        .into(),
+                );
+            }
+            _ => {}
+        }
+        if self.w.is_some_and(|w| w.get() <= 0.0) {
+            return Err("w is 0: the average would never move; allowed: above 0, up to 1".into());
+        }
+        if self.avpkt.get() == 0 {
+            return Err("avpkt is 0; allowed: 1 B or more".into());
+        }
+        if self.interval.is_zero() {
+            return Err("interval is 0; allowed: a time above 0, as in \"500ms\"".into());
+        }
+        Ok(())
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Red {
+    params: Params,
+    /// The rate that `band`, `w` and `mean_packets_s` were computed for.
+    rate: Option<BitRate>,
+    mean_packets_s: f64,
+    w: f64,
+    band: Band,
+    average: Average,
+    count: Count,
+    /// p_a at the last arrival.
+    probability: f64,
+    updates: Ticks,
+}
+
+impl Red {
+    /// Everything that follows from the rate.
+    fn tune(&mut self, rate: BitRate) {
+        self.rate = Some(rate);
+        self.mean_packets_s = self.params.mean_packets_s(rate);
+        let automatic = Automatic::new(self.mean_packets_s, self.params.target.seconds());
+        self.w = self.params.w.map_or(automatic.w, Probability::get);
+        self.band.min = self.params.min.map_or(automatic.min, Length::number);
+        self.band.max = self.params.max.map_or(3.0 * self.band.min, Length::number);
+    }
+
+    /// Adaptive RED section 4, at the nominal instant `at`.
+    fn adapt(&mut self, at: Instant) {
+        let avg = self.average.at(at, self.w, self.mean_packets_s);
+        let Band {
+            min, max, max_p, ..
+        } = self.band;
+        let (alpha, beta) = (self.params.alpha.get(), self.params.beta.get());
+        self.band.max_p = adapt::max_p(max_p, avg, min, max, alpha, beta);
+    }
+
+    /// p_a for a packet of `bytes`, from p_b and the count.
+    fn spread(&self, p_b: f64, bytes: u32) -> f64 {
+        let avpkt = self.params.avpkt.get() as f64;
+        let bytemode = self.params.bytemode;
+        let count = if bytemode {
+            self.count.mean_packets(avpkt)
+        } else {
+            self.count.packets()
+        };
+        let p_a = if self.params.wait {
+            law::wait(p_b, count)
+        } else {
+            law::uniform(p_b, count)
+        };
+        // A count that is used up signals whatever the size.
+        if bytemode && p_a < 1.0 {
+            (p_a * f64::from(bytes) / avpkt).min(1.0)
+        } else {
+            p_a
+        }
+    }
+}
+
+impl Aqm for Red {
+    fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
+        if self.rate != Some(rate) {
+            self.tune(rate);
+        }
+        if self.params.adaptive {
+            self.updates.skip_to_last(now, CATCH_UP);
+            while let Some(at) = self.updates.take(now) {
+                self.adapt(at);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        let queued = self.params.unit().of(queue);
+        self.updates.start(cx.now);
+        self.average
+            .arrival(cx.now, queued, self.w, self.mean_packets_s);
+        if self.params.limit.is_full(queue, packet.bytes) {
+            self.count.signalled();
+            return cx.drop(packet, Reason::Overflow);
+        }
+        let ecn = match self.band.region(self.average.get()) {
+            Region::Below => {
+                self.count.below();
+                self.probability = 0.0;
+                return queue.push(packet);
+            }
+            Region::Early(p_b) => {
+                self.count.arrival(packet.bytes);
+                self.probability = self.spread(p_b, packet.bytes);
+                if !cx.chance(self.probability) {
+                    return queue.push(packet);
+                }
+                self.params.ecn
+            }
+            Region::Forced => {
+                self.probability = 1.0;
+                self.params.ecn && !self.params.harddrop
+            }
+        };
+        self.count.signalled();
+        if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let packet = queue.pop();
+        self.average.departure(cx.now, packet.is_some());
+        packet
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("avg", self.average.get());
+        visit("count", self.count.packets());
+        visit("probability", self.probability);
+        visit("max_p", self.band.max_p);
+        visit("min", self.band.min);
+        visit("max", self.band.max);
+        visit("w", self.w);
+    }
+}
+
+impl Algorithm for Red {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "RED",
+        summary: "drops an arrival with a probability that rises with the average queue length",
+        source: "Floyd and Jacobson 1993",
+        signals_on: "average queue length",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    const PRESETS: &'static [&'static str] = &["ns3", "linux", "seed000"];
+
+    fn preset(name: &str) -> Option<Params> {
+        match name {
+            "ns3" => Some(Params::ns3()),
+            "linux" => Some(Params::linux()),
+            "seed000" => Some(Params::seed000()),
+            _ => None,
+        }
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        params.check()
+    }
+
+    fn new(params: &Params) -> Self {
+        let band = Band {
+            min: 0.0,
+            max: 0.0,
+            max_p: params.max_p.get(),
+            gentle: params.gentle,
+        };
+        let mut red = Self {
+            rate: None,
+            mean_packets_s: 0.0,
+            w: 1.0,
+            band,
+            average: Average::default(),
+            count: Count::default(),
+            probability: 0.0,
+            updates: Ticks::new(params.interval),
+            params: params.clone(),
+        };
+        red.tune(BitRate::ZERO);
+        red.rate = None;
+        red
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! RED's probabilities as small equations, for every algorithm that is built on RED.
+
+/// What the average calls for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Region {
+    /// No congestion.
+    Below,
+    /// Signal an arrival with the probability p_b, before it is spread by the count.
+    Early(f64),
+    /// Signal every arrival.
+    Forced,
+}
+
+/// Thresholds and the probability at the upper one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Band {
+    /// min_th, in the unit of the average.
+    pub(crate) min: f64,
+    /// max_th.
+    pub(crate) max: f64,
+    pub(crate) max_p: f64,
+    /// From max_p to 1 between max_th and twice max_th, rather than 1 from max_th on.
+    pub(crate) gentle: bool,
+}
+
+impl Band {
+    /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
+    pub(crate) fn region(&self, avg: f64) -> Region {
+        if avg < self.min {
+            Region::Below
+        } else if avg < self.max {
+            Region::Early(linear(avg, self.min, self.max, self.max_p))
+        } else if self.gentle && avg < 2.0 * self.max {
+            Region::Early(self.max_p + (1.0 - self.max_p) * (avg - self.max) / self.max)
+        } else {
+            Region::Forced
+        }
+    }
+}
+
+/// `p_b = max_p (avg - min_th) / (max_th - min_th)`.
+pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
+    max_p * (avg - min) / (max - min)
+}
+
+/// Arrivals since the last signal: what spreads the signals out.
+///
+/// `None` below min_th: the first arrival above it counts 0, the figure's -1 plus 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count(Option<Since>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Since {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Count {
+    /// The average is below min_th.
+    pub(crate) fn below(&mut self) {
+        self.0 = None;
+    }
+
+    /// An arrival was dropped or marked.
+    pub(crate) fn signalled(&mut self) {
+        self.0 = Some(Since::default());
+    }
+
+    /// An arrival of `bytes` that may be signalled.
+    pub(crate) fn arrival(&mut self, bytes: u32) {
+        let after = |since: Since| Since {
+            packets: since.packets + 1,
+            bytes: since.bytes + u64::from(bytes),
+        };
+        self.0 = Some(self.0.map_or(Since::default(), after));
+    }
+
+    /// In packets; -1 below min_th.
+    pub(crate) fn packets(self) -> f64 {
+        self.0.map_or(-1.0, |since| since.packets as f64)
+    }
+
+    /// In packets of `avpkt` bytes.
+    pub(crate) fn mean_packets(self, avpkt: f64) -> f64 {
+        self.0.map_or(-1.0, |since| since.bytes as f64 / avpkt)
+    }
+}
+
+/// `p_a = p_b / (1 - count p_b)`: signals are uniformly 1 to `1/p_b` arrivals apart (1993, figure 2).
+pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
+    let expected = count * p_b;
+    if expected < 1.0 {
+        (p_b / (1.0 - expected)).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// `wait`: none before `1/p_b` arrivals, then uniformly up to `2/p_b` (Floyd's "wait", ns-2 and ns-3).
+pub(crate) fn wait(p_b: f64, count: f64) -> f64 {
+    let expected = count * p_b;
+    if expected < 1.0 {
+        0.0
+    } else if expected < 2.0 {
+        (p_b / (2.0 - expected)).min(1.0)
+    } else {
+        1.0
+    }
+}
