@@ -1,0 +1,75 @@
+# Two commands for a new machine: `make demo` and `make test`. Both set up what they need.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# A stamp is newer than what it was made from.
+STAMPS := $(VENV)/.stamps
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CARGO := cargo --locked
+
+.PHONY: help demo test lint docs bench wheel format clean system-demo system-test
+
+help:
+	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
+	@echo 'make test    every test, installing what they need'
+	@echo 'make lint    format, lint and type checks'
+	@echo 'make bench   speed, beside ns-2 where it is installed'
+	@echo 'make docs    regenerate the generated pages'
+	@echo 'make wheel   a wheel in dist/'
+
+demo: $(STAMPS)/native
+	$(BIN)/sojourn demo $(DEMO_OPTIONS)
+
+test: system-test $(STAMPS)/native $(STAMPS)/dev
+	$(CARGO) test --quiet
+	$(BIN)/python -m pytest -q tests/python
+
+lint: $(STAMPS)/native $(STAMPS)/dev
+	cargo fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests docs benches
+	$(BIN)/ruff format --check python tests docs benches
+	$(BIN)/mypy
+
+format: $(STAMPS)/dev
+	cargo fmt --all
+	$(BIN)/ruff format python tests docs benches
+
+docs: $(STAMPS)/native
+	$(BIN)/python docs/generate.py
+
+bench: $(STAMPS)/native
+	$(PYTHON) benches/speed.py
+
+wheel: $(STAMPS)/dev
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf target $(VENV) dist out python/sojourn/_native*.so
+
+# What the machine must have. As root, missing Debian packages are installed; otherwise they are listed.
+system-demo:
+	@.ci/system python3-venv gcc cargo
+
+system-test:
+	@.ci/system python3-venv gcc cargo chromium chromium-driver
+
+$(STAMPS)/venv: requirements.lock | system-demo
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMPS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(STAMPS)/dev: requirements-dev.lock $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+# The compiled module and the command `sojourn`, from the sources in this folder.
+$(STAMPS)/native: $(RUST_SOURCES) pyproject.toml README.md $(STAMPS)/dev
+	PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --locked --quiet
+	touch $@
