@@ -89,6 +89,17 @@ impl Spacing {
         self.inverse_sqrt = ((three_less.wrapping_mul(y) >> 31) >> 16) as u16;
     }
 
+    /// As COBALT reads it: a converged value below 16 (its table), and one step from there on.
+    pub(crate) fn converge(&mut self, count: u32) {
+        if count >= 16 {
+            self.step(count);
+        } else if self.law == ControlLaw::Newton {
+            // The table is made by four steps a count from 1 on.
+            self.restart();
+            (2..=count).for_each(|n| (0..4).for_each(|_| self.step(n)));
+        }
+    }
+
     /// The spacing before the drop that follows number `count`.
     pub(crate) fn after(&self, interval: Span, count: u32) -> Span {
         match self.law {

@@ -32,6 +32,7 @@ pub mod threshold;
 pub mod dropping_function;
 pub mod red;
 pub mod ared;
+pub mod cobalt;
 pub mod codel;
 pub mod daqm;
 

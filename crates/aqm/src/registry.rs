@@ -34,6 +34,7 @@ registry! {
     "red" => Fifo<crate::red::Red>,
     "ared" => Fifo<crate::ared::Ared>,
     "codel" => Fifo<crate::codel::Codel>,
+    "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
 }

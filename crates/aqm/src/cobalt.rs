@@ -1,0 +1,291 @@
+//! COBALT: CoDel whose drop count decays instead of being forgotten, beside BLUE for flows that do not respond.
+//!
+//! Governing text: the thesis on dAQM, section 2.5; Palmei et al., "Design and Evaluation of COBALT Queue Discipline",
+//! IEEE LANMAN 2019; behaviour as of Linux's sch_cake and ns-3's CobaltQueueDisc. No RFC exists.
+//! Control law: while the sojourn time is above `target`, a drop (or mark) is due `interval / sqrt(count)` after the one
+//! before and raises `count`; while it is not, `count` falls by one on the same schedule. The first drop is due
+//! `interval / sqrt(count)` after the sojourn time rose above target, and at once where the count still owed a step.
+//! BLUE: an overflow raises the drop probability by `p_inc` and makes a drop due now; an empty queue lowers it by `p_dec`
+//! and ends the dropping phase; each moves it at most once per `target`. BLUE drops and never marks.
+//! Readings and deviations:
+//! * `blue_threshold` is ns-3's BlueThreshold (its default is 400 ms; Linux has none, and none is the default here): a
+//!   sojourn time above it raises BLUE's probability too, at most once per `target`, before this packet's draw.
+//! * The spacing is the exact square root by default. `control_law newton` is Linux's and ns-3's: a table of converged
+//!   values below count 16, above it one Newton step a change of count. Theirs holds 32 bits, this one 16: within 0.3 %
+//!   of the root up to count 1000.
+//! * As in ns-3 the last waiting packet may be dropped; CAKE sends it. `mtu` adds CAKE's rule for slow links:
+//!   above target also means above four times what one such packet takes on the link.
+//! * Time stays in nanoseconds; ns-3's is in units of 1024 ns.
+//! * Linux holds the probability in 32 bits, this in a double, as ns-3.
+//!
+//! Bound: an arrival is constant work. A departure judges packets until one is kept, at most the whole queue, each once;
+//! after an idle time `count` falls by one a step, never below zero, and each step was paid for by an earlier drop.
+
+use crate::codel::{ControlLaw, Spacing};
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{Bytes, Instant, Probability, Span};
+
+#[cfg(test)]
+mod tests;
+
+crate::params! {
+    /// Parameters of `cobalt`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (ns-3's MaxSize).
+        limit: Limit = Limit::packets(1000),
+        /// Acceptable standing sojourn time, and the least time between two moves of BLUE (Linux, ns-3).
+        target: Span = Span::from_millis(5),
+        /// Spacing of drops at count 1; a worst-case round-trip time (Linux, ns-3).
+        interval: Span = Span::from_millis(100),
+        /// Mark ECN-capable packets instead of dropping them, except by BLUE (ns-3's UseEcn).
+        ecn: bool = false,
+        /// Mark every ECN-capable packet whose sojourn time is above this (ns-3's CeThreshold).
+        ce_threshold: Option<Span> = None,
+        /// What an overflow adds to BLUE's drop probability (Linux, ns-3).
+        p_inc: Probability = Probability::clamped(1.0 / 256.0),
+        /// What an empty queue takes from BLUE's drop probability (Linux, ns-3).
+        p_dec: Probability = Probability::clamped(1.0 / 4096.0),
+        /// Sojourn time above which BLUE's drop probability rises as by an overflow (ns-3's BlueThreshold).
+        blue_threshold: Option<Span> = None,
+        /// Above target also means above four times this packet's time on the link (Linux's sch_cake).
+        mtu: Option<Bytes> = None,
+        /// How the spacing of drops is computed: exact, or newton as in Linux and ns-3.
+        control_law: ControlLaw = ControlLaw::Exact,
+    }
+}
+
+/// What is to become of the packet at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Send it, perhaps marked.
+    Keep,
+    /// Drop it.
+    Drop,
+}
+
+/// COBALT's state and decisions for one queue, apart from that queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    interval: Span,
+    target: Span,
+    p_inc: f64,
+    p_dec: f64,
+    blue_threshold: Option<Span>,
+    ecn: bool,
+    /// The sojourn time is above target.
+    dropping: bool,
+    /// Signals lately: raised by each, lowered on the same schedule while the sojourn time is below target.
+    count: u32,
+    /// When `count` changes next; while it is 0, when the next signal can be due at the earliest.
+    drop_next: Instant,
+    spacing: Spacing,
+    drop_probability: f64,
+    /// When BLUE's probability last moved.
+    blue_moved: Instant,
+}
+
+impl Control {
+    pub(crate) fn new(params: &Params) -> Self {
+        Self {
+            interval: params.interval,
+            target: params.target,
+            p_inc: params.p_inc.get(),
+            p_dec: params.p_dec.get(),
+            blue_threshold: params.blue_threshold,
+            ecn: params.ecn,
+            dropping: false,
+            count: 0,
+            drop_next: Instant::ZERO,
+            spacing: Spacing::new(params.control_law),
+            drop_probability: 0.0,
+            blue_moved: Instant::ZERO,
+        }
+    }
+
+    /// True, and counted as a move, when BLUE may move now.
+    fn may_move(&mut self, now: Instant) -> bool {
+        let may = now.since(self.blue_moved) > self.target;
+        if may {
+            self.blue_moved = now;
+        }
+        may
+    }
+
+    fn raise(&mut self, now: Instant) {
+        if self.may_move(now) {
+            self.drop_probability = (self.drop_probability + self.p_inc).min(1.0);
+        }
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        self.spacing.converge(count);
+    }
+
+    fn advance_drop_next(&mut self, from: Instant) {
+        self.drop_next = from + self.spacing.after(self.interval, self.count);
+    }
+
+    /// The queue overflowed.
+    pub(crate) fn full(&mut self, now: Instant) {
+        self.raise(now);
+        self.dropping = true;
+        self.drop_next = now;
+        if self.count == 0 {
+            self.set_count(1);
+        }
+    }
+
+    /// A dequeue found nothing.
+    pub(crate) fn empty(&mut self, now: Instant) {
+        if self.drop_probability > 0.0 && self.may_move(now) {
+            self.drop_probability = (self.drop_probability - self.p_dec).max(0.0);
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.set_count(self.count - 1);
+            self.advance_drop_next(self.drop_next);
+        }
+    }
+
+    /// Judges the head; `least` is the sojourn time that must be exceeded besides `target`.
+    pub(crate) fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, least: Span) -> Verdict {
+        let now = cx.now;
+        let sojourn = now.since(packet.enqueued);
+        let due = self.count > 0 && now >= self.drop_next;
+        let mut late = now > self.drop_next;
+        let above = sojourn > self.target && sojourn > least;
+        if above && !self.dropping {
+            self.advance_drop_next(now);
+        }
+        if above && self.count == 0 {
+            self.set_count(1);
+        }
+        self.dropping = above;
+        let mut verdict = Verdict::Keep;
+        if due && self.dropping {
+            if !(self.ecn && cx.mark(packet)) {
+                verdict = Verdict::Drop;
+            }
+            self.set_count(self.count.saturating_add(1));
+            self.advance_drop_next(self.drop_next);
+            late = now > self.drop_next;
+        } else if due {
+            while self.count > 0 && now >= self.drop_next {
+                self.set_count(self.count - 1);
+                self.advance_drop_next(self.drop_next);
+            }
+            late = now > self.drop_next;
+        }
+        if self.blue_threshold.is_some_and(|threshold| sojourn > threshold) {
+            self.raise(now);
+        }
+        // The draw is BLUE's own: a packet just marked can still be dropped.
+        if cx.chance(self.drop_probability) {
+            verdict = Verdict::Drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now + self.interval;
+        } else if late && verdict == Verdict::Keep {
+            // The schedule does not owe signals for the time that it was behind.
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    pub(crate) fn internals(&self, visit: &mut Internal<'_>) {
+        visit("count", f64::from(self.count));
+        visit("dropping", f64::from(u8::from(self.dropping)));
+        visit("drop_next_s", self.drop_next.seconds());
+        visit("drop_probability", self.drop_probability);
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Cobalt {
+    limit: Limit,
+    ce_threshold: Option<Span>,
+    mtu: Option<Bytes>,
+    control: Control,
+}
+
+impl Aqm for Cobalt {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if self.limit.is_full(queue, packet.bytes) {
+            cx.drop(packet, Reason::Overflow);
+            self.control.full(cx.now);
+        } else {
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let least = self.mtu.map_or(Span::ZERO, |mtu| cx.rate.time_for(mtu) * 4);
+        loop {
+            let Some(mut packet) = queue.pop() else {
+                self.control.empty(cx.now);
+                return None;
+            };
+            if self.control.judge(cx, &mut packet, least) == Verdict::Drop {
+                cx.drop(packet, Reason::Early);
+                continue;
+            }
+            if self.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above) {
+                let _ = cx.mark(&mut packet);
+            }
+            return Some(packet);
+        }
+    }
+
+    fn overflowed(&mut self, now: Instant, _packets: u64) {
+        self.control.full(now);
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        self.control.internals(visit);
+    }
+}
+
+impl Algorithm for Cobalt {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "COBALT",
+        summary: "CoDel whose count decays, beside BLUE's drop probability moved by overflow and idleness",
+        source: "Palmei et al. 2019; Linux sch_cake",
+        signals_on: "sojourn time; full and empty queue",
+        drops_at: DropsAt::Dequeue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    const PRESETS: &'static [&'static str] = &["seed000", "ns3"];
+
+    fn preset(name: &str) -> Option<Params> {
+        let ns3 = Params { blue_threshold: Some(Span::from_millis(400)), ..Params::default() };
+        match name {
+            // The thesis' Table 2: Pdrop 0, Incr. 0.08, Decr. 0.04, Blue.Th 400, on ns-3.
+            "seed000" => Some(Params { p_inc: Probability::clamped(0.08), p_dec: Probability::clamped(0.04), ..ns3 }),
+            "ns3" => Some(ns3),
+            _ => None,
+        }
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.interval.is_zero() {
+            return Err("interval is 0; allowed: a time above 0, as in \"100ms\"".into());
+        }
+        Ok(())
+    }
+
+    // As for FQ-CoDel (RFC 8290 section 5.2): ECN is on by default.
+    fn fair_defaults() -> Params {
+        Params { ecn: true, ..Params::default() }
+    }
+
+    fn new(params: &Params) -> Self {
+        Self { limit: params.limit, ce_threshold: params.ce_threshold, mtu: params.mtu, control: Control::new(params) }
+    }
+}
