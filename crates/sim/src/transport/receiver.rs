@@ -189,15 +189,17 @@ impl Receiver {
 
     /// The stream has advanced to `reached`, the end of a segment: what waits behind it follows.
     fn fill(&mut self, reached: u64) {
-        while let Some(first) = self
+        // A segment larger than its hole overlaps what had arrived.
+        let waiting = self.out_of_order.bytes();
+        self.out_of_order.trim(reached);
+        self.duplicate(waiting - self.out_of_order.bytes());
+        if let Some(first) = self
             .out_of_order
             .first()
-            .filter(|first| first.start <= self.next)
+            .filter(|first| first.start == reached)
         {
-            // A segment larger than its hole overlaps what had arrived.
-            self.duplicate(reached.min(first.end).saturating_sub(first.start));
-            self.next = self.next.max(first.end);
-            self.out_of_order.trim(self.next);
+            self.next = first.end;
+            self.out_of_order.trim(first.end);
         }
         let next = self.next;
         self.remember(|r| r.end > next);

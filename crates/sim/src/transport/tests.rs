@@ -1,1 +1,73 @@
 //! Sender and receiver on a miniature path.
+
+mod congestion;
+mod fuzz;
+mod path;
+mod receiver;
+mod recovery;
+mod sender;
+mod timer;
+
+use super::congestion::find;
+use super::sender::{Config, Recovery};
+use path::{Fate, Path};
+use sojourn_units::{Bytes, Instant, Packets, Span};
+
+const MSS: u64 = 1448;
+
+fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+fn at_ms(at: u64) -> Instant {
+    Instant::ZERO + ms(at)
+}
+
+fn segments(n: u64) -> Bytes {
+    Bytes::new(n * MSS)
+}
+
+/// A bulk sender with the named algorithm.
+fn bulk(congestion_control: &str) -> Config {
+    let congestion_control = find(congestion_control).expect("in the registry");
+    Config {
+        congestion_control,
+        unlimited: true,
+        send_buffer: None,
+        ..Config::default()
+    }
+}
+
+/// Segments of `path` sent in each round trip of `rtt`.
+fn per_round_trip(path: &Path, rtt: Span) -> Vec<u64> {
+    let mut counts = Vec::new();
+    for (at, _) in &path.sent {
+        let round = (at.nanos() / rtt.nanos()) as usize;
+        counts.resize(counts.len().max(round + 1), 0);
+        counts[round] += 1;
+    }
+    counts
+}
+
+/// Times in milliseconds and sequence numbers (in segments) of the retransmissions.
+fn retransmissions(path: &Path) -> Vec<(u64, u64)> {
+    let resent = path
+        .sent
+        .iter()
+        .filter(|(_, d)| d.has(super::Data::RETRANSMIT));
+    resent
+        .map(|(at, d)| (at.nanos() / 1_000_000, d.seq / MSS))
+        .collect()
+}
+
+/// Drops the first transmission of these segments.
+fn drop_once(wanted: &'static [u64]) -> impl FnMut(usize, &super::Data) -> Fate {
+    move |_, data| {
+        let first = !data.has(super::Data::RETRANSMIT);
+        if first && wanted.contains(&(data.seq / MSS)) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    }
+}

@@ -112,7 +112,7 @@ impl Sender {
                 una: self.board.una,
                 next: self.board.next,
                 may_grow: advanced && !reducing,
-                cwnd_limited: self.usage.is_limited(self.cwnd, self.in_slow_start()),
+                cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
                 ece: ack.ece,
                 ce_packets: Packets::new(u64::from(ce_packets)),
             };

@@ -99,7 +99,7 @@ impl Sender {
         }
         self.sending = false;
         self.usage.observe(limited, self.board.una, self.board.next);
-        if self.usage.is_limited(self.cwnd, self.in_slow_start()) {
+        if self.usage.is_limited(self.cwnd, || self.in_slow_start()) {
             self.usage.full(now);
             return None;
         }

@@ -92,8 +92,8 @@ impl Usage {
     }
 
     /// May the window grow? In slow start half-used is enough.
-    pub fn is_limited(&self, cwnd: u64, slow_start: bool) -> bool {
-        self.limited || (slow_start && cwnd < 2 * self.peak)
+    pub fn is_limited(&self, cwnd: u64, slow_start: impl Fn() -> bool) -> bool {
+        self.limited || (cwnd < 2 * self.peak && slow_start())
     }
 
     /// Starts again; returns the most that was outstanding.
