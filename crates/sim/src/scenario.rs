@@ -73,7 +73,9 @@ pub fn schema() -> serde_json::Value {
 
 /// Both from 1; the column in characters.
 fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at.min(text.len())).unwrap_or(text);
+    // serde_json counts bytes and may point into a character.
+    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let before = &text[..at];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }

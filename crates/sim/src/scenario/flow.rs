@@ -2,8 +2,10 @@
 
 use super::quantity::{OrNone, Quantity, Unit};
 use crate::transport;
-use schemars::JsonSchema;
-use serde::de::{self, value::MapAccessDeserializer, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use schemars::{JsonSchema, Schema};
+use serde::de::{
+    self, value::MapAccessDeserializer, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor,
+};
 use serde::{Deserialize, Serialize};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt;
@@ -56,9 +58,9 @@ macro_rules! tagged {
             $( $(#[$doc:meta])+ $variant:ident($table:ty) = $kind:literal ),+ $(,)?
         }
     ) => {
-        $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
         #[serde(tag = "kind")]
+        $(#[$meta])*
         pub enum $name {
             $( $(#[$doc])+ #[serde(rename = $kind)] $variant($table), )+
         }
@@ -73,8 +75,8 @@ macro_rules! tagged {
                         f.write_str($expecting)
                     }
                     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$name, A::Error> {
-                        let (kind, table) = access.variant::<String>()?;
-                        match kind.as_str() {
+                        let (kind, table) = access.variant_seed(OneOf(KINDS))?;
+                        match kind {
                             $( $kind => table.newtype_variant().map($name::$variant), )+
                             unknown => Err(de::Error::unknown_variant(unknown, KINDS)),
                         }
@@ -86,13 +88,34 @@ macro_rules! tagged {
     };
 }
 
+/// Reads one of these words.
+struct OneOf(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for OneOf {
+    type Value = &'static str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        self.0.iter().find(|known| **known == word).copied().ok_or_else(|| de::Error::unknown_variant(&word, self.0))
+    }
+}
+
 tagged! {
-    /// How a flow sends.
+    /// How a flow sends; TCP where no `kind` is given.
+    #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
         /// TCP.
         Tcp(TcpTable) = "tcp",
         /// UDP: packets as they come, no retransmission.
         Udp(UdpTable) = "udp",
+    }
+}
+
+/// Makes `kind` optional in the schema of TCP, the first alternative, as it is in the document.
+fn tcp_without_kind(schema: &mut Schema) {
+    let tcp = schema.get_mut("oneOf").and_then(|kinds| kinds.get_mut(0)).and_then(|tcp| tcp.as_object_mut());
+    if let Some(tcp) = tcp {
+        tcp.remove("required");
     }
 }
 
@@ -310,7 +333,7 @@ pub struct CbrTable {
     pub packet_size: Amount<Bytes>,
 }
 
-/// Variable bit rate; the default periods are those of seed 000, Table 1.
+/// Variable bit rate; the default periods are those of S. Shu's thesis (Groningen, 2023), Table 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct VbrTable {
@@ -376,7 +399,7 @@ pub struct TailTable {
 
 /// When the flows of a group start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum StartTable {
     /// All at this time.
     At(Quantity<Span>),
@@ -410,7 +433,8 @@ impl<'de> Deserialize<'de> for StartTable {
             first: Option<Quantity<Span>>,
             every: Option<Quantity<Span>>,
         }
-        const ALLOWED: &str = "a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}";
+        const ALLOWED: &str =
+            "a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}";
         struct Form;
         impl<'de> Visitor<'de> for Form {
             type Value = StartTable;
@@ -429,7 +453,9 @@ impl<'de> Deserialize<'de> for StartTable {
                     Keys { uniform: None, first, every: Some(every) } => {
                         Ok(StartTable::Every { first: first.unwrap_or_default(), every })
                     }
-                    _ => Err(de::Error::custom(format_args!("is neither a time nor uniform nor every; allowed: {ALLOWED}"))),
+                    _ => Err(de::Error::custom(format_args!(
+                        "is neither a time nor uniform nor every; allowed: {ALLOWED}"
+                    ))),
                 }
             }
         }

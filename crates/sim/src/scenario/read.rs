@@ -2,7 +2,9 @@
 
 use super::error::{Path, Step};
 use super::tree::{Entry, Node, Origin, Value};
-use serde::de::{self, value::StrDeserializer, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    self, value::StrDeserializer, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 use serde::{forward_to_deserialize_any, Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -64,7 +66,11 @@ fn words(expected: &dyn de::Expected) -> String {
 }
 
 fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 impl de::Error for Refused {
@@ -124,21 +130,26 @@ impl<'de> Deserializer<'de> for At<'de> {
             Value::Integer(n) => visitor.visit_i64(*n),
             Value::Float(x) => visitor.visit_f64(*x),
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::Date(date) => Err(de::Error::invalid_type(de::Unexpected::Other(&format!("the date {date}")), &visitor)),
+            Value::Date(date) => {
+                Err(de::Error::invalid_type(de::Unexpected::Other(&format!("the date {date}")), &visitor))
+            }
             Value::List(nodes) => visitor.visit_seq(List { nodes, next: 0 }),
             Value::Table(entries) => visitor.visit_map(Table { entries, next: 0, tagged: false }),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
-        visitor.visit_some(self)
+        match self.0.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Refused> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A table whose `kind` chooses the variant (`name` is the kind of a table without one, or empty), or the kind alone.
+    /// A table whose `kind` chooses the variant; `name` is the kind of a table that has none, or empty where it must.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -146,7 +157,6 @@ impl<'de> Deserializer<'de> for At<'de> {
         visitor: V,
     ) -> Result<V::Value, Refused> {
         match &self.0.value {
-            Value::Text(_) => visitor.visit_enum(Tagged { kind: Kind::Alone(self.0), entries: &[] }),
             Value::Table(entries) => {
                 let kind = match entries.iter().find(|e| e.key == KIND) {
                     Some(entry) => Kind::Key(&entry.node),
@@ -224,7 +234,6 @@ struct Tagged<'de> {
 }
 
 enum Kind<'de> {
-    Alone(&'de Node),
     Key(&'de Node),
     Default(&'static str),
 }
@@ -241,7 +250,6 @@ impl<'de> EnumAccess<'de> for Tagged<'de> {
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Refused> {
         let kind = match self.kind {
-            Kind::Alone(node) => seed.deserialize(At(node)),
             Kind::Key(node) => seed.deserialize(At(node)).map_err(|e| e.inside(KIND.into(), node.origin)),
             Kind::Default(kind) => seed.deserialize(StrDeserializer::<Refused>::new(kind)),
         };
@@ -269,4 +277,3 @@ impl<'de> VariantAccess<'de> for Tagged<'de> {
         visitor.visit_map(Table { entries: self.entries, next: 0, tagged: true })
     }
 }
-

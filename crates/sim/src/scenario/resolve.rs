@@ -45,7 +45,10 @@ impl Document {
         }
         positive(self.duration.0, "duration".into())?;
         if self.warm_up.0 >= self.duration.0 {
-            let what = format!("is {}, as long as the run or longer; allowed: less than `duration`, {}", self.warm_up.0, self.duration.0);
+            let what = format!(
+                "is {}, as long as the run or longer; allowed: less than `duration`, {}",
+                self.warm_up.0, self.duration.0
+            );
             return Err(Error::new("warm_up".into(), what));
         }
         if self.replications == 0 {
@@ -55,7 +58,10 @@ impl Document {
             positive(series.interval.0, ["series".into(), "interval".into()].into())?;
         }
         if self.flows.is_empty() {
-            return Err(Error::new("flows".into(), "has no flow; allowed: at least one, as in [[flows]] name = \"bulk\" from = \"a\" to = \"b\""));
+            return Err(Error::new(
+                "flows".into(),
+                "has no flow; allowed: at least one, as in [[flows]] name = \"bulk\" from = \"a\" to = \"b\"",
+            ));
         }
         let links = self.links.iter().enumerate().map(|(i, link)| (Path::from(["links".into(), i.into()]), &link.name));
         let buses = self.buses.iter().enumerate().map(|(i, bus)| (Path::from(["buses".into(), i.into()]), &bus.name));
@@ -71,7 +77,10 @@ impl Document {
             moving(link.rate.0, path.then("rate"))?;
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
-                    return Err(Error::new(path.then("to"), format!("is `from` itself, {}; allowed: another node", names.nodes[from])));
+                    return Err(Error::new(
+                        path.then("to"),
+                        format!("is `from` itself, {}; allowed: another node", names.nodes[from]),
+                    ));
                 }
                 if let Some(other) = linked.insert((from.min(to), from.max(to)), i) {
                     let what = format!(
@@ -126,7 +135,10 @@ fn stations(bus: &BusTable, index: usize, names: &Names, path: &Path) -> Result<
     for (k, name) in bus.stations.iter().enumerate() {
         for station in names.find(name, path.then(k))? {
             if !seen.insert(station) {
-                return Err(Error::new(path.then(k), format!("has node {} on the bus twice; allowed: each node once", names.nodes[station])));
+                return Err(Error::new(
+                    path.then(k),
+                    format!("has node {} on the bus twice; allowed: each node once", names.nodes[station]),
+                ));
             }
             ports.push(Port {
                 name: format!("{}:{}", bus.name, names.nodes[station]),
@@ -138,7 +150,10 @@ fn stations(bus: &BusTable, index: usize, names: &Names, path: &Path) -> Result<
         }
     }
     if ports.len() < 2 {
-        return Err(Error::new(path.clone(), format!("has {} nodes; allowed: at least two nodes, or a group of them", ports.len())));
+        return Err(Error::new(
+            path.clone(),
+            format!("has {} nodes; allowed: at least two nodes, or a group of them", ports.len()),
+        ));
     }
     Ok(ports)
 }

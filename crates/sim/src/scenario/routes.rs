@@ -61,7 +61,9 @@ impl<'a> Routes<'a> {
             ([], &[port]) => {
                 let PortKind::Bus { bus, .. } = self.ports[port].kind else { return false };
                 let Some(station) = self.walk(route, from, to, Some(bus)) else { return false };
-                let last = self.on_buses[station].iter().find(|p| matches!(self.ports[**p].kind, PortKind::Bus { bus: b, .. } if b == bus));
+                let last = self.on_buses[station]
+                    .iter()
+                    .find(|p| matches!(self.ports[**p].kind, PortKind::Bus { bus: b, .. } if b == bus));
                 route.extend(last);
                 last.is_some()
             }
@@ -74,7 +76,9 @@ impl<'a> Routes<'a> {
         let key = bus.map_or(to, |bus| self.inward.len() + bus);
         if self.towards[key].is_none() {
             self.towards[key] = Some(match bus {
-                Some(bus) => self.search(self.stations[bus].iter().map(|port| self.ports[*port].node()).collect(), Some(bus)),
+                Some(bus) => {
+                    self.search(self.stations[bus].iter().map(|port| self.ports[*port].node()).collect(), Some(bus))
+                }
                 None => self.search(vec![to], None),
             });
         }

@@ -64,7 +64,9 @@ impl<T: Measure> Distribution<T> {
         match self {
             Self::Exponential { mean, max: Some(max) } => -libm::expm1(-max.base() / mean.base()),
             Self::Pareto { scale, shape, max: Some(max) } => 1.0 - libm::pow(scale.base() / max.base(), shape),
-            Self::Weibull { scale, shape, max: Some(max) } => -libm::expm1(-libm::pow(max.base() / scale.base(), shape)),
+            Self::Weibull { scale, shape, max: Some(max) } => {
+                -libm::expm1(-libm::pow(max.base() / scale.base(), shape))
+            }
             _ => 1.0,
         }
     }
@@ -102,7 +104,11 @@ impl<T: Measure> Distribution<T> {
                 max.map_or(mean, |max| mean - max.base() / libm::expm1(max.base() / mean))
             }
             Self::Pareto { scale, shape, max: None } => {
-                if shape > 1.0 { scale.base() * shape / (shape - 1.0) } else { f64::INFINITY }
+                if shape > 1.0 {
+                    scale.base() * shape / (shape - 1.0)
+                } else {
+                    f64::INFINITY
+                }
             }
             Self::Weibull { scale, shape, max: None } => scale.base() * libm::tgamma(1.0 + 1.0 / shape),
             Self::Pareto { .. } | Self::Weibull { .. } => self.mean_by_quantiles(),

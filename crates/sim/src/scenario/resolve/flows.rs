@@ -22,7 +22,10 @@ impl Document {
             let pairs = from.len().max(to.len());
             let count = u64::from(table.count) * pairs as u64;
             if count == 0 || count + flows.len() as u64 > MOST {
-                let what = format!("is {}, which makes {count} flows here; allowed: 1 or more, up to {MOST} flows in all", table.count);
+                let what = format!(
+                    "is {}, which makes {count} flows here; allowed: 1 or more, up to {MOST} flows in all",
+                    table.count
+                );
                 return Err(Error::new(path.then("count"), what));
             }
             let transport = transport(table, &path)?;
@@ -110,7 +113,14 @@ impl Ways {
         Ok(Self { data, acks })
     }
 
-    fn data(&self, routes: &mut Routes<'_>, names: &Names, from: usize, to: usize, path: &Path) -> Result<Vec<usize>, Error> {
+    fn data(
+        &self,
+        routes: &mut Routes<'_>,
+        names: &Names,
+        from: usize,
+        to: usize,
+        path: &Path,
+    ) -> Result<Vec<usize>, Error> {
         if from == to {
             let what = format!("is `from` itself, {}; allowed: another node", names.nodes[to]);
             return Err(Error::new(path.then("to"), what));
@@ -118,17 +128,34 @@ impl Ways {
         way(routes, names, from, &self.data, to, path.then("to"))
     }
 
-    fn acks(&self, routes: &mut Routes<'_>, names: &Names, from: usize, to: usize, path: &Path) -> Result<Vec<usize>, Error> {
+    fn acks(
+        &self,
+        routes: &mut Routes<'_>,
+        names: &Names,
+        from: usize,
+        to: usize,
+        path: &Path,
+    ) -> Result<Vec<usize>, Error> {
         way(routes, names, from, &self.acks, to, path.then("to"))
     }
 }
 
-fn way(routes: &mut Routes<'_>, names: &Names, from: usize, through: &[usize], to: usize, path: Path) -> Result<Vec<usize>, Error> {
+fn way(
+    routes: &mut Routes<'_>,
+    names: &Names,
+    from: usize,
+    through: &[usize],
+    to: usize,
+    path: Path,
+) -> Result<Vec<usize>, Error> {
     let mut route = Vec::new();
     let mut at = from;
     for &next in through.iter().chain([&to]) {
         if !routes.extend(&mut route, at, next) {
-            let what = format!("cannot be reached: no path from {} to {}; allowed: nodes that links and buses connect", names.nodes[at], names.nodes[next]);
+            let what = format!(
+                "cannot be reached: no path from {} to {}; allowed: nodes that links and buses connect",
+                names.nodes[at], names.nodes[next]
+            );
             return Err(Error::new(path, what));
         }
         at = next;
@@ -156,7 +183,10 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
     let refuse = |key: &'static str, what: String| Error::new(path.then(key), what);
     let Some(congestion_control) = transport::congestion::find(&tcp.congestion_control) else {
         let names: Vec<&str> = transport::congestion::names().collect();
-        return Err(refuse("congestion_control", format!("\"{}\" is unknown; allowed: {}", tcp.congestion_control, names.join(", "))));
+        return Err(refuse(
+            "congestion_control",
+            format!("\"{}\" is unknown; allowed: {}", tcp.congestion_control, names.join(", ")),
+        ));
     };
     let mss = tcp.mss.0;
     if mss == Bytes::ZERO || mss > MSS_MAX {

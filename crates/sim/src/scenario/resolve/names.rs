@@ -52,7 +52,11 @@ impl Names {
 
     fn mention(&mut self, name: &str, path: Path) -> Result<(), Error> {
         plain(name, path.clone())?;
-        if self.known.contains_key(name) { Ok(()) } else { self.add(name, path) }
+        if self.known.contains_key(name) {
+            Ok(())
+        } else {
+            self.add(name, path)
+        }
     }
 
     fn add(&mut self, name: &str, path: Path) -> Result<(), Error> {
@@ -66,7 +70,10 @@ impl Names {
 
     fn know(&mut self, name: &str, nodes: Nodes, path: Path) -> Result<(), Error> {
         if self.known.insert(name.to_owned(), nodes).is_some() {
-            return Err(Error::new(path, format!("makes a second \"{name}\"; allowed: a name that no node or group has")));
+            return Err(Error::new(
+                path,
+                format!("makes a second \"{name}\"; allowed: a name that no node or group has"),
+            ));
         }
         Ok(())
     }
@@ -82,7 +89,9 @@ impl Names {
     fn allowed(&self) -> String {
         const SHOWN: usize = 12;
         let in_group = |node: &str| {
-            self.groups.iter().any(|group| node.strip_prefix(group.as_str()).is_some_and(|rest| rest.parse::<u32>().is_ok()))
+            self.groups
+                .iter()
+                .any(|group| node.strip_prefix(group.as_str()).is_some_and(|rest| rest.parse::<u32>().is_ok()))
         };
         let singles = self.nodes.iter().map(String::as_str).filter(|node| !in_group(node));
         let mut all: Vec<&str> = self.groups.iter().map(String::as_str).chain(singles).collect();
@@ -92,13 +101,18 @@ impl Names {
         let more = all.len().saturating_sub(SHOWN);
         all.truncate(SHOWN);
         let shown = all.join(", ");
-        if more == 0 { shown } else { format!("{shown} and {more} more") }
+        if more == 0 {
+            shown
+        } else {
+            format!("{shown} and {more} more")
+        }
     }
 }
 
 /// A name is not empty and needs no quotes in an override or a report.
 pub(super) fn plain(name: &str, path: Path) -> Result<(), Error> {
-    let fine = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') && !name.chars().all(|c| c.is_ascii_digit());
+    let fine =
+        name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') && !name.chars().all(|c| c.is_ascii_digit());
     if fine {
         return Ok(());
     }

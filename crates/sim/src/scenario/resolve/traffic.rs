@@ -15,16 +15,22 @@ const PERIODS_MAX: f64 = 1e6;
 
 pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &Path) -> Result<Traffic, Error> {
     let udp = matches!(transport, TransportTable::Udp(_));
-    let size = |amount: &Amount<Bytes>| packet_size(amount, if udp { UDP_MAX } else { TCP_MAX }, path.then("packet_size"));
+    let size =
+        |amount: &Amount<Bytes>| packet_size(amount, if udp { UDP_MAX } else { TCP_MAX }, path.then("packet_size"));
     let tail = |table: &TailTable, weibull: bool| {
         let (scale, shape, max) = (table.scale.0, table.shape, None);
-        let gap = if weibull { Distribution::Weibull { scale, shape, max } } else { Distribution::Pareto { scale, shape, max } };
+        let gap = if weibull {
+            Distribution::Weibull { scale, shape, max }
+        } else {
+            Distribution::Pareto { scale, shape, max }
+        };
         check(&gap, path)?;
         Ok(Traffic::Renewal { gap, packet_size: size(&table.packet_size)? })
     };
     match table {
         TrafficTable::Bulk(_) | TrafficTable::Transfer(_) if udp => {
-            let what = "has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, pareto, weibull, or transport tcp";
+            let what =
+                "has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, pareto, weibull, or transport tcp";
             Err(Error::new(path.then("kind"), what))
         }
         TrafficTable::Bulk(_) => Ok(Traffic::Bulk),
@@ -38,8 +44,20 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
             let on = Distribution::Constant(Span::MAX);
             on_off(cbr.rate.0, size(&cbr.packet_size)?, on, Distribution::Constant(Span::ZERO), path)
         }
-        TrafficTable::Vbr(t) => on_off(t.rate.0, size(&t.packet_size)?, amount(&t.on, path.then("on"))?, amount(&t.off, path.then("off"))?, path),
-        TrafficTable::OnOff(t) => on_off(t.rate.0, size(&t.packet_size)?, amount(&t.on, path.then("on"))?, amount(&t.off, path.then("off"))?, path),
+        TrafficTable::Vbr(t) => on_off(
+            t.rate.0,
+            size(&t.packet_size)?,
+            amount(&t.on, path.then("on"))?,
+            amount(&t.off, path.then("off"))?,
+            path,
+        ),
+        TrafficTable::OnOff(t) => on_off(
+            t.rate.0,
+            size(&t.packet_size)?,
+            amount(&t.on, path.then("on"))?,
+            amount(&t.off, path.then("off"))?,
+            path,
+        ),
         TrafficTable::Poisson(poisson) => {
             let packet_size = size(&poisson.packet_size)?;
             Ok(Traffic::Poisson { packets_per_second: lambda(poisson, &packet_size, path)?, packet_size })
@@ -76,8 +94,13 @@ fn lambda(table: &PoissonTable, packet_size: &Distribution<Bytes>, path: &Path) 
             Ok(rate.0.bit_s() as f64 / (8.0 * packet_size.mean()))
         }
         (None, Some(lambda)) if lambda.is_finite() && lambda > 0.0 => Ok(lambda),
-        (None, Some(lambda)) => Err(Error::new(path.then("packets_per_second"), format!("is {lambda}; allowed: a number above 0"))),
-        _ => Err(Error::new(path.then("rate"), "is needed, unless packets_per_second is given; allowed: exactly one of rate and packets_per_second")),
+        (None, Some(lambda)) => {
+            Err(Error::new(path.then("packets_per_second"), format!("is {lambda}; allowed: a number above 0")))
+        }
+        _ => Err(Error::new(
+            path.then("rate"),
+            "is needed, unless packets_per_second is given; allowed: exactly one of rate and packets_per_second",
+        )),
     }
 }
 
@@ -85,8 +108,12 @@ fn packet_size(table: &Amount<Bytes>, most: Bytes, path: Path) -> Result<Distrib
     let size = amount(table, path.clone())?;
     let refuse = |what: String| Err(Error::new(path.clone(), format!("{what}; allowed: 1 B to {} B", most.get())));
     match size {
-        Distribution::Constant(bytes) | Distribution::Uniform(bytes, _) if bytes == Bytes::ZERO => refuse("is 0".to_owned()),
-        Distribution::Constant(bytes) | Distribution::Uniform(_, bytes) if bytes > most => refuse(format!("is {bytes}")),
+        Distribution::Constant(bytes) | Distribution::Uniform(bytes, _) if bytes == Bytes::ZERO => {
+            refuse("is 0".to_owned())
+        }
+        Distribution::Constant(bytes) | Distribution::Uniform(_, bytes) if bytes > most => {
+            refuse(format!("is {bytes}"))
+        }
         _ if !(0.5..=most.get() as f64).contains(&size.mean()) => refuse(format!("has a mean of {:.0} B", size.mean())),
         _ => Ok(size),
     }
@@ -99,7 +126,9 @@ fn amount<T: Unit + Measure>(table: &Amount<T>, path: Path) -> Result<Distributi
         Amount::Uniform([low, high]) => (Distribution::Uniform(low.0, high.0), "uniform"),
         Amount::Exponential(t) => (Distribution::Exponential { mean: t.mean.0, max: plain(t.max) }, "exponential"),
         Amount::Pareto(t) => (Distribution::Pareto { scale: t.scale.0, shape: t.shape, max: plain(t.max) }, "pareto"),
-        Amount::Weibull(t) => (Distribution::Weibull { scale: t.scale.0, shape: t.shape, max: plain(t.max) }, "weibull"),
+        Amount::Weibull(t) => {
+            (Distribution::Weibull { scale: t.scale.0, shape: t.shape, max: plain(t.max) }, "weibull")
+        }
     };
     let path = if key.is_empty() { path } else { path.then(key) };
     check(&distribution, &path)?;
@@ -109,14 +138,24 @@ fn amount<T: Unit + Measure>(table: &Amount<T>, path: Path) -> Result<Distributi
 /// Parameters that make a distribution; `path` is of the table that holds them.
 fn check<T: Unit + Measure>(distribution: &Distribution<T>, path: &Path) -> Result<(), Error> {
     let above = |value: T, key: &'static str| {
-        if value.base() > 0.0 { Ok(()) } else { Err(Error::new(path.then(key), format!("is 0; allowed: above 0, {}", T::ALLOWED))) }
+        if value.base() > 0.0 {
+            Ok(())
+        } else {
+            Err(Error::new(path.then(key), format!("is 0; allowed: above 0, {}", T::ALLOWED)))
+        }
     };
     let reaches = |max: Option<T>, least: f64, name: &str| match max {
-        Some(max) if max.base() <= least => Err(Error::new(path.then("max"), format!("is {max}; allowed: above {name}"))),
+        Some(max) if max.base() <= least => {
+            Err(Error::new(path.then("max"), format!("is {max}; allowed: above {name}")))
+        }
         _ => Ok(()),
     };
     let shaped = |shape: f64| {
-        if shape.is_finite() && shape > 0.0 { Ok(()) } else { Err(Error::new(path.then("shape"), format!("is {shape}; allowed: a number above 0"))) }
+        if shape.is_finite() && shape > 0.0 {
+            Ok(())
+        } else {
+            Err(Error::new(path.then("shape"), format!("is {shape}; allowed: a number above 0")))
+        }
     };
     match *distribution {
         Distribution::Constant(_) => Ok(()),

@@ -1,0 +1,215 @@
+//! What is refused, and what the message says: file, line, column, key, why, allowed.
+
+use super::{load, with, GOOD};
+
+/// The message for `GOOD` with `old` replaced.
+fn refused(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "the test's own text lacks {old}");
+    let text = GOOD.replacen(old, new, 1);
+    match load(&text, "test.toml", &[]) {
+        Ok(_) => panic!("accepted: {new}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
+    // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
+    let table = [
+        // Names.
+        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, flows"),
+        ("name = \"pipe\"\n", "", "test.toml:1:1: key `name`: is missing"),
+        ("\"pipe\"", "\" \"", "test.toml:1:8: key `name`: is empty; allowed: any text"),
+        ("\"access\"", "\"bottleneck\"", "test.toml:19:8: key `links[1].name`: is \"bottleneck\", which `links[0]` is called already; allowed: a name of its own"),
+        ("\"voice\"", "\"bulk\"", "test.toml:31:8: key `flows[1].name`: is \"bulk\", which `flows[0]` is called already; allowed: a name of its own"),
+        ("\"voice\"", "\"a.b\"", "test.toml:31:8: key `flows[1].name`: is \"a.b\"; allowed: letters, digits, _ and -, at least one of them no digit"),
+        ("from = \"left\"", "from = \"client0\"\nqueu = 1", "test.toml:12:1: key `links[0].queu`: is not a key here; allowed: name, from, to, rate, delay, overhead, queue, reverse_queue, under_test, reverse_under_test, device_queue"),
+        ("to = \"right\"\n\n[[flows]]", "to = \"rihgt\"\n\n[[flows]]", "test.toml:28:6: key `flows[0].to`: is \"rihgt\", which is neither node nor group; allowed: client, left, right"),
+        // Units and types.
+        ("\"20 Mbit/s\"", "\"20\"", "test.toml:13:8: key `links[0].rate`: \"20\" has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("\"20 Mbit/s\"", "20", "test.toml:13:8: key `links[0].rate`: 20 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("\"20 Mbit/s\"", "20e6", "test.toml:13:8: key `links[0].rate`: 20000000 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("\"20 Mbit/s\"", "\"-20 Mbit/s\"", "test.toml:13:8: key `links[0].rate`: \"-20 Mbit/s\" is negative; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("\"10 ms\"", "\"10 meters\"", "test.toml:14:9: key `links[0].delay`: \"10 meters\" has the unknown unit \"meters\"; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("\"10 ms\"", "[1]", "test.toml:14:9: key `links[0].delay`: is a list; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("\"10 ms\"", "2026-11-20", "test.toml:14:9: key `links[0].delay`: is the date 2026-11-20; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("under_test = true", "under_test = 1", "test.toml:16:14: key `links[0].under_test`: is 1; allowed: true or false"),
+        ("count = 3", "count = -3", "test.toml:7:9: key `nodes[0].count`: is -3; allowed: a whole number, 0 or more"),
+        ("warm_up = \"2 s\"", "seed = 1.5", "test.toml:3:8: key `seed`: is 1.5; allowed: a whole number, 0 or more"),
+        ("warm_up = \"2 s\"", "series = { interval = 5 }", "test.toml:3:23: key `series.interval`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("[[nodes]]", "[nodes]", "test.toml:5:1: key `nodes`: is a table; allowed: a list"),
+        // Impossible values.
+        ("\"20 Mbit/s\"", "\"0 Mbit/s\"", "test.toml:13:8: key `links[0].rate`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
+        ("duration = \"10 s\"", "duration = \"0 s\"", "test.toml:2:12: key `duration`: is 0; allowed: a time above 0, as in \"5 ms\""),
+        ("warm_up = \"2 s\"", "warm_up = \"10 s\"", "test.toml:3:11: key `warm_up`: is 10 s, as long as the run or longer; allowed: less than `duration`, 10 s"),
+        ("warm_up = \"2 s\"", "replications = 0", "test.toml:3:16: key `replications`: is 0; allowed: 1 or more"),
+        ("count = 3", "count = 0", "test.toml:7:9: key `nodes[0].count`: is 0; allowed: 1 to 1000000"),
+        ("count = 3", "count = 4000000000", "test.toml:7:9: key `nodes[0].count`: is 4000000000; allowed: 1 to 1000000"),
+        ("from = \"left\"", "from = \"right\"", "test.toml:12:6: key `links[0].to`: is `from` itself, right; allowed: another node"),
+        ("from = \"client\"\nto = \"left\"", "from = \"right\"\nto = \"left\"", "test.toml:21:6: key `links[1].to`: links right and left, as `links[0]` does; allowed: one link between two nodes"),
+        ("[[links]]\nname = \"access\"", "[[nodes]]\nname = \"client1\"\n\n[[links]]\nname = \"access\"", "test.toml:19:8: key `nodes[1].name`: makes a second \"client1\"; allowed: a name that no node or group has"),
+        // Flows.
+        ("start = \"1 s\"", "start = \"9 s\"", "test.toml:35:8: key `flows[1].stop`: is 9 s, not after the start, 9 s; allowed: a later time"),
+        ("start = \"1 s\"", "start = { uniform = [\"0 s\", \"9 s\"] }", "test.toml:35:8: key `flows[1].stop`: is 9 s, not after the start, 9 s; allowed: a later time"),
+        ("start = \"1 s\"", "start = { uniform = [\"2 s\", \"1 s\"] }", "test.toml:34:21: key `flows[1].start.uniform`: goes from 2 s down to 1 s; allowed: the earlier time first"),
+        ("start = \"1 s\"", "start = { uniform = [\"2 s\"] }", "test.toml:34:21: key `flows[1].start.uniform`: has 1 elements; allowed: an array of length 2"),
+        ("start = \"1 s\"", "start = { first = \"1 s\" }", "test.toml:34:9: key `flows[1].start`: is neither a time nor uniform nor every; allowed: a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}"),
+        ("start = \"1 s\"", "start = { evry = \"1 s\" }", "test.toml:34:11: key `flows[1].start.evry`: is not a key here; allowed: uniform, first, every"),
+        ("start = \"1 s\"", "count = 0", "test.toml:34:9: key `flows[1].count`: is 0, which makes 0 flows here; allowed: 1 or more, up to 1000000 flows in all"),
+        ("start = \"1 s\"", "count = 400000", "test.toml:34:9: key `flows[1].count`: is 400000, which makes 1200000 flows here; allowed: 1 or more, up to 1000000 flows in all"),
+        ("start = \"1 s\"", "route = [\"client\"]", "test.toml:34:10: key `flows[1].route[0]`: is the group \"client\"; allowed: a node"),
+        ("from = \"client\"\nto = \"right\"", "from = \"right\"\nto = \"right\"", "test.toml:28:6: key `flows[0].to`: is `from` itself, right; allowed: another node"),
+        // Transport.
+        ("transport = { kind = \"udp\" }", "transport = { kind = \"sctp\" }", "test.toml:36:22: key `flows[1].transport.kind`: \"sctp\" is unknown; allowed: tcp, udp"),
+        ("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", mss = \"1 B\" }", "test.toml:36:29: key `flows[1].transport.mss`: is not a key here; allowed: header"),
+        ("transport = { kind = \"udp\" }", "transport = \"udp\"", "test.toml:36:13: key `flows[1].transport`: is the text \"udp\"; allowed: a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}"),
+        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, reno, cubic"),
+        ("transport = { kind = \"udp\" }", "transport = { recovery = \"rack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"rack\" is unknown; allowed: reno, newreno, sack"),
+        ("transport = { kind = \"udp\" }", "transport = { mss = \"70 kB\" }", "test.toml:36:21: key `flows[1].transport.mss`: is 70000 B; allowed: 1 B to 65483 B"),
+        ("transport = { kind = \"udp\" }", "transport = { send_buffer = \"1 kB\" }", "test.toml:36:29: key `flows[1].transport.send_buffer`: is 1000 B; allowed: at least a segment, `mss`, 1448 B"),
+        ("transport = { kind = \"udp\" }", "transport = { min_rto = \"0 s\" }", "test.toml:36:25: key `flows[1].transport.min_rto`: is 0; allowed: a time above 0, as in \"5 ms\""),
+        ("transport = { kind = \"udp\" }", "transport = { max_rto = \"500 ms\" }", "test.toml:36:13: key `flows[1].transport.initial_rto`: is 1 s; allowed: up to `max_rto`, 500 ms"),
+        ("transport = { kind = \"udp\" }", "transport = { window_limit = \"0 p\" }", "test.toml:36:30: key `flows[1].transport.window_limit`: is 0; allowed: 1 p or more"),
+        ("transport = { kind = \"udp\" }", "transport = { window_limit = \"lots\" }", "test.toml:36:30: key `flows[1].transport.window_limit`: \"lots\" does not start with a number; allowed: a number of packets, as in \"1000 p\", or \"none\""),
+        // Traffic.
+        ("kind = \"cbr\", ", "", "test.toml:37:11: key `flows[1].traffic.kind`: is missing; allowed: bulk, transfer, cbr, vbr, on_off, poisson, pareto, weibull"),
+        ("kind = \"cbr\"", "kind = \"tcp\"", "test.toml:37:20: key `flows[1].traffic.kind`: \"tcp\" is unknown; allowed: bulk, transfer, cbr, vbr, on_off, poisson, pareto, weibull"),
+        ("kind = \"cbr\", rate = \"64 kbit/s\", packet_size = \"160 B\"", "kind = \"bulk\"", "test.toml:37:20: key `flows[1].traffic.kind`: has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, pareto, weibull, or transport tcp"),
+        (", packet_size = \"160 B\"", "", "test.toml:37:11: key `flows[1].traffic.packet_size`: is missing"),
+        ("\"160 B\"", "\"0 B\"", "test.toml:37:61: key `flows[1].traffic.packet_size`: is 0; allowed: 1 B to 65507 B"),
+        ("\"160 B\"", "\"66 kB\"", "test.toml:37:61: key `flows[1].traffic.packet_size`: is 66000 B; allowed: 1 B to 65507 B"),
+        ("\"64 kbit/s\"", "\"0 bit/s\"", "test.toml:37:34: key `flows[1].traffic.rate`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
+        ("\"160 B\"", "{ exponential = { mean = \"0 B\" } }", "test.toml:37:86: key `flows[1].traffic.packet_size.exponential.mean`: is 0; allowed: above 0, an amount of data with its unit: B, kB, MB, GB (powers of 1000) or KiB, MiB, GiB (powers of 1024), as in \"1500 B\""),
+        ("\"160 B\"", "{ }", "test.toml:37:61: key `flows[1].traffic.packet_size`: does not name one distribution; allowed: exactly one of constant, uniform, exponential, pareto, weibull"),
+        ("\"160 B\"", "{ pareto = { scale = \"9 B\", shape = 2.5, max = \"5 B\" } }", "test.toml:37:108: key `flows[1].traffic.packet_size.pareto.max`: is 5 B; allowed: above `scale`"),
+        ("\"160 B\"", "{ weibull = { scale = \"9 B\", shape = nan } }", "test.toml:37:98: key `flows[1].traffic.packet_size.weibull.shape`: is NaN; allowed: a number above 0"),
+        ("\"cbr\", rate = \"64 kbit/s\"", "\"poisson\", rate = \"1 kbit/s\", packets_per_second = 3", "test.toml:37:38: key `flows[1].traffic.rate`: is needed, unless packets_per_second is given; allowed: exactly one of rate and packets_per_second"),
+        ("\"cbr\", rate = \"64 kbit/s\"", "\"poisson\", packets_per_second = -3", "test.toml:37:52: key `flows[1].traffic.packets_per_second`: is -3; allowed: a number above 0"),
+        ("\"cbr\"", "\"on_off\", on = \"1 ns\", off = \"1 s\"", "test.toml:37:35: key `flows[1].traffic.on`: is 1 ns on average, while a packet takes 20 ms; allowed: at least a millionth of that"),
+        ("\"cbr\", rate = \"64 kbit/s\"", "\"pareto\", scale = \"1 ms\", shape = 0", "test.toml:37:54: key `flows[1].traffic.shape`: is 0; allowed: a number above 0"),
+        // Queues: what the algorithm library says.
+        ("\"codel target 10ms\"", "\"cdoel\"", "test.toml:15:9: key `links[0].queue`: unknown algorithm \"cdoel\"; allowed: pfifo, bfifo, "),
+        ("\"codel target 10ms\"", "\"codel target 10\"", "test.toml:15:9: key `links[0].queue`: codel: target: \"10\" has no unit"),
+        ("\"codel target 10ms\"", "{ kind = \"codel\", traget = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: codel: unknown parameter \"traget\"; allowed: "),
+        ("\"codel target 10ms\"", "{ target = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: has no `kind`; allowed: pfifo, bfifo, "),
+        ("\"codel target 10ms\"", "7", "test.toml:15:9: key `links[0].queue`: is 7; allowed: an algorithm with its parameters as in tc"),
+    ];
+    let mut wrong = String::new();
+    for (old, new, expected) in table {
+        let message = refused(old, new);
+        // The library's lists of algorithms and parameters grow; everything else is compared whole.
+        let right = if old.contains("codel") { message.starts_with(expected) } else { message == expected };
+        if !right {
+            wrong += &format!("\n     got: {message}\nexpected: {expected}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn broken_toml_is_refused_at_its_place() {
+    let cut = &GOOD[..GOOD.find("Mbit/s").unwrap()];
+    let message = load(cut, "cut.toml", &[]).unwrap_err().to_string();
+    assert!(message.starts_with("cut.toml:13:"), "{message}");
+    let message = load("name = \"a\"\nname = \"b\"\n", "twice.toml", &[]).unwrap_err().to_string();
+    assert!(message.starts_with("twice.toml:2:1: duplicate key"), "{message}");
+    let message = load("", "empty.toml", &[]).unwrap_err().to_string();
+    assert_eq!(message, "empty.toml:1:1: key `name`: is missing");
+}
+
+#[test]
+fn broken_json_is_refused_at_its_place() {
+    let message = |text: &str| load(text, "x.json", &[]).unwrap_err().to_string();
+    assert_eq!(message("{\n  \"name\": \"a\",\n  \"duration\": }"), "x.json:3:15: expected value");
+    assert!(message("{ \"name\": \"a\"").starts_with("x.json:1:13: EOF"), "{}", message("{ \"name\": \"a\""));
+    assert_eq!(message("{\"name\": \"a\", \"name\": \"b\"}"), "x.json:1:1: duplicate key `name`");
+    // A column counts characters, not bytes.
+    assert_eq!(
+        message("{\"name\": \"\u{fc}\", \"duration\": 5}"),
+        "x.json:1:27: key `duration`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""
+    );
+}
+
+#[test]
+fn nothing_to_run_is_refused() {
+    let text = &GOOD[..GOOD.find("[[flows]]").unwrap()];
+    let message = load(text, "test.toml", &[]).unwrap_err().to_string();
+    assert!(message.starts_with("test.toml:1:1: key `flows`: has no flow; allowed: at least one"), "{message}");
+}
+
+#[test]
+fn islands_and_odd_groups_are_refused() {
+    let island = GOOD.replace("from = \"client\"\nto = \"left\"", "from = \"client\"\nto = \"island\"");
+    let message = load(&island, "test.toml", &[]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; allowed: nodes that links and buses connect"
+    );
+    let groups = GOOD
+        .replace("[[nodes]]", "[[nodes]]\nname = \"five\"\ncount = 5\n\n[[nodes]]")
+        .replace("to = \"left\"", "to = \"five\"");
+    let message = load(&groups, "test.toml", &[]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "test.toml:25:6: key `links[1].to`: is a group of 5 nodes and `from` one of 3; allowed: one node, or a group of 3"
+    );
+    let bus = GOOD.replace("[[flows]]\nname = \"bulk\"", "[[buses]]\nname = \"lan\"\nrate = \"1 Gbit/s\"\ndelay = \"1 us\"\nstations = [\"client\", \"client1\"]\n\n[[flows]]\nname = \"bulk\"");
+    let message = load(&bus, "test.toml", &[]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "test.toml:29:23: key `buses[0].stations[1]`: has node client1 on the bus twice; allowed: each node once"
+    );
+    let alone = bus.replace("[\"client\", \"client1\"]", "[\"left\"]");
+    let message = load(&alone, "test.toml", &[]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "test.toml:29:12: key `buses[0].stations`: has 1 nodes; allowed: at least two nodes, or a group of them"
+    );
+}
+
+#[test]
+fn a_bad_override_names_itself() {
+    let table = [
+        ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
+        ("links..rate=1", "--set links..rate=1: has an empty key; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
+        ("duration=5", "--set duration=5: key `duration`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, flows"),
+        ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, as long as the run or longer; allowed: less than `duration`, 10 s"),
+        ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
+        ("links.2.rate=1", "--set links.2.rate=1: `links` has no element \"2\"; allowed: bottleneck, access, or 0 to 1"),
+        ("buses.0.rate=1", "--set buses.0.rate=1: key `buses`: is a table; allowed: a list"),
+        ("links.0.queue.limit=5", "--set links.0.queue.limit=5: `links.0.queue` is neither a table nor a list, so it has no `limit`; set it as a whole"),
+        ("flows.voice.traffic.rat=5", "--set flows.voice.traffic.rat=5: key `flows[1].traffic.rat`: is not a key here; allowed: rate, packet_size"),
+    ];
+    for (set, expected) in table {
+        assert_eq!(with(&[set]).unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn values_that_clash_through_an_override_name_the_key_that_is_out_of_bounds() {
+    let message = with(&["duration=1 s"]).unwrap_err();
+    assert_eq!(
+        message,
+        "test.toml:3:11: key `warm_up`: is 2 s, as long as the run or longer; allowed: less than `duration`, 1 s"
+    );
+}
+
+#[test]
+fn no_text_makes_it_panic_and_every_refusal_has_a_place() {
+    let json = super::good(GOOD).to_json();
+    let mut refusals = 0;
+    for text in [GOOD, &json] {
+        for at in 0..text.len() {
+            let (before, after) = (&text[..at], &text[at + 1..]);
+            let broken = ["", "\"", "-", "0", "\u{fc}", "]", "{"].map(|piece| format!("{before}{piece}{after}"));
+            for text in broken.iter().map(String::as_str).chain([before]) {
+                if let Err(e) = load(text, "f", &[]) {
+                    refusals += 1;
+                    assert!(e.to_string().starts_with("f:"), "{e}");
+                }
+            }
+        }
+    }
+    assert!(refusals > 1000);
+}

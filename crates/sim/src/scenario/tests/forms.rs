@@ -1,0 +1,202 @@
+//! The forms of a document: TOML, JSON, canonical, with overrides; and its schema.
+
+use super::{good, load, with, GOOD};
+use crate::scenario::{schema, Amount, Document, StartTable, TrafficTable, TransportTable};
+use crate::traffic::{Distribution, Traffic};
+use sojourn_units::{Bytes, Packets, Span};
+use std::path::{Path, PathBuf};
+
+/// The scenario files that come with the project.
+fn bundled() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+fn round_trip(document: &Document) {
+    let json = document.to_json();
+    let again = load(&json, "canonical", &[]).unwrap();
+    assert_eq!(again, *document);
+    assert_eq!(again.to_json(), json);
+}
+
+#[test]
+fn the_canonical_form_says_the_same_and_prints_the_same() {
+    round_trip(&good(GOOD));
+    let every_kind = r#"
+        name = "all"
+        duration = "1 min"
+        series = { interval = "50 ms" }
+        [[links]]
+        name = "l"
+        from = "a"
+        to = "b"
+        rate = "1.5mbit"
+        delay = "0.5 ms"
+        overhead = "38 B"
+        queue = { kind = "codel", target = "10 ms", limit = 50, ecn = true }
+        device_queue = "100 p"
+        [[flows]]
+        name = "transfer"
+        from = "a"
+        to = "b"
+        start = { every = "10 ms" }
+        route = ["b"]
+        ack_route = []
+        transport = { window_limit = "20 p", send_buffer = "none", rto = "rfc" }
+        traffic = { kind = "transfer", size = "1 MB" }
+        [[flows]]
+        name = "vbr"
+        from = "b"
+        to = "a"
+        start = { uniform = ["0 s", "1 s"] }
+        traffic = { kind = "vbr", rate = "1 Mbit/s", packet_size = "1400 B" }
+        [[flows]]
+        name = "on_off"
+        from = "b"
+        to = "a"
+        traffic = { kind = "on_off", rate = "1 Mbit/s", packet_size = { uniform = ["40 B", "1400 B"] }, on = { pareto = { scale = "1 s", shape = 1.5, max = "1 h" } }, off = { exponential = { mean = "1 s" } } }
+        [[flows]]
+        name = "poisson"
+        from = "b"
+        to = "a"
+        transport = { kind = "udp", header = "0 B" }
+        traffic = { kind = "poisson", packets_per_second = 892.5, packet_size = { exponential = { mean = "1000 B", max = "9 kB" } } }
+        [[flows]]
+        name = "weibull"
+        from = "b"
+        to = "a"
+        transport = { kind = "udp" }
+        traffic = { kind = "weibull", scale = "1 ms", shape = 1.5, packet_size = { constant = "1400 B" } }
+    "#;
+    let document = good(every_kind);
+    round_trip(&document);
+    assert_eq!(
+        document.links[0].queue.0.text(),
+        good(&every_kind.replace(
+            "{ kind = \"codel\", target = \"10 ms\", limit = 50, ecn = true }",
+            "\"codel limit 50p target 10ms ecn\""
+        ))
+        .links[0]
+            .queue
+            .0
+            .text()
+    );
+    for file in bundled() {
+        round_trip(&good(&std::fs::read_to_string(file).unwrap()));
+    }
+}
+
+#[test]
+fn defaults_are_printed_and_the_order_of_keys_is_the_schemas() {
+    let json = good(GOOD).to_json();
+    let places = [
+        "\"name\":\"pipe\"",
+        "\"duration\":\"10 s\"",
+        "\"warm_up\":\"2 s\"",
+        "\"seed\":1",
+        "\"replications\":5",
+        "\"nodes\"",
+        "\"links\"",
+        "\"buses\":[]",
+        "\"flows\"",
+    ];
+    let found: Vec<usize> = places.iter().map(|place| json.find(place).unwrap()).collect();
+    assert!(found.is_sorted(), "{json}");
+    assert!(json.contains("\"reverse_queue\":\"pfifo\""));
+    assert!(json.contains("\"congestion_control\":\"cubic\""));
+}
+
+#[test]
+fn writing_a_default_out_changes_nothing() {
+    let explicit = GOOD
+        .replace("warm_up = \"2 s\"", "warm_up = \"2000 ms\"\nseed = 1\nbuses = []")
+        .replace("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", header = \"28 B\" }");
+    assert_eq!(good(&explicit).to_json(), good(GOOD).to_json());
+}
+
+#[test]
+fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
+    let document = with(&[
+        "links.access.rate=50 Mbit/s",
+        "links.0.device_queue=\"100 p\"",
+        "links.bottleneck.queue=pfifo limit 7",
+        "seed=9",
+        "seed = 10",
+        "flows.bulk.transport.mss=536 B",
+        "flows.bulk.traffic={kind = \"transfer\", size = \"1 MB\"}",
+        "series.interval=1 ms",
+        "description=a = b",
+    ])
+    .unwrap();
+    assert_eq!(document.links[1].rate.0.bit_s(), 50_000_000);
+    assert_eq!(document.links[0].device_queue.0, Packets::new(100));
+    assert_eq!(document.links[0].queue.0.text(), "pfifo limit 7p");
+    assert_eq!(document.seed, 10);
+    // A table that was not written starts from its defaults.
+    let TransportTable::Tcp(tcp) = &document.flows[0].transport else { panic!("udp") };
+    assert_eq!(tcp.mss.0, Bytes::new(536));
+    assert!(matches!(document.flows[0].traffic, TrafficTable::Transfer(_)));
+    assert_eq!(document.series.unwrap().interval.0, Span::from_millis(1));
+    assert_eq!(document.description, "a = b");
+}
+
+#[test]
+fn null_in_json_is_the_same_as_nothing() {
+    let json = good(GOOD).to_json().replacen("\"seed\":1", "\"seed\":1,\"series\":null", 1);
+    assert_eq!(good(&json), good(GOOD));
+}
+
+#[test]
+fn amounts_and_starts_read_in_every_form() {
+    let start = |text: &str| good(&GOOD.replace("start = \"1 s\"", text)).flows[1].start;
+    let ms = |ms| super::super::Quantity(Span::from_millis(ms));
+    assert_eq!(start(""), StartTable::At(ms(0)));
+    assert_eq!(start("start = \"1500 ms\""), StartTable::At(ms(1500)));
+    assert_eq!(start("start = { every = \"2 s\" }"), StartTable::Every { first: ms(0), every: ms(2000) });
+    let size = |text: &str| match good(&GOOD.replace("\"160 B\"", text)).flows.remove(1).traffic {
+        TrafficTable::Cbr(cbr) => cbr.packet_size,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(size("{ constant = \"160 B\" }"), size("\"160 B\""));
+    assert!(matches!(size("{ uniform = [\"1 B\", \"9 B\"] }"), Amount::Uniform(_)));
+}
+
+#[test]
+fn variable_bit_rate_has_the_periods_of_the_thesis_by_default() {
+    let text = GOOD.replace("kind = \"cbr\"", "kind = \"vbr\"");
+    let network = super::network(&text);
+    let Traffic::OnOff { on, off, .. } = network.flows[3].traffic else { panic!("not ON/OFF") };
+    assert_eq!(on, Distribution::Constant(Span::from_secs(1)));
+    assert_eq!(off, Distribution::Constant(Span::from_millis(1500)));
+}
+
+#[test]
+fn the_schema_has_every_key_that_the_canonical_form_prints() {
+    let schema = schema();
+    let tables = schema["$defs"].as_object().unwrap();
+    let document: serde_json::Value = serde_json::from_str(&good(GOOD).to_json()).unwrap();
+    let keys_of = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for key in keys_of(&document) {
+        assert!(schema["properties"].get(&key).is_some(), "{key}");
+    }
+    for (list, table) in [("links", "LinkTable"), ("nodes", "NodeTable"), ("flows", "FlowTable")] {
+        for key in keys_of(&document[list][0]) {
+            assert!(tables[table]["properties"].get(&key).is_some(), "{table}.{key}");
+        }
+        assert_eq!(tables[table]["additionalProperties"], false);
+    }
+    let transports = tables["TransportTable"]["oneOf"].as_array().unwrap();
+    for key in keys_of(&document["flows"][0]["transport"]) {
+        assert!(transports[0]["properties"].get(&key).is_some(), "tcp.{key}");
+    }
+    let kinds: Vec<&str> = tables["TrafficTable"]["oneOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["properties"]["kind"]["const"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["bulk", "transfer", "cbr", "vbr", "on_off", "poisson", "pareto", "weibull"]);
+}
