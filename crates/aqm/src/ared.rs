@@ -159,10 +159,7 @@ mod tests {
 
     #[test]
     fn a_given_threshold_stays() {
-        let params = Params {
-            min: Some(Length::packets(10)),
-            ..Params::default()
-        };
+        let params = Params { min: Some(Length::packets(10)), ..Params::default() };
         let mut host = Host::<Ared>::new(params);
         assert_eq!((host.internal("min"), host.internal("max")), (10.0, 30.0));
     }
@@ -170,14 +167,8 @@ mod tests {
     #[test]
     fn it_is_red_with_adaptive_on() {
         let text = "ared preset seed000";
-        assert_eq!(
-            canonical(text),
-            "ared limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B wait harddrop"
-        );
-        assert_eq!(
-            canonical("ared target 10ms nogentle"),
-            "ared nogentle target 10ms"
-        );
+        assert_eq!(canonical(text), "ared limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B wait harddrop");
+        assert_eq!(canonical("ared target 10ms nogentle"), "ared nogentle target 10ms");
         assert!(refused("ared max 30p").contains("max is given without min"));
         assert!(refused("ared adaptive").contains("unknown parameter \"adaptive\""));
     }

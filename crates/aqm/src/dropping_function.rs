@@ -155,10 +155,7 @@ impl Algorithm for DroppingFunction {
         for n in params.lengths() {
             let d = params.evaluate(n)?;
             if !(0.0..=1.0).contains(&d) {
-                return Err(format!(
-                    "d({n}) is {d}; allowed: 0 to 1 for every n from 0 to limit ({})",
-                    params.limit
-                ));
+                return Err(format!("d({n}) is {d}; allowed: 0 to 1 for every n from 0 to limit ({})", params.limit));
             }
         }
         Ok(())
@@ -169,10 +166,7 @@ impl Algorithm for DroppingFunction {
             limit: params.limit.get(),
             count: params.count,
             ecn: params.ecn,
-            d: params
-                .lengths()
-                .map(|n| params.evaluate(n).unwrap_or(1.0))
-                .collect(),
+            d: params.lengths().map(|n| params.evaluate(n).unwrap_or(1.0)).collect(),
             in_service: false,
             probability: 0.0,
         }

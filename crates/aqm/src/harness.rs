@@ -1,9 +1,6 @@
 //! A host for unit tests: drives one algorithm over one queue and records what it does.
 
-use crate::{
-    Algorithm, Aqm, Config, Counters, Cx, Discipline, Ecn, Fifo, Observer, Packet, Random, Reason,
-};
-use crate::{Dequeued, Queue};
+use crate::{Algorithm, Aqm, Config, Counters, Cx, Ecn, Observer, Packet, Queue, Random, Reason};
 use alloc::string::String;
 use alloc::vec::Vec;
 use sojourn_units::{BitRate, Instant, Span};
@@ -21,11 +18,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            state: seed,
-            draws: 0,
-            fixed: None,
-        }
+        Self { state: seed, draws: 0, fixed: None }
     }
 }
 
@@ -69,7 +62,8 @@ pub(crate) enum Fate {
 
 /// One algorithm over one queue, the clock, and the record.
 pub(crate) struct Host<A: Algorithm> {
-    pub(crate) discipline: Fifo<A>,
+    aqm: A,
+    queue: Queue,
     pub(crate) now: Instant,
     pub(crate) rate: BitRate,
     pub(crate) random: Stream,
@@ -85,7 +79,8 @@ impl<A: Algorithm> Host<A> {
     pub(crate) fn new(params: A::Params) -> Self {
         A::check(&params).unwrap();
         Self {
-            discipline: Fifo::new(params),
+            aqm: A::new(&params),
+            queue: Queue::default(),
             now: Instant::ZERO,
             rate: BitRate::from_bit_s(8_000_000),
             random: Stream::new(1),
@@ -101,7 +96,9 @@ impl<A: Algorithm> Host<A> {
         self.now += span;
     }
 
-    fn cx<R>(&mut self, act: impl FnOnce(&mut Fifo<A>, &mut Cx<'_>) -> R) -> R {
+    /// Brings periodic updates up to now, then acts, as [`crate::Fifo`] does.
+    fn act<R>(&mut self, act: impl FnOnce(&mut A, &mut Cx<'_>, &mut Queue) -> R) -> R {
+        self.aqm.advance(self.now, self.rate, &self.queue);
         let mut cx = Cx {
             now: self.now,
             rate: self.rate,
@@ -109,21 +106,21 @@ impl<A: Algorithm> Host<A> {
             observer: &mut self.log,
             counters: &mut self.counters,
         };
-        act(&mut self.discipline, &mut cx)
+        act(&mut self.aqm, &mut cx, &mut self.queue)
+    }
+
+    /// Puts the algorithm into a state that would take long to reach.
+    pub(crate) fn with(&mut self, change: impl FnOnce(&mut A)) {
+        change(&mut self.aqm);
     }
 
     /// One packet arrives.
     pub(crate) fn arrive(&mut self) -> Fate {
         let serial = self.serial;
         self.serial += 1;
-        let packet = Packet {
-            serial,
-            bytes: self.bytes,
-            ecn: self.ecn,
-            ..Packet::default()
-        };
+        let packet = Packet { serial, bytes: self.bytes, ecn: self.ecn, enqueued: self.now, ..Packet::default() };
         let (dropped, marked) = (self.log.dropped.len(), self.log.marked.len());
-        self.cx(|d, cx| d.enqueue(cx, packet));
+        self.act(|aqm, cx, queue| aqm.enqueue(cx, queue, packet));
         if let Some((_, reason)) = self.log.dropped.get(dropped) {
             return Fate::Dropped(*reason);
         }
@@ -136,28 +133,23 @@ impl<A: Algorithm> Host<A> {
 
     /// `n` packets arrive; how many joined the queue.
     pub(crate) fn arrive_many(&mut self, n: usize) -> usize {
-        (0..n)
-            .filter(|_| !matches!(self.arrive(), Fate::Dropped(_)))
-            .count()
+        (0..n).filter(|_| !matches!(self.arrive(), Fate::Dropped(_))).count()
     }
 
     /// The link is free.
     pub(crate) fn send(&mut self) -> Option<Packet> {
-        match self.cx(|d, cx| d.dequeue(cx)) {
-            Dequeued::Packet(packet) => Some(packet),
-            _ => None,
-        }
+        self.act(|aqm, cx, queue| aqm.dequeue(cx, queue))
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.discipline.backlog().packets
+        self.queue.len() as u64
     }
 
     /// Every named internal.
     pub(crate) fn internals(&mut self) -> BTreeMap<&'static str, f64> {
         let mut map = BTreeMap::new();
-        let (now, rate) = (self.now, self.rate);
-        self.discipline.internals(now, rate, &mut |name, value| {
+        self.aqm.advance(self.now, self.rate, &self.queue);
+        self.aqm.internals(&mut |name, value| {
             map.insert(name, value);
         });
         map
@@ -173,12 +165,7 @@ impl<A: Algorithm> Host<A> {
 pub(crate) fn queue_of(n: usize, at: Instant) -> Queue {
     let mut queue = Queue::default();
     for serial in 0..n {
-        queue.push(Packet {
-            serial: serial as u64,
-            bytes: 1000,
-            enqueued: at,
-            ..Packet::default()
-        });
+        queue.push(Packet { serial: serial as u64, bytes: 1000, enqueued: at, ..Packet::default() });
     }
     queue
 }
@@ -194,11 +181,7 @@ pub(crate) fn refused(text: &str) -> String {
 /// The canonical text of a text that must be accepted; it must read back to itself.
 pub(crate) fn canonical(text: &str) -> String {
     let once = text.parse::<Config>().unwrap().text();
-    assert_eq!(
-        once.parse::<Config>().unwrap().text(),
-        once,
-        "the canonical text does not read back"
-    );
+    assert_eq!(once.parse::<Config>().unwrap().text(), once, "the canonical text does not read back");
     once
 }
 

@@ -28,6 +28,7 @@ mod testing;
 mod ticks;
 
 pub mod pfifo;
+pub mod pie;
 pub mod threshold;
 pub mod dropping_function;
 pub mod red;

@@ -8,25 +8,26 @@
 //! From `max` on every arrival is signalled, or with `gentle` with p_b from max_p to 1 between `max` and twice `max`.
 //! Idle: a link that asked for a packet and got none is idle from then on. The first arrival after that finds
 //! `avg (1 - w)^m`, m the idle time in transmission times of a mean packet (`avpkt` at the present rate).
-//! Units: `min` and `max` say whether q is counted in packets or in bytes. `bytemode` is another thing: p_a is scaled by the
-//! packet's size over `avpkt`, and count is in bytes over `avpkt` (figure 2's note on packet size, as in ns-2).
-//! ECN: below the region where every arrival is signalled, ECN-capable packets are marked. There, `harddrop` drops them.
+//! Units: `min` and `max` say whether q is counted in packets or in bytes. `bytemode` is another thing: p_a is scaled
+//! by the packet's size over `avpkt`, and count is in bytes over `avpkt` (as in ns-2).
+//! ECN: ECN-capable packets are marked below the region where every arrival is signalled, and there too unless `harddrop`.
 //!
 //! Readings and deviations:
-//! * count follows the figure: 0 at a signal, one more before each decision. So signals are uniformly 1 to 1/p_b - 1 apart.
+//! * count follows the figure: 0 at a signal, one more before each decision. So signals are 1 to 1/p_b - 1 apart, uniformly.
 //! * A full queue drops before RED decides, and that drop restarts count.
-//! * Linux draws one number per signal instead of one per arrival; while p_b stays the same the spacing has the same distribution.
-//!   tc gives w as a power of two through `burst`.
-//! * ns-3 and ns-2 add an averaging step of q = 0 at the end of an idle time, count whole packets in it, never signal the first
-//!   arrival above `min`, nor one that finds fewer than two packets. None of this is done here, preset `ns3` included.
-//! * Preset `seed000` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01, beta=0.9".
-//!   Our reading: ns-3's RedQueueDisc as it comes, whose ARED is off. Then only the first three act; the others are attributes
-//!   that ARED alone reads. It fits the thesis' own words, that RED drops nothing until its average reaches the lower
-//!   threshold and holds the longest queue of all. `ared preset seed000` is the other reading.
+//! * Linux draws one number per signal instead of one per arrival, and its signals are uniformly 1 to 1/p_b apart.
+//!   tc gives w as a power of two through `burst`; here it is given as it is.
+//! * ns-3 and ns-2 add an averaging step of q = 0 at the end of an idle time, count whole packets in it, never signal the
+//!   first arrival above `min`, nor one that finds fewer than two packets. None of this is done here, in `ns3` neither.
+//! * Preset `seed000` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01,
+//!   beta=0.9". Our reading: ns-3's RedQueueDisc as it comes, whose ARED is off. Then only the first three act; the others
+//!   are attributes that ARED alone reads. It fits the thesis' own words, that RED drops nothing until its average
+//!   exceeds the threshold and holds the longest queue of all. `ared preset seed000` is the other reading.
 //! * Adaptations fall on whole multiples of `interval` from the start of time, from the first arrival on.
 //!
-//! Bound: constant work a packet; with `adaptive` at most 1024 updates of max_p are caught up at once (512 s at the
-//! default interval): while nothing happens the average only stands or decays, so the earlier ones would change nothing.
+//! Bound: constant work a packet; with `adaptive` at most 1024 updates of max_p are caught up at once (512 s at the default
+//! interval), the earlier ones are left out. While nothing happens the average stands or decays, so with the default alpha
+//! and beta max_p has reached its bound after 60 updates and nothing is lost.
 
 pub(crate) mod adapt;
 pub(crate) mod average;
@@ -133,25 +134,16 @@ impl Params {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         match (self.min, self.max) {
-            (None, Some(_)) => {
-                return Err("max is given without min; allowed: both, min alone, or none".into())
-            }
+            (None, Some(_)) => return Err("max is given without min; allowed: both, min alone, or none".into()),
             (Some(min), Some(max)) if !min.same_unit(max) => {
-                return Err(format!(
-                    "min is {min:?} and max is {max:?}; allowed: both in packets or both in bytes"
-                ));
+                return Err(format!("min is {min:?} and max is {max:?}; allowed: both in packets or both in bytes"));
             }
             (Some(min), Some(max)) if min.number() >= max.number() => {
                 let (min, max) = (crate::Value::print(&min), crate::Value::print(&max));
-                return Err(format!(
-                    "min ({min}) is not below max ({max}); allowed: min < max"
-                ));
+                return Err(format!("min ({min}) is not below max ({max}); allowed: min < max"));
             }
             (Some(min), None) if min.number() <= 0.0 => {
-                return Err(
-                    "min is 0 and max is three times that; allowed: min above 0, or max given"
-                        .into(),
-                );
+                return Err("min is 0 and max is three times that; allowed: min above 0, or max given".into());
             }
             _ => {}
         }
@@ -198,9 +190,7 @@ impl Red {
     /// Adaptive RED section 4, at the nominal instant `at`.
     fn adapt(&mut self, at: Instant) {
         let avg = self.average.at(at, self.w, self.mean_packets_s);
-        let Band {
-            min, max, max_p, ..
-        } = self.band;
+        let Band { min, max, max_p, .. } = self.band;
         let (alpha, beta) = (self.params.alpha.get(), self.params.beta.get());
         self.band.max_p = adapt::max_p(max_p, avg, min, max, alpha, beta);
     }
@@ -209,16 +199,8 @@ impl Red {
     fn spread(&self, p_b: f64, bytes: u32) -> f64 {
         let avpkt = self.params.avpkt.get() as f64;
         let bytemode = self.params.bytemode;
-        let count = if bytemode {
-            self.count.mean_packets(avpkt)
-        } else {
-            self.count.packets()
-        };
-        let p_a = if self.params.wait {
-            law::wait(p_b, count)
-        } else {
-            law::uniform(p_b, count)
-        };
+        let count = if bytemode { self.count.mean_packets(avpkt) } else { self.count.packets() };
+        let p_a = if self.params.wait { law::wait(p_b, count) } else { law::uniform(p_b, count) };
         // A count that is used up signals whatever the size.
         if bytemode && p_a < 1.0 {
             (p_a * f64::from(bytes) / avpkt).min(1.0)
@@ -244,8 +226,7 @@ impl Aqm for Red {
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         let queued = self.params.unit().of(queue);
         self.updates.start(cx.now);
-        self.average
-            .arrival(cx.now, queued, self.w, self.mean_packets_s);
+        self.average.arrival(cx.now, queued, self.w, self.mean_packets_s);
         if self.params.limit.is_full(queue, packet.bytes) {
             self.count.signalled();
             return cx.drop(packet, Reason::Overflow);
@@ -321,12 +302,7 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band = Band {
-            min: 0.0,
-            max: 0.0,
-            max_p: params.max_p.get(),
-            gentle: params.gentle,
-        };
+        let band = Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle };
         let mut red = Self {
             rate: None,
             mean_packets_s: 0.0,
@@ -346,3 +322,5 @@ impl Algorithm for Red {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk;

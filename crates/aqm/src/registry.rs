@@ -33,6 +33,7 @@ registry! {
     "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
     "red" => Fifo<crate::red::Red>,
     "ared" => Fifo<crate::ared::Ared>,
+    "pie" => Fifo<crate::pie::Pie>,
     "codel" => Fifo<crate::codel::Codel>,
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,

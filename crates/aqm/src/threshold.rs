@@ -87,9 +87,7 @@ impl Algorithm for Threshold {
     };
 
     fn new(params: &Params) -> Self {
-        Self {
-            params: params.clone(),
-        }
+        Self { params: params.clone() }
     }
 }
 
@@ -100,12 +98,7 @@ mod tests {
     use crate::Ecn;
 
     fn host(at: At, ecn: bool) -> Host<Threshold> {
-        let params = Params {
-            q_th: Packets::new(3),
-            at,
-            ecn,
-            limit: Limit::packets(5),
-        };
+        let params = Params { q_th: Packets::new(3), at, ecn, limit: Limit::packets(5) };
         Host::new(params)
     }
 
@@ -150,10 +143,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        assert_eq!(
-            canonical("threshold q_th 100p at exceeds"),
-            "threshold q_th 100p at exceeds"
-        );
+        assert_eq!(canonical("threshold q_th 100p at exceeds"), "threshold q_th 100p at exceeds");
         assert_eq!(canonical("threshold q_th 15"), "threshold");
         assert!(refused("threshold at above").contains("allowed: reaches, exceeds"));
     }

@@ -15,10 +15,7 @@ pub(crate) struct Ticks {
 impl Ticks {
     /// Not started; a period of zero counts as one nanosecond.
     pub(crate) fn new(period: Span) -> Self {
-        Self {
-            period: period.max(Span::from_nanos(1)),
-            next: None,
-        }
+        Self { period: period.max(Span::from_nanos(1)), next: None }
     }
 
     /// A packet arrives at `now`: the first one starts the instants that follow it.
@@ -32,9 +29,7 @@ impl Ticks {
     /// The next nominal instant up to and including `now`, which is then taken.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
         // The end of time is no instant: nothing follows it.
-        let due = self
-            .next
-            .filter(|next| *next <= now && *next < Instant::NEVER)?;
+        let due = self.next.filter(|next| *next <= now && *next < Instant::NEVER)?;
         self.next = Some(due + self.period);
         Some(due)
     }

@@ -36,11 +36,7 @@ impl Value for Formula {
 
     fn read(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
-            return Err(format!(
-                "the formula has {} characters; allowed: {}",
-                text.len(),
-                Self::allowed()
-            ));
+            return Err(format!("the formula has {} characters; allowed: {}", text.len(), Self::allowed()));
         }
         // The grammar does not depend on n: what reads at 0 reads everywhere.
         match evaluate(text, 0.0) {
@@ -62,11 +58,7 @@ impl Value for Formula {
 }
 
 fn evaluate(text: &str, n: f64) -> Result<f64, String> {
-    let mut reader = Reader {
-        rest: text,
-        n,
-        depth: 0,
-    };
+    let mut reader = Reader { rest: text, n, depth: 0 };
     let value = reader.sum()?;
     match reader.peek() {
         None => Ok(value),
@@ -105,11 +97,7 @@ impl Reader<'_> {
         let mut value = self.product()?;
         while let Some(sign) = self.take(&['+', '-']) {
             let other = self.product()?;
-            value = if sign == '+' {
-                value + other
-            } else {
-                value - other
-            };
+            value = if sign == '+' { value + other } else { value - other };
         }
         Ok(value)
     }
@@ -118,11 +106,7 @@ impl Reader<'_> {
         let mut value = self.sign()?;
         while let Some(sign) = self.take(&['*', '/']) {
             let other = self.sign()?;
-            value = if sign == '*' {
-                value * other
-            } else {
-                value / other
-            };
+            value = if sign == '*' { value * other } else { value / other };
         }
         Ok(value)
     }
@@ -176,9 +160,7 @@ impl Reader<'_> {
                 digits.push_str(&self.run(|c| c.is_ascii_digit()));
             }
         }
-        digits
-            .parse::<f64>()
-            .map_err(|_| format!("\"{digits}\" is no number"))
+        digits.parse::<f64>().map_err(|_| format!("\"{digits}\" is no number"))
     }
 
     fn name(&mut self) -> Result<f64, String> {
@@ -207,24 +189,16 @@ impl Reader<'_> {
         let mut value = self.sum()?;
         while self.take(&[',']).is_some() {
             let other = self.sum()?;
-            value = if value.is_nan() || other.is_nan() {
-                f64::NAN
-            } else {
-                pick(value, other)
-            };
+            value = if value.is_nan() || other.is_nan() { f64::NAN } else { pick(value, other) };
         }
         self.close(value)
     }
 
     fn open(&mut self) -> Result<(), String> {
-        self.take(&['('])
-            .map(|_| ())
-            .ok_or_else(|| "\"(\" is missing".into())
+        self.take(&['(']).map(|_| ()).ok_or_else(|| "\"(\" is missing".into())
     }
 
     fn close(&mut self, value: f64) -> Result<f64, String> {
-        self.take(&[')'])
-            .map(|_| value)
-            .ok_or_else(|| "\")\" is missing".into())
+        self.take(&[')']).map(|_| value).ok_or_else(|| "\")\" is missing".into())
     }
 }

@@ -49,12 +49,8 @@ impl Value for Table {
             };
             let d = d.parse::<Probability>().map_err(|e| e.to_string())?.get();
             match points.last() {
-                None if length != 0 => {
-                    return refuse(format!("the first point is at {length}, not at 0"))
-                }
-                Some((last, _)) if length <= *last => {
-                    return refuse(format!("{length} does not follow {last}"))
-                }
+                None if length != 0 => return refuse(format!("the first point is at {length}, not at 0")),
+                Some((last, _)) if length <= *last => return refuse(format!("{length} does not follow {last}")),
                 _ => points.push((length, d)),
             }
         }

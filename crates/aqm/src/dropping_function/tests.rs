@@ -6,9 +6,7 @@ fn host(text: &str) -> Host<DroppingFunction> {
     let mut params = Params::default();
     let words: Vec<&str> = text.split_whitespace().collect();
     for pair in words.chunks(2) {
-        crate::Parameters::set(&mut params, pair[0], pair[1])
-            .unwrap()
-            .unwrap();
+        crate::Parameters::set(&mut params, pair[0], pair[1]).unwrap().unwrap();
     }
     Host::new(params)
 }
@@ -31,7 +29,7 @@ fn d0_to_d8_on_both_sides_of_every_break() {
         (Shape::D2, 116, 0.4815),  // 2.9 - 2.4185
         (Shape::D2, 117, 0.5),
         (Shape::D3, 80, 0.0),
-        (Shape::D3, 81, 0.000312 * 0.0144), // (81 - 80.88)^2 = 0.0144
+        (Shape::D3, 81, 0.000312 * 0.0144),     // (81 - 80.88)^2 = 0.0144
         (Shape::D3, 120, 0.000312 * 1530.3744), // 39.12^2
         (Shape::D3, 121, 0.5),
         (Shape::D4, 88, 0.0),
@@ -76,10 +74,7 @@ fn mean_of_theorem_1(d: &dyn Fn(u64) -> f64, rho: f64, limit: u64) -> f64 {
 #[test]
 fn every_function_holds_fifty_packets_at_load_one() {
     // "each of them provides EX = 50 for rho = 1". d0 is exact: uniform on 0..100. The others have rounded constants.
-    for (shape, _) in <Shape as crate::Choice>::WORDS
-        .iter()
-        .map(|(name, shape)| (*shape, name))
-    {
+    for (shape, _) in <Shape as crate::Choice>::WORDS.iter().map(|(name, shape)| (*shape, name)) {
         let mean = mean_of_theorem_1(&|n| shape.at(n), 1.0, 2000);
         assert!((mean - 50.0).abs() < 0.5, "{shape:?}: {mean}");
     }
@@ -153,11 +148,7 @@ fn the_limit_is_the_buffer() {
 
 #[test]
 fn ecn_marks() {
-    let params = Params {
-        table: Table::read("0:1").ok(),
-        ecn: true,
-        ..Params::default()
-    };
+    let params = Params { table: Table::read("0:1").ok(), ecn: true, ..Params::default() };
     let mut host = Host::<DroppingFunction>::new(params);
     assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
     host.ecn = Ecn::Ect1;
@@ -168,14 +159,9 @@ fn ecn_marks() {
 fn tables_by_line_and_by_step() {
     let table = Table::read("0:0,50:0.1,100:1").unwrap();
     // 25: half way to 0.1. 60: 0.1 + 0.9 x 10/50. Beyond 100 the last value holds.
-    for (n, linear, step) in [
-        (0, 0.0, 0.0),
-        (25, 0.05, 0.0),
-        (50, 0.1, 0.1),
-        (60, 0.28, 0.1),
-        (100, 1.0, 1.0),
-        (999, 1.0, 1.0),
-    ] {
+    for (n, linear, step) in
+        [(0, 0.0, 0.0), (25, 0.05, 0.0), (50, 0.1, 0.1), (60, 0.28, 0.1), (100, 1.0, 1.0), (999, 1.0, 1.0)]
+    {
         close(table.at(n, Between::Linear), linear);
         close(table.at(n, Between::Step), step);
     }
@@ -224,10 +210,7 @@ fn bad_formulas_say_what_is_wrong() {
         ("2n", "\"n\" is unexpected"),
     ] {
         let error = why(text);
-        assert!(
-            error.contains(part) && error.contains("allowed: n, numbers"),
-            "{text}: {error}"
-        );
+        assert!(error.contains(part) && error.contains("allowed: n, numbers"), "{text}: {error}");
     }
     // 31 brackets and what they hold nest 32 deep; one more is too many.
     let deep = |n: usize| "(".repeat(n) + "1" + &")".repeat(n);
@@ -246,10 +229,7 @@ fn texts() {
     ] {
         assert_eq!(canonical(text), text);
     }
-    assert_eq!(
-        canonical("dropping_function function d1 limit 300"),
-        "dropping_function"
-    );
+    assert_eq!(canonical("dropping_function function d1 limit 300"), "dropping_function");
     let config: Config = "dropping_function formula n/300".parse().unwrap();
     assert_eq!(config.params()[4].value, "n/300");
 }
@@ -263,24 +243,15 @@ fn values_outside_zero_to_one_are_refused_naming_n() {
     assert!(refused("dropping_function formula log(-n)").contains("d(0) is -inf"));
     assert!(refused("dropping_function formula sqrt(0-n)").contains("d(1) is NaN"));
     // Only lengths up to the limit matter.
-    assert_eq!(
-        canonical("dropping_function limit 100p formula n/100"),
-        "dropping_function limit 100p formula n/100"
-    );
+    assert_eq!(canonical("dropping_function limit 100p formula n/100"), "dropping_function limit 100p formula n/100");
     for (text, part) in [
         ("table 0:0,5:0.1,5:1", "5 does not follow 5"),
         ("table 1:0", "the first point is at 1, not at 0"),
         ("table 0:2", "outside 0 to 1"),
         ("table 0", "\"0\" is no point n:d"),
         ("table x:0", "\"x\" is no number of packets"),
-        (
-            "table 0:0 formula n/300",
-            "table and formula are both given",
-        ),
-        (
-            "limit 2000000p",
-            "limit is 2000000 p; allowed: up to 1048576 p",
-        ),
+        ("table 0:0 formula n/300", "table and formula are both given"),
+        ("limit 2000000p", "limit is 2000000 p; allowed: up to 1048576 p"),
         ("function d9", "allowed: d0, d1"),
     ] {
         let error = refused(&format!("dropping_function {text}"));

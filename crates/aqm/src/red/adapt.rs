@@ -13,11 +13,7 @@ impl Automatic {
     pub(crate) fn new(c: f64, target_s: f64) -> Self {
         let min = (target_s * c / 2.0).max(5.0);
         let w = if c > 0.0 { -libm::expm1(-1.0 / c) } else { 1.0 };
-        Self {
-            min,
-            max: 3.0 * min,
-            w,
-        }
+        Self { min, max: 3.0 * min, w }
     }
 }
 

@@ -18,9 +18,7 @@ impl Average {
     /// The average as it stands at `at`: decayed while idle. `mean_packets_s` is how many mean packets the link sends in a second.
     pub(crate) fn at(&self, at: Instant, w: f64, mean_packets_s: f64) -> f64 {
         match self.idle_since {
-            Some(since) => {
-                self.avg * libm::pow(1.0 - w, at.since(since).seconds() * mean_packets_s)
-            }
+            Some(since) => self.avg * libm::pow(1.0 - w, at.since(since).seconds() * mean_packets_s),
             None => self.avg,
         }
     }
@@ -43,10 +41,6 @@ impl Average {
 
     /// The link asked for a packet at `now`, and got one or not.
     pub(crate) fn departure(&mut self, now: Instant, got_one: bool) {
-        self.idle_since = if got_one {
-            None
-        } else {
-            self.idle_since.or(Some(now))
-        };
+        self.idle_since = if got_one { None } else { self.idle_since.or(Some(now)) };
     }
 }

@@ -68,10 +68,7 @@ impl Count {
 
     /// An arrival of `bytes` that may be signalled.
     pub(crate) fn arrival(&mut self, bytes: u32) {
-        let after = |since: Since| Since {
-            packets: since.packets + 1,
-            bytes: since.bytes + u64::from(bytes),
-        };
+        let after = |since: Since| Since { packets: since.packets + 1, bytes: since.bytes + u64::from(bytes) };
         self.0 = Some(self.0.map_or(Since::default(), after));
     }
 

@@ -1,15 +1,12 @@
 use super::*;
 use crate::harness::{canonical, close, refused, Fate, Host, Stream};
-use crate::{Ecn, Random};
+use crate::Ecn;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// The average is the queue length that an arrival finds.
 fn instant() -> Params {
-    Params {
-        w: Probability::new(1.0),
-        ..Params::default()
-    }
+    Params { w: Probability::new(1.0), ..Params::default() }
 }
 
 fn at(ms: u64) -> Instant {
@@ -59,12 +56,7 @@ fn idle_time_decays_by_mean_packets() {
 
 #[test]
 fn regions_plain_and_gentle() {
-    let mut band = Band {
-        min: 5.0,
-        max: 15.0,
-        max_p: 0.1,
-        gentle: false,
-    };
+    let mut band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: false };
     assert_eq!(band.region(4.999), Region::Below);
     assert_eq!(band.region(5.0), Region::Early(0.0));
     // 0.1 x (10 - 5) / 10.
@@ -73,9 +65,7 @@ fn regions_plain_and_gentle() {
     band.gentle = true;
     assert_eq!(band.region(15.0), Region::Early(0.1));
     // 0.1 + 0.9 x (18 - 15) / 15.
-    let Region::Early(p_b) = band.region(18.0) else {
-        panic!()
-    };
+    let Region::Early(p_b) = band.region(18.0) else { panic!() };
     close(p_b, 0.28);
     assert_eq!(band.region(30.0), Region::Forced);
 }
@@ -83,26 +73,11 @@ fn regions_plain_and_gentle() {
 #[test]
 fn spacing_by_hand() {
     // Uniform: count 0: 0.25; 1: 0.25/0.75; 2: 0.25/0.5; 3: 0.25/0.25; then certain.
-    for (count, p_a) in [
-        (0.0, 0.25),
-        (1.0, 1.0 / 3.0),
-        (2.0, 0.5),
-        (3.0, 1.0),
-        (4.0, 1.0),
-        (9.0, 1.0),
-    ] {
+    for (count, p_a) in [(0.0, 0.25), (1.0, 1.0 / 3.0), (2.0, 0.5), (3.0, 1.0), (4.0, 1.0), (9.0, 1.0)] {
         close(law::uniform(0.25, count), p_a);
     }
     // wait: nothing while count p_b < 1; then 0.25/(2 - count p_b): 0.25, 1/3, 1/2, 1.
-    for (count, p_a) in [
-        (0.0, 0.0),
-        (3.0, 0.0),
-        (4.0, 0.25),
-        (5.0, 1.0 / 3.0),
-        (6.0, 0.5),
-        (7.0, 1.0),
-        (8.0, 1.0),
-    ] {
+    for (count, p_a) in [(0.0, 0.0), (3.0, 0.0), (4.0, 0.25), (5.0, 1.0 / 3.0), (6.0, 0.5), (7.0, 1.0), (8.0, 1.0)] {
         close(law::wait(0.25, count), p_a);
     }
     assert_eq!(law::uniform(0.0, 1e9), 0.0);
@@ -135,42 +110,19 @@ fn spacings(params: Params, drops: usize) -> Vec<usize> {
 #[test]
 fn signals_are_uniformly_one_to_one_over_p_b_less_one_apart() {
     // avg 10: p_b = 0.2 x 5/10 = 0.1. After a signal count is 1, 2, ...: 1/9, 1/8, ..., 1: uniform on 1 to 9.
-    let seen = spacings(
-        Params {
-            max_p: p(0.2),
-            ..instant()
-        },
-        9000,
-    );
+    let seen = spacings(Params { max_p: p(0.2), ..instant() }, 9000);
     assert_eq!(seen[0], 0);
     assert_eq!(seen[10..].iter().sum::<usize>(), 0);
     // Binomial: 1000 with standard deviation sqrt(9000 x 1/9 x 8/9) = 29.8; within five of them.
-    assert!(
-        seen[1..10].iter().all(|n| (851..=1149).contains(n)),
-        "{seen:?}"
-    );
+    assert!(seen[1..10].iter().all(|n| (851..=1149).contains(n)), "{seen:?}");
 }
 
 #[test]
 fn wait_makes_them_one_to_two_over_p_b_apart() {
     // p_b = 0.1: count 10 to 19, each 1/10.
-    let seen = spacings(
-        Params {
-            max_p: p(0.2),
-            wait: true,
-            ..instant()
-        },
-        10_000,
-    );
-    assert_eq!(
-        seen[..10].iter().sum::<usize>() + seen[20..].iter().sum::<usize>(),
-        0,
-        "{seen:?}"
-    );
-    assert!(
-        seen[10..20].iter().all(|n| (850..=1150).contains(n)),
-        "{seen:?}"
-    );
+    let seen = spacings(Params { max_p: p(0.2), wait: true, ..instant() }, 10_000);
+    assert_eq!(seen[..10].iter().sum::<usize>() + seen[20..].iter().sum::<usize>(), 0, "{seen:?}");
+    assert!(seen[10..20].iter().all(|n| (850..=1150).contains(n)), "{seen:?}");
 }
 
 #[test]
@@ -189,10 +141,7 @@ fn below_min_there_is_no_draw_and_count_is_forgotten() {
         host.send();
     }
     host.arrive();
-    assert_eq!(
-        (host.internal("count"), host.internal("probability")),
-        (-1.0, 0.0)
-    );
+    assert_eq!((host.internal("count"), host.internal("probability")), (-1.0, 0.0));
 }
 
 #[test]
@@ -203,19 +152,12 @@ fn from_max_on_every_arrival_is_dropped() {
     assert_eq!(host.arrive_many(15), 15);
     assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
     assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
-    assert_eq!(
-        (host.internal("probability"), host.internal("count")),
-        (1.0, 0.0)
-    );
+    assert_eq!((host.internal("probability"), host.internal("count")), (1.0, 0.0));
 }
 
 #[test]
 fn bytemode_scales_by_size_and_counts_bytes() {
-    let params = Params {
-        bytemode: true,
-        max_p: p(0.2),
-        ..instant()
-    };
+    let params = Params { bytemode: true, max_p: p(0.2), ..instant() };
     let mut host = Host::<Red>::new(params);
     host.random.fixed = Some(0.999_999);
     host.arrive_many(10);
@@ -232,15 +174,8 @@ fn bytemode_scales_by_size_and_counts_bytes() {
 
 #[test]
 fn thresholds_in_bytes_average_bytes() {
-    let (min, max) = (
-        Length::Bytes(Bytes::new(5000)),
-        Length::Bytes(Bytes::new(15_000)),
-    );
-    let mut host = Host::<Red>::new(Params {
-        min: Some(min),
-        max: Some(max),
-        ..instant()
-    });
+    let (min, max) = (Length::Bytes(Bytes::new(5000)), Length::Bytes(Bytes::new(15_000)));
+    let mut host = Host::<Red>::new(Params { min: Some(min), max: Some(max), ..instant() });
     host.bytes = 500;
     host.random.fixed = Some(0.999_999);
     // 12 packets of 500 B: the next finds 6000 B, p_b = 0.1 x 1000/10000. count: at 5000 found 0, 5500: 1, 6000: 2.
@@ -253,12 +188,7 @@ fn thresholds_in_bytes_average_bytes() {
 #[test]
 fn ecn_marks_and_harddrop_drops_where_all_are_signalled() {
     for (harddrop, forced) in [(false, Fate::Marked), (true, Fate::Dropped(Reason::Early))] {
-        let mut host = Host::<Red>::new(Params {
-            ecn: true,
-            harddrop,
-            limit: Limit::packets(17),
-            ..instant()
-        });
+        let mut host = Host::<Red>::new(Params { ecn: true, harddrop, limit: Limit::packets(17), ..instant() });
         host.ecn = Ecn::Ect0;
         host.random.fixed = Some(0.999_999);
         assert_eq!(host.arrive_many(10), 10);
@@ -272,11 +202,7 @@ fn ecn_marks_and_harddrop_drops_where_all_are_signalled() {
         if !harddrop {
             host.ecn = Ecn::Ect0;
             assert_eq!(host.arrive(), Fate::Marked);
-            assert_eq!(
-                host.arrive(),
-                Fate::Dropped(Reason::Overflow),
-                "17 wait: a full queue cannot mark"
-            );
+            assert_eq!(host.arrive(), Fate::Dropped(Reason::Overflow), "17 wait: a full queue cannot mark");
         }
     }
 }
@@ -303,10 +229,7 @@ fn max_p_adapts_by_the_papers_rule() {
 #[test]
 fn adaptations_come_at_nominal_instants_however_late_they_are_seen() {
     // avg stands at 14 of 5..15 (high from 11): max_p + 0.01 each half second.
-    let params = Params {
-        adaptive: true,
-        ..instant()
-    };
+    let params = Params { adaptive: true, ..instant() };
     let mut host = Host::<Red>::new(params);
     host.random.fixed = Some(0.999_999);
     assert_eq!(host.arrive_many(15), 15);
@@ -321,10 +244,7 @@ fn adaptations_come_at_nominal_instants_however_late_they_are_seen() {
 
 #[test]
 fn looking_at_an_unused_queue_changes_nothing() {
-    let params = Params {
-        adaptive: true,
-        ..instant()
-    };
+    let params = Params { adaptive: true, ..instant() };
     let (mut seen, mut unseen) = (Host::<Red>::new(params.clone()), Host::<Red>::new(params));
     seen.internals();
     for host in [&mut seen, &mut unseen] {
@@ -339,15 +259,8 @@ fn looking_at_an_unused_queue_changes_nothing() {
 
 #[test]
 fn an_idle_link_brings_max_p_down() {
-    let params = Params {
-        adaptive: true,
-        ..Params::default()
-    };
-    let mut host = Host::<Red>::new(Params {
-        w: Probability::new(0.5),
-        max_p: p(0.2),
-        ..params
-    });
+    let params = Params { adaptive: true, ..Params::default() };
+    let mut host = Host::<Red>::new(Params { w: Probability::new(0.5), max_p: p(0.2), ..params });
     host.wait(Span::from_millis(100));
     host.arrive_many(15);
     while host.send().is_some() {}
@@ -359,239 +272,6 @@ fn an_idle_link_brings_max_p_down() {
     close(host.internal("max_p"), 0.01);
 }
 
-/// The 1993 pseudocode and the 2001 timer, written down as they are printed, one timer event at a time.
-struct Model {
-    params: Params,
-    c: f64,
-    avg: f64,
-    count: i64,
-    count_bytes: i64,
-    max_p: f64,
-    idle: Option<f64>,
-    tick: u64,
-}
-
-impl Model {
-    fn decay(&self, now_s: f64) -> f64 {
-        let m = self.idle.map_or(0.0, |since| (now_s - since) * self.c);
-        self.avg * libm::exp(m * libm::log(1.0 - self.params.w.unwrap().get()))
-    }
-
-    fn timers(&mut self, now_ns: u64) {
-        if self.tick == u64::MAX {
-            return;
-        }
-        while self.params.adaptive && self.tick * self.params.interval.nanos() <= now_ns {
-            let avg = self.decay((self.tick * self.params.interval.nanos()) as f64 / 1e9);
-            let (min, max) = (
-                self.params.min.unwrap().number(),
-                self.params.max.unwrap().number(),
-            );
-            if avg > min + 0.6 * (max - min) && self.max_p <= 0.5 {
-                self.max_p = (self.max_p + 0.01_f64.min(self.max_p / 4.0)).min(0.5);
-            } else if avg < min + 0.4 * (max - min) && self.max_p >= 0.01 {
-                self.max_p = (self.max_p * 0.9).max(0.01);
-            }
-            self.tick += 1;
-        }
-    }
-
-    /// The first arrival starts the timer.
-    fn start(&mut self, now_ns: u64) {
-        self.tick = self.tick.min(now_ns / self.params.interval.nanos() + 1);
-    }
-
-    fn arrival(&mut self, now_s: f64, waiting: &[u32], bytes: u32, stream: &mut Stream) -> Fate {
-        let (min, max) = (self.params.min.unwrap(), self.params.max.unwrap().number());
-        let q = match min {
-            Length::Packets(_) => waiting.len() as f64,
-            Length::Bytes(_) => waiting.iter().map(|b| f64::from(*b)).sum(),
-        };
-        let (min, w) = (min.number(), self.params.w.unwrap().get());
-        if waiting.is_empty() && self.idle.is_some() {
-            self.avg = self.decay(now_s);
-            self.idle = Some(now_s);
-        } else {
-            self.avg = (1.0 - w) * self.avg + w * q;
-            self.idle = None;
-        }
-        let Limit::Packets(limit) = self.params.limit else {
-            panic!()
-        };
-        if waiting.len() as u64 >= limit.get() {
-            (self.count, self.count_bytes) = (0, 0);
-            return Fate::Dropped(Reason::Overflow);
-        }
-        let sure = if self.params.gentle { 2.0 * max } else { max };
-        if self.avg >= sure {
-            (self.count, self.count_bytes) = (0, 0);
-            return Fate::Dropped(Reason::Early);
-        }
-        if self.avg < min {
-            (self.count, self.count_bytes) = (-1, -1);
-            return Fate::Queued;
-        }
-        let p_b = if self.avg < max {
-            self.max_p * (self.avg - min) / (max - min)
-        } else {
-            self.max_p + (1.0 - self.max_p) * (self.avg / max - 1.0)
-        };
-        (self.count, self.count_bytes) = if self.count < 0 {
-            (0, 0)
-        } else {
-            (self.count + 1, self.count_bytes + i64::from(bytes))
-        };
-        let avpkt = self.params.avpkt.get() as f64;
-        let n = if self.params.bytemode {
-            self.count_bytes as f64 / avpkt
-        } else {
-            self.count as f64
-        };
-        let mut p_a = match (self.params.wait, n * p_b) {
-            (false, x) if x < 1.0 => p_b / (1.0 - x),
-            (true, x) if x < 1.0 => 0.0,
-            (true, x) if x < 2.0 => p_b / (2.0 - x),
-            _ => 1.0,
-        };
-        if self.params.bytemode && p_a < 1.0 {
-            p_a = p_a * f64::from(bytes) / avpkt;
-        }
-        if p_a >= 1.0 || (p_a > 0.0 && stream.uniform() < p_a) {
-            (self.count, self.count_bytes) = (0, 0);
-            return Fate::Dropped(Reason::Early);
-        }
-        Fate::Queued
-    }
-}
-
-/// A random walk of arrivals, departures and pauses: every decision and the average as the model has them.
-fn walk(params: Params, seed: u64) -> [usize; 3] {
-    let mut host = Host::<Red>::new(params.clone());
-    let mut script = Stream::new(seed);
-    let mut draws = Stream::new(seed ^ 99);
-    host.random = draws.clone();
-    let mut model = Model {
-        c: 1e6 / params.avpkt.get() as f64,
-        max_p: params.max_p.get(),
-        params,
-        avg: 0.0,
-        count: -1,
-        count_bytes: -1,
-        idle: None,
-        tick: u64::MAX,
-    };
-    let mut waiting: Vec<u32> = Vec::new();
-    let mut fates = [0; 3];
-    for step in 0..20_000 {
-        // Load swings between light and heavy, with rare long pauses.
-        let heavy = (step / 500) % 2 == 0;
-        host.wait(match script.below(1000) {
-            0 => Span::from_secs(script.below(40)),
-            _ => Span::from_micros(script.below(900)),
-        });
-        model.timers(host.now.nanos());
-        let now_s = host.now.seconds();
-        if script.below(100) < if heavy { 60 } else { 40 } {
-            host.bytes = 100 + script.below(1400) as u32;
-            model.start(host.now.nanos());
-            let expected = model.arrival(now_s, &waiting, host.bytes, &mut draws);
-            let fate = host.arrive();
-            assert_eq!(
-                fate,
-                expected,
-                "step {step}: {:?}; model avg {} count {} {} max_p {} draws {}",
-                host.internals(),
-                model.avg,
-                model.count,
-                model.count_bytes,
-                model.max_p,
-                draws.draws
-            );
-            match fate {
-                Fate::Dropped(Reason::Overflow) => fates[2] += 1,
-                Fate::Dropped(_) => fates[1] += 1,
-                _ => {
-                    waiting.push(host.bytes);
-                    fates[0] += 1;
-                }
-            }
-        } else if host.send().is_some() {
-            waiting.remove(0);
-            model.idle = None;
-        } else {
-            model.idle = model.idle.or(Some(now_s));
-        }
-        let avg = host.internal("avg");
-        assert!(
-            (avg - model.avg).abs() <= 1e-9 * avg.max(1.0),
-            "step {step}: {avg} {}",
-            model.avg
-        );
-    }
-    assert_eq!(host.random.draws, draws.draws);
-    fates
-}
-
-#[test]
-fn a_random_walk_agrees_with_the_printed_pseudocode() {
-    let base = Params {
-        w: Probability::new(0.05),
-        limit: Limit::packets(60),
-        max_p: p(0.3),
-        ..Params::default()
-    };
-    let kilo = |n: u64| Some(Length::Bytes(Bytes::new(n * 1000)));
-    let variants = [
-        base.clone(),
-        Params {
-            gentle: true,
-            ..base.clone()
-        },
-        Params {
-            wait: true,
-            ..base.clone()
-        },
-        Params {
-            bytemode: true,
-            gentle: true,
-            ..base.clone()
-        },
-        Params {
-            bytemode: true,
-            wait: true,
-            avpkt: Bytes::new(500),
-            ..base.clone()
-        },
-        Params {
-            min: kilo(5),
-            max: kilo(15),
-            ..base.clone()
-        },
-        Params {
-            adaptive: true,
-            interval: Span::from_millis(30),
-            gentle: true,
-            ..base.clone()
-        },
-    ];
-    let mut total = [0; 3];
-    for (i, params) in variants.into_iter().enumerate() {
-        let fates = walk(params, 1000 + i as u64);
-        assert!(
-            fates[0] > 3000 && fates[1] > 100,
-            "variant {i} decided nothing: {fates:?}"
-        );
-        total.iter_mut().zip(fates).for_each(|(sum, n)| *sum += n);
-    }
-    // Overflow too: a weight so small that the average never follows the queue.
-    let slow = Params {
-        w: Probability::new(0.001),
-        limit: Limit::packets(20),
-        ..base
-    };
-    assert!(walk(slow, 5)[2] > 100);
-}
-
 #[test]
 fn texts() {
     for text in [
@@ -601,23 +281,14 @@ fn texts() {
     ] {
         assert_eq!(canonical(text), text);
     }
-    assert_eq!(
-        canonical("red min 30p max 90p limit 1000p"),
-        "red min 30p max 90p"
-    );
+    assert_eq!(canonical("red min 30p max 90p limit 1000p"), "red min 30p max 90p");
     assert_eq!(canonical("red min 30 p max 90 p"), "red min 30p max 90p");
 }
 
 #[test]
 fn presets() {
-    assert_eq!(
-        canonical("red preset ns3"),
-        "red limit 25p max_p 0.02 avpkt 500B gentle wait harddrop"
-    );
-    assert_eq!(
-        canonical("red preset linux"),
-        "red limit 400000B min 30000B max 90000B max_p 0.02 w 0.03125"
-    );
+    assert_eq!(canonical("red preset ns3"), "red limit 25p max_p 0.02 avpkt 500B gentle wait harddrop");
+    assert_eq!(canonical("red preset linux"), "red limit 400000B min 30000B max 90000B max_p 0.02 w 0.03125");
     assert_eq!(
         canonical("red preset seed000"),
         "red limit 2000p min 500p max 1000p max_p 0.02 avpkt 500B gentle wait harddrop"

@@ -1,0 +1,382 @@
+//! PIE: drops or marks an arrival with a probability that a controller moves to hold the queue delay at `target`.
+//!
+//! Governing text: RFC 8033 (section numbers below are its; names with a trailing underscore are its pseudocode's).
+//! Control law: every `tupdate`, `p += alpha (d - target) + beta (d - d_old)`, scaled down while p is small (4.2).
+//! Ticked off: random dropping and its two safeguards (4.1); probability, auto-tuning, decay, bounds (4.2); latency by
+//! timestamps or by Little's law (4.3, 5.2); burst allowance (4.4); ECN below `mark_ecnth` (5.1); departure rate estimation
+//! (5.2); turning active and inactive, `activate` (5.3); de-randomization, `derandomize` (5.4); capped adjustment (5.5).
+//!
+//! Readings and deviations:
+//! * The RFC's timestamps give the delay of departing packets. `delay = timestamps` (default) takes the head's age at the
+//!   nominal instant of the update, 0 for an empty queue: no packet has to leave for a delay to be seen. `departures`
+//!   is the sojourn time of the packet that left last, 0 if it left nothing behind, as Linux and ns-3 have it; with
+//!   a standing queue it lies half a transmission time higher. `departure_rate` is section 5.2.
+//! * The de-randomization counter runs only once the burst allowance is used up (4.4: the random drop is bypassed);
+//!   the RFC's appendix would let it run during the allowance too. An overflow clears it, as in the appendix.
+//! * `bytemode` (tc-pie(8)) scales the probability by the packet's size over `avpkt`, at most to 1; the RFC leaves
+//!   scaling by size open.
+//! * Updates fall on whole multiples of `tupdate` from the start of time, from the first arrival on.
+//! * `variant = linux`: an update that sees more than 250 ms raises p by 2 % more; the decay is 1/64 and is left out when
+//!   the delay is 0 though packets wait (Linux's comment says that the whole update is left out; its code leaves out the
+//!   decay alone); departure rates are averaged with weight 1/8. Preset `linux` adds de-randomization and
+//!   `delay = departures`. Not reproduced: its fixed point, that the allowance falls at departures, and that the
+//!   safeguard looks at the latest delay rather than at that of the last update.
+//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2. Preset
+//!   `ns3` adds its sizes and `delay = departures`. Not reproduced: that the allowance is given back only after 1.5 s
+//!   without congestion, and that with a limit in packets 2 packets, not 2 mean packets, are spared.
+//! * Preset `seed000` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
+//!   ms. Deq.Th has no unit: we read ns-3's DequeueThreshold in bytes, which acts only with `delay departure_rate`, off in
+//!   ns-3 unless asked for. So the preset is `ns3` with the thesis' buffer.
+//!
+//! Bound: constant work a packet and an update. At most 4096 updates are caught up at once (61 s at the default tupdate),
+//! and on an empty queue none once p is 0; earlier ones are left out. With the default gains p has reached 0 by then on an
+//! empty queue (any gains: 0.98^4096 is 1e-36), and 1 under a head that has waited a minute.
+
+mod departures;
+
+use crate::ticks::Ticks;
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use departures::{Departures, Weight};
+use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
+
+/// The most updates that are caught up at once.
+const CATCH_UP: u64 = 4096;
+
+crate::choice! {
+    /// Where the delay comes from.
+    pub enum Delay {
+        /// The head's age.
+        Timestamps = "timestamps",
+        /// The sojourn time of the packet that left last.
+        Departures = "departures",
+        /// Backlog over the departure rate.
+        DepartureRate = "departure_rate",
+    }
+}
+
+crate::choice! {
+    /// Whose details, where they differ.
+    pub enum Variant {
+        /// RFC 8033.
+        Rfc = "rfc",
+        /// Linux's sch_pie.
+        Linux = "linux",
+        /// ns-3's PieQueueDisc.
+        Ns3 = "ns3",
+    }
+}
+
+crate::params! {
+    /// Parameters of `pie`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped, TAIL_DROP (tc-pie(8)).
+        limit: Limit = Limit::packets(1000),
+        /// Queue delay to hold, QDELAY_REF (RFC 8033 section 4.2; 15 ms).
+        target: Span = Span::from_millis(15),
+        /// Time between updates, T_UPDATE (RFC 8033 section 4.2; 15 ms).
+        tupdate: Span = Span::from_millis(15),
+        /// Change of p per second of delay above target and update, in Hz (RFC 8033 section 4.2; 1/8).
+        alpha: f64 = 0.125,
+        /// Change of p per second of growth of the delay since the last update, in Hz (RFC 8033 section 4.2; 1 + 1/4).
+        beta: f64 = 1.25,
+        /// How long a burst passes unharmed, MAX_BURST (RFC 8033 section 4.4; 150 ms).
+        max_burst: Span = Span::from_millis(150),
+        /// Mark ECN-capable packets instead of dropping them (RFC 8033 section 5.1; tc-pie(8)).
+        ecn: bool = false,
+        /// Probability from which ECN-capable packets are dropped, not marked (RFC 8033 section 5.1; 10 %).
+        mark_ecnth: Probability = Probability::clamped(0.1),
+        /// Scale the probability by the packet's size over avpkt (tc-pie(8)).
+        bytemode: bool = false,
+        /// Mean packet size, MEAN_PKTSIZE: two of them are spared (RFC 8033 section 4.1; the value is RFC 8034's).
+        avpkt: Bytes = Bytes::new(1024),
+        /// Where the delay comes from (RFC 8033 sections 4.3 and 5.2).
+        delay: Delay = Delay::Timestamps,
+        /// Backlog from which departures are measured, and bytes of one measurement, DQ_THRESHOLD (RFC 8033 section 5.2; 2^14).
+        dq_threshold: Bytes = Bytes::new(16_384),
+        /// Keep random drops neither too close together nor too far apart (RFC 8033 section 5.4).
+        derandomize: bool = false,
+        /// Drop at random only from when the queue has reached a third of limit until congestion has gone (RFC 8033 section 5.3).
+        activate: bool = false,
+        /// Whose details, where they differ.
+        variant: Variant = Variant::Rfc,
+    }
+}
+
+impl Params {
+    fn linux() -> Self {
+        Self {
+            variant: Variant::Linux,
+            delay: Delay::Departures,
+            derandomize: true,
+            avpkt: Bytes::new(1514),
+            ..Self::default()
+        }
+    }
+
+    fn ns3() -> Self {
+        Self {
+            variant: Variant::Ns3,
+            delay: Delay::Departures,
+            limit: Limit::packets(25),
+            avpkt: Bytes::new(1000),
+            ..Self::default()
+        }
+    }
+
+    /// The thesis' Table 2 and, for the buffer, Table 3.
+    fn seed000() -> Self {
+        Self { limit: Limit::packets(2000), dq_threshold: Bytes::new(20), ..Self::ns3() }
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    params: Params,
+    /// `drop_prob_`.
+    probability: f64,
+    /// `qdelay_old_` in seconds: the delay at the last update.
+    delay_old: f64,
+    /// `burst_allowance_`.
+    burst_allowance: Span,
+    /// `accu_prob_`.
+    accumulated: f64,
+    /// `active_`; always true without `activate`.
+    active: bool,
+    /// Sojourn time of the packet that left last, in seconds; 0 if it left nothing behind.
+    last_sojourn: f64,
+    departures: Departures,
+    updates: Ticks,
+}
+
+/// Section 4.2: how much of an adjustment is made while p is small, so that relative changes stay alike.
+fn auto_tune(p: f64) -> f64 {
+    match p {
+        p if p < 0.000_001 => 1.0 / 2048.0,
+        p if p < 0.000_01 => 1.0 / 512.0,
+        p if p < 0.000_1 => 1.0 / 128.0,
+        p if p < 0.001 => 1.0 / 32.0,
+        p if p < 0.01 => 1.0 / 8.0,
+        p if p < 0.1 => 1.0 / 2.0,
+        _ => 1.0,
+    }
+}
+
+impl Pie {
+    /// `current_qdelay`, in seconds, at `now`.
+    fn delay(&self, now: Instant, queue: &Queue) -> f64 {
+        match self.params.delay {
+            Delay::Timestamps => queue.head_sojourn(now).unwrap_or(Span::ZERO).seconds(),
+            Delay::Departures => self.last_sojourn,
+            Delay::DepartureRate => self.departures.delay(queue.bytes()),
+        }
+    }
+
+    fn half_target(&self) -> f64 {
+        self.params.target.seconds() / 2.0
+    }
+
+    /// Sections 4.2 and 5.5, `calculate_drop_prob`; `delay` in seconds.
+    fn update(&mut self, delay: f64, backlog: u64) {
+        let Params { alpha, beta, variant, target, tupdate, .. } = self.params;
+        let p = self.probability;
+        let mut step = alpha * (delay - target.seconds()) + beta * (delay - self.delay_old);
+        step *= auto_tune(p);
+        // Section 5.5.
+        if p >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        if variant == Variant::Linux && delay > 0.25 {
+            step += 0.02;
+        }
+        let held = variant == Variant::Ns3 && !self.burst_allowance.is_zero();
+        let mut p = if held { 0.0 } else { p + step };
+        if delay == 0.0 && self.delay_old == 0.0 {
+            p *= match variant {
+                Variant::Rfc | Variant::Ns3 => 0.98,
+                Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
+                Variant::Linux => 1.0,
+            };
+        }
+        self.probability = p.clamp(0.0, 1.0);
+        self.delay_old = delay;
+        // Section 4.4.
+        self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
+    }
+
+    /// Section 5.3: congestion has gone.
+    fn is_calm(&self, delay: f64) -> bool {
+        self.probability == 0.0 && delay < self.half_target() && self.delay_old < self.half_target()
+    }
+
+    /// Section 5.3: the queue has reached a third of the limit.
+    fn begin(&mut self) {
+        self.active = true;
+        self.delay_old = 0.0;
+        self.probability = 0.0;
+        self.burst_allowance = self.params.max_burst;
+        self.accumulated = 0.0;
+        self.departures.restart();
+    }
+
+    /// Section 4.1, `drop_early`, with section 5.4.
+    fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
+        let avpkt = self.params.avpkt.get();
+        let is_low = self.delay_old < self.half_target() && self.probability < 0.2;
+        if is_low || queue.bytes() <= 2 * avpkt {
+            return false;
+        }
+        let mut p = self.probability;
+        if self.params.bytemode {
+            p *= f64::from(packet.bytes) / avpkt as f64;
+        }
+        if self.params.derandomize {
+            if self.probability == 0.0 {
+                self.accumulated = 0.0;
+            }
+            self.accumulated += p;
+            if self.accumulated < 0.85 {
+                return false;
+            }
+            if self.accumulated >= 8.5 {
+                return true;
+            }
+        }
+        cx.chance(p)
+    }
+
+    /// Section 5.3: a third of the buffer is in use.
+    fn third_reached(&self, queue: &Queue) -> bool {
+        match self.params.limit {
+            Limit::Packets(limit) => 3 * queue.len() as u64 >= limit.get(),
+            Limit::Bytes(limit) => queue.bytes().saturating_mul(3) >= limit.get(),
+        }
+    }
+}
+
+impl Aqm for Pie {
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        while let Some(at) = self.updates.take(now) {
+            let delay = self.delay(at, queue);
+            if self.active {
+                self.update(delay, queue.bytes());
+            }
+            // Nothing more can change until a packet comes.
+            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
+            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.updates.start(cx.now);
+        // Section 4.4: given back before the decision.
+        let delay = self.delay(cx.now, queue);
+        if self.is_calm(delay) {
+            self.burst_allowance = self.params.max_burst;
+        }
+        if self.params.limit.is_full(queue, packet.bytes) {
+            self.accumulated = 0.0;
+            cx.drop(packet, Reason::Overflow);
+        } else if self.active && self.burst_allowance.is_zero() && self.drop_early(cx, queue, &packet) {
+            self.accumulated = 0.0;
+            let ecn = self.params.ecn && self.probability < self.params.mark_ecnth.get();
+            if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
+                queue.push(marked);
+            }
+        } else {
+            queue.push(packet);
+        }
+        if self.params.activate {
+            if !self.active && self.third_reached(queue) {
+                self.begin();
+            } else if self.active && self.is_calm(delay) && !self.third_reached(queue) {
+                self.active = false;
+            }
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let packet = queue.pop()?;
+        let sojourn = cx.now.since(packet.enqueued).seconds();
+        self.last_sojourn = if queue.is_empty() { 0.0 } else { sojourn };
+        if self.params.delay == Delay::DepartureRate {
+            self.departures.departure(cx.now, packet.bytes, queue.bytes());
+        }
+        Some(packet)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("drop_probability", self.probability);
+        visit("delay_s", self.delay_old);
+        visit("burst_allowance_s", self.burst_allowance.seconds());
+        visit("accumulated_probability", self.accumulated);
+        visit("active", f64::from(u8::from(self.active)));
+        visit("departure_rate_bytes_s", self.departures.bytes_s());
+    }
+}
+
+impl Algorithm for Pie {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "PIE",
+        summary: "drops an arrival with a probability that a controller moves to hold the queue delay at a target",
+        source: "RFC 8033",
+        signals_on: "queue delay",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    const PRESETS: &'static [&'static str] = &["linux", "ns3", "seed000"];
+
+    fn preset(name: &str) -> Option<Params> {
+        match name {
+            "linux" => Some(Params::linux()),
+            "ns3" => Some(Params::ns3()),
+            "seed000" => Some(Params::seed000()),
+            _ => None,
+        }
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.tupdate.is_zero() {
+            return Err("tupdate is 0; allowed: a time above 0, as in \"15ms\"".into());
+        }
+        if params.avpkt.get() == 0 {
+            return Err("avpkt is 0; allowed: 1 B or more".into());
+        }
+        if params.dq_threshold.get() == 0 {
+            return Err("dq_threshold is 0; allowed: 1 B or more, as in \"16KiB\"".into());
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        let weight = match params.variant {
+            Variant::Rfc => Weight::OfTime,
+            Variant::Linux => Weight::OfRate(1.0 / 8.0),
+            Variant::Ns3 => Weight::OfRate(1.0 / 2.0),
+        };
+        Self {
+            probability: 0.0,
+            delay_old: 0.0,
+            burst_allowance: params.max_burst,
+            accumulated: 0.0,
+            active: !params.activate,
+            last_sojourn: 0.0,
+            departures: Departures::new(params.dq_threshold, weight),
+            updates: Ticks::new(params.tupdate),
+            params: params.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod walk;
