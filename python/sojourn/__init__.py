@@ -11,6 +11,7 @@ Build a network, compare schemes on it, and get estimates with their uncertainty
 
 from __future__ import annotations
 
+from sojourn import draw
 from sojourn.core import SojournError, version
 from sojourn.network import Network, bundled_scenarios, load
 from sojourn.results import Results
@@ -18,7 +19,7 @@ from sojourn.runner import compare, run
 from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
 from sojourn.stats import Estimate
 from sojourn.topologies import dumbbell, lan
-from sojourn.traffic import bulk, cbr, every, on_off, poisson, tcp, transfer, udp, uniform
+from sojourn.traffic import bulk, cbr, every, on_off, pareto, poisson, tcp, transfer, udp, vbr, weibull
 from sojourn.units import (
     Quantity,
     bit_s,
@@ -52,6 +53,7 @@ __all__ = [
     "bytes_",
     "cbr",
     "compare",
+    "draw",
     "dumbbell",
     "every",
     "gbit_s",
@@ -65,13 +67,15 @@ __all__ = [
     "ns",
     "on_off",
     "packets",
+    "pareto",
     "poisson",
     "run",
     "s",
     "tcp",
     "transfer",
     "udp",
-    "uniform",
     "us",
+    "vbr",
     "version",
+    "weibull",
 ]

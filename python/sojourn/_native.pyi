@@ -15,5 +15,5 @@ def run_many(
     scenario_json: str,
     tasks: list[str],
     jobs: int,
-    progress: Callable[[int, float], None] | None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> list[str]: ...

@@ -10,7 +10,17 @@ from typing import Any, TypeAlias
 from sojourn import _native
 from sojourn._native import SojournError
 
-__all__ = ["Document", "SojournError", "aqms", "load", "metrics", "parse_aqm", "run_many", "schema", "version"]
+__all__ = [
+    "Document",
+    "SojournError",
+    "aqms",
+    "load",
+    "metrics",
+    "parse_aqm",
+    "run_many",
+    "schema",
+    "version",
+]
 
 Document: TypeAlias = dict[str, Any]
 

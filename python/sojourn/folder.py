@@ -93,7 +93,7 @@ def staged(folder: str | Path) -> Iterator[Path]:
 
 def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
-    from sojourn.report import render  # noqa: PLC0415 - matplotlib is slow to import
+    from sojourn.report import render
 
     meta = describe(results, command)
     _write_json(folder / "meta.json", meta)
@@ -155,9 +155,7 @@ def read(folder: str | Path) -> Results:
     try:
         scenario = json.loads((place / "scenario.json").read_text(encoding="utf-8"))
         schemes = json.loads((place / "schemes.json").read_text(encoding="utf-8"))
-        frames = {
-            name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in tables.NAMES
-        }
+        frames = {name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in tables.NAMES}
         return Results(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),

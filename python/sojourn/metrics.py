@@ -20,7 +20,6 @@ MAIN: Final = (
     "loss_ratio",
     "mark_ratio",
     "flow_completion_s_mean",
-    "one_way_delay_ms_mean",
     "jain_index",
 )
 """The columns of the summary table, in order. Those that no run has are left out."""
@@ -37,12 +36,20 @@ _TITLES: Final = {
     "flow_completion_s_mean": "Completion, mean",
     "one_way_delay_ms_mean": "One-way delay, mean",
     "jain_index": "Jain's index",
+    "drops_packets": "Drops",
+    "drops_overflow_packets": "Dropped: overflow",
+    "drops_early_packets": "Dropped: early",
+    "drops_flow_packets": "Dropped: flow",
+    "marks_packets": "Marked CE",
 }
 
-_LOWER_IS_BETTER: Final = re.compile(r"(queue_packets|system_packets|sojourn_ms|one_way_delay_ms|rtt_ms|flow_completion_s|loss_ratio|drops|retransmissions)")
+_LOWER_IS_BETTER: Final = re.compile(
+    r"(queue_packets|system_packets|sojourn_ms|one_way_delay_ms|rtt_ms|flow_completion_s|loss_ratio|drops|retransmissions)"
+)
 _HIGHER_IS_BETTER: Final = re.compile(r"(goodput_bit_s|throughput_bit_s|utilisation|jain_index)")
 
-_SHOWN: Final = {"bit/s": (1e-6, "Mbit/s"), "ratio": (100.0, "%")}
+_SHOWN: Final = {"bit/s": (1e-6, "Mbit/s")}
+_PERCENT: Final = (100.0, "%")
 _NO_UNIT: Final = ("", "ratio")
 
 
@@ -79,6 +86,13 @@ class Metric:
     better: str
 
     @property
+    def phrase(self) -> str:
+        """The title inside a sentence: ``mean queueing delay``."""
+        what, _, which = self.title.partition(", ")
+        lower = f"{what[:1].lower()}{what[1:]}"
+        return f"{which} {lower}" if which else lower
+
+    @property
     def heading(self) -> str:
         """Title and shown unit: ``Goodput, Mbit/s``."""
         return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
@@ -90,9 +104,7 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     found = {}
     for row in core.metrics():
         for scope in row["scopes"]:
-            found[scope, row["name"]] = _metric(
-                row["name"], row["unit"], scope, row["estimator"], row["definition"]
-            )
+            found[scope, row["name"]] = _metric(row["name"], row["unit"], scope, row["estimator"], row["definition"])
     return found
 
 
@@ -158,8 +170,8 @@ def _magnitude(value: float) -> int:
 
 
 def _metric(name: str, unit: str, scope: str, estimator: str, definition: str) -> Metric:
-    is_share = name.endswith("_ratio") and name != "burst_ratio" or name == "utilisation"
-    scale, shown_unit = _SHOWN["ratio"] if is_share else _SHOWN.get(unit, (1.0, unit))
+    is_share = name in ("loss_ratio", "mark_ratio", "utilisation")
+    scale, shown_unit = _PERCENT if is_share else _SHOWN.get(unit, (1.0, unit))
     if shown_unit in _NO_UNIT:
         shown_unit = ""
     return Metric(

@@ -10,8 +10,9 @@ from typing import Any
 
 from sojourn import core, toml
 from sojourn.core import SojournError
+from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
-from sojourn.traffic import Distribution, Start, Traffic, Transport
+from sojourn.traffic import Start, Traffic, Transport
 from sojourn.traffic import bulk as bulk_traffic
 from sojourn.units import Data, Packets, Rate, Time, as_text
 
@@ -205,6 +206,8 @@ class Network:
         name: str,
         from_: str,
         to: str,
+        count: int | None = None,
+        route: Sequence[str] | None = None,
         traffic: Traffic | None = None,
         transport: Transport | None = None,
         start: Time | Start | Distribution | None = None,
@@ -218,6 +221,10 @@ class Network:
             Of the flow or group of flows.
         from_, to
             Nodes or groups; node i of one sends to node i (modulo the size) of the other.
+        count
+            Flows for every pair of nodes.
+        route
+            Nodes that data passes in this order; without one, the shortest path.
         traffic
             What it sends; without one, data without end.
         transport
@@ -227,13 +234,17 @@ class Network:
         stop
             When it ends, if before the run does.
         """
-        when = dict(start) if isinstance(start, Start | Distribution) else _maybe("start", start, "time")
+        when: Any = dict(start) if isinstance(start, Start) else start
+        if when is not None and not isinstance(start, Start):
+            when = amount("start", when, "time")
         return self._with(
             "flows",
             {
                 "name": name,
                 "from": from_,
                 "to": to,
+                "count": count,
+                "route": None if route is None else list(route),
                 "start": when,
                 "stop": _maybe("stop", stop, "time"),
                 "transport": None if transport is None else dict(transport),

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sojourn import metrics, stats
 from sojourn.core import SojournError
@@ -23,7 +23,7 @@ from sojourn.stats import Floats
 if TYPE_CHECKING:
     from sojourn.results import Results
 
-_STYLE: Final[dict[str, Any]] = {
+_STYLE: Final[Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "text.color": INK,
@@ -44,6 +44,7 @@ _STYLE: Final[dict[str, Any]] = {
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
+    "xtick.minor.pad": 7.0,
     "xtick.minor.size": 0,
     "ytick.minor.size": 0,
     "figure.facecolor": "none",
@@ -56,13 +57,18 @@ _STYLE: Final[dict[str, Any]] = {
     "path.simplify_threshold": 0.3,
 }
 
-_WIDTH: Final = 9.4
+WIDTH: Final = 9.4
 _LOG_FROM: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
 
 
 class Picture(Figure):
     """A figure that draws itself in a notebook."""
+
+    @property
+    def agg(self) -> FigureCanvasAgg:
+        """The canvas that measures texts."""
+        return self.canvas if isinstance(self.canvas, FigureCanvasAgg) else FigureCanvasAgg(self)
 
     def svg(self) -> str:
         """Return the picture as SVG text, the same for the same data."""
@@ -101,7 +107,7 @@ class Plots:
         correlation over replications; it needs three replications. Small points are the replications.
         """
         delay, goodput = metrics.find("sojourn_ms_mean"), metrics.find("goodput_bit_s")
-        with _figure(_WIDTH, 4.6) as figure:
+        with new_figure(WIDTH, 4.6) as figure:
             axes = figure.add_subplot()
             spots = {}
             for label, look in self._looks.items():
@@ -116,7 +122,13 @@ class Plots:
                 axes.scatter(x, y, s=7, color=look.color, alpha=0.45, linewidths=0)
                 spots[label] = (float(np.nanmean(x)), float(np.nanmean(y)))
                 axes.scatter(
-                    *spots[label], s=42, marker=look.marker, color=look.color, edgecolors=PAPER, linewidths=0.8, zorder=3
+                    *spots[label],
+                    s=42,
+                    marker=look.marker,
+                    color=look.color,
+                    edgecolors=PAPER,
+                    linewidths=0.8,
+                    zorder=3,
                 )
             if spots and _is_wide([x for x, _ in spots.values()]):
                 _log(axes, "x")
@@ -150,10 +162,9 @@ class Plots:
         points = points[points["quantity"] == quantity]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
-        with _figure(_WIDTH, 4.0) as figure:
+        with new_figure(WIDTH, 4.0) as figure:
             axes = figure.add_subplot()
-            middles = []
-            right = 0.0
+            typical, least, right = [], [], 0.0
             for label, look in self._looks.items():
                 own = points[points["scheme"] == label]
                 curves = [
@@ -163,14 +174,14 @@ class Plots:
                 if not curves:
                     continue
                 value, share = stats.mean_cdf(curves)
-                axes.step(
-                    value, share, where="post", color=look.color, linestyle=look.dashes, label=look.short
-                )
-                middles.append(max(float(value[np.searchsorted(share, 0.5)]), 1e-9) if share[-1] >= 0.5 else 1.0)
-                right = max(right, float(value[min(np.searchsorted(share, 0.999), value.size - 1)]))
-            if _is_wide(middles):
+                axes.step(value, share, where="post", color=look.color, linestyle=look.dashes, label=look.short)
+                typical.append(_quantile(value, share, 0.9))
+                least.append(_quantile(value, share, 0.02))
+                right = max(right, _quantile(value, share, 0.999))
+            if _is_wide(typical):
+                # Four decades show the shape; what is below them has the height of the left edge.
+                axes.set_xlim(max(min(least), right / 1e4), right * 1.1)
                 _log(axes, "x")
-                axes.set_xlim(min(middles) / 30, right * 1.1)
             else:
                 axes.set_xlim(0, right * 1.02 or 1.0)
             axes.set_ylim(0, 1.01)
@@ -211,7 +222,7 @@ class Plots:
         shown = [label for label in self._looks if (samples["scheme"] == label).any()]
         columns = 1 if len(shown) == 1 else 2
         rows = math.ceil(len(shown) / columns)
-        with _figure(_WIDTH, 0.7 + 1.15 * rows) as figure:
+        with new_figure(WIDTH, 0.7 + 1.15 * rows) as figure:
             panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
             peaks = []
             for axes, label in zip(panels.flat, shown, strict=False):
@@ -226,7 +237,7 @@ class Plots:
             is_log = _is_wide(peaks)
             if is_log:
                 first.set_yscale("symlog", linthresh=1.0)
-                first.yaxis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+                first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             first.set_ylim(bottom=0)
             warm_up = float(self._results.runs["warm_up_s"].iloc[0])
             for axes in panels.flat:
@@ -243,9 +254,11 @@ class Plots:
     def flow_shares(self) -> Picture:
         """Draw every flow's goodput, averaged over replications, a row for each scheme."""
         flows = self._results.flows
+        # Flows that would have started after the end have no share.
+        flows = flows[flows.groupby("flow")["sent_packets"].transform("sum") > 0]
         scale, unit = (1e-6, "Mbit/s") if flows["goodput_bit_s"].mean() >= 1e6 else (1e-3, "kbit/s")
         jain = metrics.find("jain_index")
-        with _figure(_WIDTH, 0.8 + 0.36 * len(self._looks)) as figure:
+        with new_figure(WIDTH, 0.8 + 0.36 * len(self._looks)) as figure:
             axes = figure.add_subplot()
             for row, (label, look) in enumerate(self._looks.items()):
                 own = flows[flows["scheme"] == label].groupby("flow", sort=False)["goodput_bit_s"].mean() * scale
@@ -261,7 +274,7 @@ class Plots:
                         fontsize=8.5,
                         color=MUTED,
                     )
-            _scheme_rows(axes, list(self._looks.values()))
+            scheme_rows(axes, list(self._looks.values()))
             axes.set_xlim(left=0)
             axes.set_xlabel(f"Goodput of each flow ({unit}); the bar is their mean")
         return figure
@@ -283,7 +296,7 @@ class Plots:
         base = self._results.labels[0] if baseline is None else baseline
         shown = {label: look for label, look in self._looks.items() if label != base}
         present = [name for name in names if name in self._results.metric_names()]
-        with _figure(_WIDTH, 1.0 + 0.33 * len(shown)) as figure:
+        with new_figure(WIDTH, 1.0 + 0.33 * len(shown)) as figure:
             panels = figure.subplots(1, len(present), sharey=True, squeeze=False)[0]
             for axes, name in zip(panels, present, strict=True):
                 metric = metrics.find(name)
@@ -295,12 +308,13 @@ class Plots:
                 axes.set_title(metric.title, fontsize=9.5)
                 axes.set_xlabel(f"difference ({unit})" if unit else "difference")
                 axes.locator_params(axis="x", nbins=4)
-            _scheme_rows(panels[0], list(shown.values()))
+            scheme_rows(panels[0], list(shown.values()))
         return figure
 
 
 @contextmanager
-def _figure(width: float, height: float) -> Iterator[Picture]:
+def new_figure(width: float, height: float) -> Iterator[Picture]:
+    """Give an empty figure in the house style, sizes in inches."""
     with mpl.rc_context(_STYLE):
         figure = Picture(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -314,11 +328,19 @@ def _interval(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: 
     if found.low is not None and found.high is not None:
         axes.plot([found.low * scale, found.high * scale], [row, row], color=look.color, linewidth=2.2)
     axes.scatter(
-        [found.mean * scale], [row], s=36, marker=look.marker, color=look.color, edgecolors=PAPER, linewidths=0.7, zorder=3
+        [found.mean * scale],
+        [row],
+        s=36,
+        marker=look.marker,
+        color=look.color,
+        edgecolors=PAPER,
+        linewidths=0.7,
+        zorder=3,
     )
 
 
-def _scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
+def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
+    """Make the vertical axis a list of schemes, the first on top."""
     axes.set_yticks(range(len(rows)), [look.short for look in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -329,6 +351,10 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=2.4)
 
 
+def _quantile(value: Floats, share: Floats, level: float) -> float:
+    return float(value[min(int(np.searchsorted(share, level)), value.size - 1)])
+
+
 def _is_wide(values: Sequence[float] | Floats) -> bool:
     positive = [value for value in values if value > 0]
     return bool(positive) and max(positive) / min(positive) > _LOG_FROM
@@ -337,10 +363,12 @@ def _is_wide(values: Sequence[float] | Floats) -> bool:
 def _log(axes: Axes, which: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-    axis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
     low, high = axis.get_view_interval()
-    few = high / max(low, 1e-12) < 1000
-    axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(3, 0.5)) if few else NullFormatter())
+    # With few decades their ends alone would leave a reader without a scale.
+    subs = (2.0, 3.0, 5.0) if high / max(low, 1e-12) < 100 else ()
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(LogLocator(subs=subs) if subs else NullLocator())
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 _PLACES: Final = (
@@ -358,8 +386,7 @@ _PLACES: Final = (
 def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float]]) -> None:
     """Write each label beside its spot, where it covers no other label and no other spot."""
     figure.draw_without_rendering()
-    canvas = figure.canvas
-    renderer = canvas.get_renderer()  # type: ignore[attr-defined] - FigureCanvasAgg has one
+    renderer: Any = figure.agg.get_renderer()  # type: ignore[no-untyped-call]
     pixels = {label: axes.transData.transform(spot) for label, spot in spots.items()}
     frame = axes.get_window_extent(renderer)
     placed: list[Any] = []
@@ -368,7 +395,13 @@ def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, floa
         for distance in (1.0, 2.2, 3.6):
             for dx, dy, ha, va in _PLACES:
                 text = axes.annotate(
-                    label, spot, (dx * distance, dy * distance), textcoords="offset points", ha=ha, va=va, fontsize=9
+                    label,
+                    spot,
+                    (dx * distance, dy * distance),
+                    textcoords="offset points",
+                    ha=ha,
+                    va=va,
+                    fontsize=9,
                 )
                 box = text.get_window_extent(renderer).padded(2.0)
                 hidden = sum(box.overlaps(other.get_window_extent(renderer)) for other in placed)
@@ -384,6 +417,13 @@ def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, floa
             line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6} if far else None
             placed.append(
                 axes.annotate(
-                    label, spot, (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=9, arrowprops=line
+                    label,
+                    spot,
+                    (dx, dy),
+                    textcoords="offset points",
+                    ha=ha,
+                    va=va,
+                    fontsize=9,
+                    arrowprops=line,
                 )
             )

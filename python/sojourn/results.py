@@ -99,7 +99,7 @@ class Results:
     @property
     def plot(self) -> Plots:
         """Pictures (matplotlib): ``results.plot.delay_throughput()`` and others."""
-        from sojourn.plot import Plots  # noqa: PLC0415 - matplotlib is slow to import
+        from sojourn.plot import Plots
 
         return Plots(self)
 
@@ -151,9 +151,9 @@ class Results:
             for name in self.metric_names() if names is None else names:
                 found = self.estimate(label, name)
                 rows.append((label, name, metrics.unit_of(name), *_limits(found), found.replications))
-        return pd.DataFrame(
-            rows, columns=["scheme", "metric", "unit", "mean", "low", "high", "replications"]
-        ).astype({"mean": "float64", "low": "float64", "high": "float64"})
+        return pd.DataFrame(rows, columns=["scheme", "metric", "unit", "mean", "low", "high", "replications"]).astype(
+            {"mean": "float64", "low": "float64", "high": "float64"}
+        )
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -237,7 +237,7 @@ class Results:
         SojournError
             If the folder cannot be written.
         """
-        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
+        from sojourn import folder as folders
 
         with folders.staged(folder) as staging:
             folders.write(self, staging)
@@ -251,7 +251,7 @@ class Results:
         SojournError
             If it is not one.
         """
-        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
+        from sojourn import folder as folders
 
         return folders.read(folder)
 
@@ -263,8 +263,8 @@ class Results:
         SojournError
             If the file cannot be written.
         """
-        from sojourn import folder as folders  # noqa: PLC0415 - a folder is made of results
-        from sojourn.report import render  # noqa: PLC0415 - matplotlib is slow to import
+        from sojourn import folder as folders
+        from sojourn.report import render
 
         target = Path(path)
         folders.write_text(target, render(self))
@@ -282,7 +282,7 @@ class Results:
         for row in self.runs.to_dict("records"):
             key = (row["scheme"], row["replication"])
             run: Document = {
-                name: _number(value)
+                str(name): _number(value)
                 for name, value in row.items()
                 if name not in tables.metric_columns("runs", self.runs)
             }
@@ -291,7 +291,12 @@ class Results:
             run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
             if key in series.groups:
                 run["series"] = [
-                    {"name": name, "unit": unit, "t_s": part["t_s"].tolist(), "value": _numbers(part["value"])}
+                    {
+                        "name": name,
+                        "unit": unit,
+                        "t_s": part["t_s"].tolist(),
+                        "value": _numbers(part["value"]),
+                    }
                     for (name, unit), part in series.get_group(key).groupby(["name", "unit"], sort=False)
                 ]
             runs.append(run)
@@ -317,7 +322,7 @@ class Results:
 
     @cached_property
     def _html(self) -> str:
-        from sojourn.report import summary_html  # noqa: PLC0415 - matplotlib is slow to import
+        from sojourn.report import summary_html
 
         return summary_html(self)
 

@@ -146,7 +146,9 @@ def _execute(
     with _progress_bar(progress) as advance:
         documents = core.run_many(scenario, tasks, jobs=threads, progress=advance)
     if schemes is None:
-        schemes = (Scheme(str(documents[0]["scheme"])),)
+        under_test = {queue["scheme"] for queue in documents[0]["queues"] if queue["under_test"]}
+        # One scheme in all queues under test names the run; otherwise it is the scenario as written.
+        schemes = (Scheme(under_test.pop() if len(under_test) == 1 else ""),)
     labels = [scheme.label for scheme in schemes] * replicates
     # By scheme, then by replication: the order in which people read them.
     order = sorted(range(len(tasks)), key=lambda k: (k % len(schemes), k))
@@ -162,6 +164,8 @@ def _execute(
 
 
 def _series(series: Series, scenario: Document, replication: int) -> str | None:
+    if series == "auto" and scenario.get("series"):
+        return str(scenario["series"]["interval"])
     if series is None or (series == "auto" and replication > 0):
         return None
     if series != "auto":
@@ -172,9 +176,8 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
 def auto_interval_ns(duration: str) -> int:
     """Return a round sampling interval that gives a few hundred samples of a run."""
     least = max(to_ns("duration", duration) // _AUTO_SAMPLES, 1)
-    return next(
-        size * 10**power for power in range(19) for size in (1, 2, 5) if size * 10**power >= least
-    )
+    sizes = (int(f"{digit}{'0' * zeros}") for zeros in range(19) for digit in (1, 2, 5))
+    return next(size for size in sizes if size >= least)
 
 
 def _whole(name: str, value: int, least: int, greatest: int) -> int:
@@ -191,8 +194,8 @@ def _progress_bar(wanted: bool | None) -> Iterator[Advance | None]:
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where a person watches
-    from rich.progress import (  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import (
         BarColumn,
         Progress,
         TaskProgressColumn,

@@ -32,7 +32,7 @@ class Scheme:
     Parameters
     ----------
     text
-        As tc writes it: ``codel target 5ms interval 100ms``.
+        As tc writes it: ``codel target 5ms interval 100ms``; empty for the queues as the scenario has them.
     label
         The name in tables and pictures; by default the text.
 
@@ -54,13 +54,13 @@ class Scheme:
     def __post_init__(self) -> None:
         text = " ".join(self.text.split())
         object.__setattr__(self, "text", text)
-        object.__setattr__(self, "label", self.label or text)
-        object.__setattr__(self, "canonical", core.parse_aqm(text))
+        object.__setattr__(self, "label", self.label or text or "as written")
+        object.__setattr__(self, "canonical", core.parse_aqm(text) if text else "")
 
     @property
     def algorithm(self) -> str:
         """The algorithm's name in configuration: ``fq_codel``."""
-        return self.canonical.split(maxsplit=1)[0]
+        return self.canonical.partition(" ")[0]
 
     @property
     def title(self) -> str:
@@ -96,7 +96,7 @@ def aqm(name: str, *, label: str = "", **parameters: Quantity | timedelta | str 
         The name in tables and pictures; by default the text.
     **parameters
         Values by the algorithm's own names. Quantities with a unit are ``sj.ms(5)`` or text;
-        True switches a flag on, False and None leave it alone.
+        True switches a flag on, False off, None leaves a parameter alone.
 
     Raises
     ------
@@ -111,11 +111,12 @@ def aqm(name: str, *, label: str = "", **parameters: Quantity | timedelta | str 
     """
     words = [name]
     for key, value in parameters.items():
-        if value is None or value is False:
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            words.append(key if value else f"no{key}")
             continue
         words.append(key)
-        if value is True:
-            continue
         is_quantity = isinstance(value, Quantity | timedelta)
         text = as_text(key, value, "time") if isinstance(value, timedelta) else str(value)
         words.append(_compact(text) if is_quantity else text)
@@ -135,9 +136,7 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     if isinstance(schemes, Mapping):
         pairs = [(label, str(scheme)) for label, scheme in schemes.items()]
     else:
-        pairs = [
-            (scheme.label, scheme.text) if isinstance(scheme, Scheme) else ("", scheme) for scheme in schemes
-        ]
+        pairs = [(scheme.label, scheme.text) if isinstance(scheme, Scheme) else ("", scheme) for scheme in schemes]
     made = tuple(Scheme(text, label) for label, text in pairs)
     if not made:
         raise SojournError("no schemes to compare: name at least one")
@@ -172,13 +171,16 @@ def _is_algorithm(name: str) -> bool:
 
 
 def _given(text: str) -> dict[str, str]:
-    """Split a canonical text into its parameters and their values; a flag has the value ``on``."""
-    name, *words = text.split()
+    """Split a canonical text into its parameters and their values; a flag has the value ``on`` or ``off``."""
+    name, *words = text.split() or [""]
     known = {str(p["name"]) for p in _entry(name).get("parameters", ())} | {"preset"}
     values: dict[str, list[str]] = {}
+    flags = {f"no{p['name']}": str(p["name"]) for p in _entry(name).get("parameters", ()) if p["kind"] == "flag"}
     current: list[str] = []
     for word in words:
-        if word in known and not (current is values.get("preset") and not current):
+        if word in flags:
+            values[flags[word]] = ["off"]
+        elif word in known:
             current = values.setdefault(word, [])
         else:
             current.append(word)
@@ -186,15 +188,9 @@ def _given(text: str) -> dict[str, str]:
 
 
 def _shown(default: object) -> str:
-    match default:
-        case None:
-            return "none"
-        case bool():
-            return "on" if default else "off"
-        case _:
-            return str(default)
+    return {"None": "none", "true": "on", "false": "off"}.get(str(default), str(default))
 
 
 def _compact(text: str) -> str:
-    """Write a quantity as tc does: ``5ms``, ``10mbit``, ``1500b`` stay readable as ``5ms``, ``10Mbit/s``, ``1500B``."""
+    """Write a quantity as tc does, in one word: ``5ms``, ``10Mbit/s``, ``100p``."""
     return re.sub(r"\s+", "", text.replace("packets", "p"))

@@ -58,16 +58,17 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
             own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
             rows["queues"].append({**key, **own, **queue["metrics"]})
         for flow in document["flows"]:
-            own = {"flow": flow["name"], **{name: flow[name] for name in ("group", "from", "to", "transport")}}
+            own = {
+                "flow": flow["name"],
+                **{name: flow[name] for name in ("group", "from", "to", "transport")},
+            }
             rows["flows"].append({**key, **own, **flow["metrics"]})
         for quantity, curve in (document.get("distributions") or {}).items():
             points = {"value": curve["value"], "cumulative": curve["cumulative"]}
             long["distributions"].append(pd.DataFrame({**key, "quantity": quantity, **points}))
         for series in document.get("series") or ():
             samples = {"t_s": series["t_s"], "value": series["value"]}
-            long["series"].append(
-                pd.DataFrame({**key, "name": series["name"], "unit": series["unit"], **samples})
-            )
+            long["series"].append(pd.DataFrame({**key, "name": series["name"], "unit": series["unit"], **samples}))
     frames = {name: _metric_frame(name, rows[name]) for name in _SCOPES}
     for name, pieces in long.items():
         frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=[*KEYS[name]])
@@ -98,9 +99,7 @@ def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
     fields = [
         field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in table.schema
     ]
-    fields = [
-        field.with_metadata({"unit": known[field.name]}) if field.name in known else field for field in fields
-    ]
+    fields = [field.with_metadata({"unit": known[field.name]}) if field.name in known else field for field in fields]
     return table.cast(pa.schema(fields, metadata={"table": name}))
 
 

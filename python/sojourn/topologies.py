@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from sojourn import draw
 from sojourn.network import Network
 from sojourn.scheme import SchemeLike
-from sojourn.traffic import Traffic, cbr, every, tcp, uniform
-from sojourn.units import Data, Packets, Rate, Time, bytes_, from_ns, gbit_s, mbit_s, mib, ms, s, to_ns
+from sojourn.traffic import Traffic, every, on_off, tcp
+from sojourn.units import (
+    Data,
+    Packets,
+    Rate,
+    Time,
+    bytes_,
+    from_ns,
+    gbit_s,
+    mbit_s,
+    mib,
+    ms,
+    packets,
+    s,
+    to_ns,
+)
 
 
 def dumbbell(
@@ -14,9 +29,9 @@ def dumbbell(
     rate: Rate = mbit_s(20),
     rtt: Time = ms(40),
     congestion_control: str = "cubic",
-    queue: SchemeLike = "pfifo limit 1000p",
+    queue: SchemeLike = "pfifo limit 100p",
     duration: Time = s(60),
-    warm_up: Time = s(10),
+    warm_up: Time = s(12),
     traffic: Traffic | None = None,
     name: str = "dumbbell",
 ) -> Network:
@@ -67,14 +82,14 @@ def dumbbell(
             under_test=True,
         )
         .link(name="sender_access", from_="sender", to="left", rate=gbit_s(1), delay=from_ns(eighth))
-        .link(name="receiver_access", from_="receiver", to="right", rate=gbit_s(1), delay=from_ns(eighth))
+        .link(name="receiver_access", from_="right", to="receiver", rate=gbit_s(1), delay=from_ns(eighth))
         .flow(
             name="bulk",
             from_="sender",
             to="receiver",
             traffic=traffic,
             transport=tcp(congestion_control=congestion_control),
-            start=uniform("0 s", "1 s"),
+            start=draw.uniform(s(0), s(1)),
         )
     )
 
@@ -88,7 +103,7 @@ def lan(
     client_rate: Rate = mbit_s(1.5),
     packet_size: Data = bytes_(1400),
     queue: SchemeLike = "pfifo limit 2000p",
-    device_queue: Packets | None = None,
+    device_queue: Packets = packets(100),
     congestion_control: str = "cubic",
     buffers: Data = mib(4),
     duration: Time = s(10),
@@ -107,9 +122,9 @@ def lan(
     queue
         The scheme on every station's interface; a comparison replaces it.
     device_queue
-        A FIFO below the scheme, as a driver's ring has; none by default.
+        A FIFO below the scheme, as a driver's ring has; ns-3's default is 100 packets.
     congestion_control, buffers
-        Of every flow: its TCP and its socket buffers.
+        Of every flow: its TCP, otherwise with ns-3's defaults, and its socket buffers.
     duration
         Length of a run; there is no warm-up.
     name
@@ -118,7 +133,7 @@ def lan(
     Examples
     --------
     >>> import sojourn as sj
-    >>> sj.lan(device_queue=sj.packets(100))
+    >>> sj.lan(device_queue=sj.packets(0))
     <Network 'lan': 2 nodes, 1 buses, 1 flows>
     """
     return (
@@ -144,7 +159,17 @@ def lan(
             from_="client",
             to="server",
             start=every(s(1), first=s(0)),
-            traffic=cbr(rate=client_rate, packet_size=packet_size),
-            transport=tcp(congestion_control=congestion_control, send_buffer=buffers, receive_buffer=buffers),
+            traffic=on_off(rate=client_rate, packet_size=packet_size, on=s(1), off=s(0)),
+            transport=tcp(
+                congestion_control=congestion_control,
+                mss=packet_size,
+                send_buffer=buffers,
+                receive_buffer=buffers,
+                min_rto=s(1),
+                rto="rfc",
+                delayed_ack="200 ms",
+                quick_acks="0 p",
+                slow_start_after_idle=False,
+            ),
         )
     )

@@ -1,6 +1,6 @@
 """What flows carry and how: traffic, transport and start times, as parts of a scenario document.
 
-Every function returns a plain table of the document (a frozen :class:`Part`); the loader checks it whole.
+Every function returns a read-only table of the document; the loader checks the document as a whole.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sojourn.units import Data, Rate, Time, as_text
+from sojourn.draw import Distribution, amount
+from sojourn.units import Data, Packets, Rate, Time, as_text
 
 
 class Part(Mapping[str, Any]):
@@ -36,7 +37,7 @@ class Part(Mapping[str, Any]):
 
 
 class Traffic(Part):
-    """What a flow sends."""
+    """What a flow sends. Sizes and rates are the application's payload."""
 
 
 class Transport(Part):
@@ -47,54 +48,81 @@ class Start(Part):
     """When the flows of a group start."""
 
 
-class Distribution(Part):
-    """A random time, drawn afresh for each period."""
-
-
 def bulk() -> Traffic:
-    """Data without end, as fast as the transport allows."""
+    """Data without end, as fast as TCP allows."""
     return Traffic({"kind": "bulk"})
 
 
 def transfer(*, size: Data) -> Traffic:
-    """Send a transfer of `size` bytes of payload; its completion time is measured."""
+    """So much data once, over TCP; its completion time is measured."""
     return Traffic({"kind": "transfer", "size": as_text("size", size, "data")})
 
 
-def cbr(*, rate: Rate, packet_size: Data) -> Traffic:
-    """Constant bit rate: packets of `packet_size` payload, evenly spaced, `rate` of payload."""
+def cbr(*, rate: Rate, packet_size: Data | Distribution) -> Traffic:
+    """Constant bit rate: packets of `packet_size`, evenly spaced, `rate` in all."""
     return Traffic({"kind": "cbr", **_packets(rate, packet_size)})
 
 
-def poisson(*, rate: Rate, packet_size: Data) -> Traffic:
-    """Packets with exponential spacing, `rate` of payload on average."""
-    return Traffic({"kind": "poisson", **_packets(rate, packet_size)})
+def vbr(
+    *,
+    rate: Rate,
+    packet_size: Data | Distribution,
+    on: Time | Distribution | None = None,
+    off: Time | Distribution | None = None,
+) -> Traffic:
+    """Variable bit rate: `rate` while on, nothing while off, in turns (by default 1 s and 1.5 s)."""
+    return Traffic({"kind": "vbr", **_packets(rate, packet_size), **_periods(on, off)})
 
 
 def on_off(
-    *, rate: Rate, packet_size: Data, on: Time | Distribution, off: Time | Distribution
+    *, rate: Rate, packet_size: Data | Distribution, on: Time | Distribution, off: Time | Distribution
 ) -> Traffic:
-    """Constant bit rate while on, silence while off.
+    """Constant bit rate while on, silence while off; it begins with an off period.
 
     Parameters
     ----------
     rate
-        Of payload while on.
+        While on.
     packet_size
-        Payload of a packet.
+        Of every packet.
     on, off
-        Lengths of the periods: fixed times or distributions.
+        Lengths of the periods: times, or distributions of :mod:`sojourn.draw`.
     """
-    periods = {
-        name: dict(period) if isinstance(period, Distribution) else as_text(name, period, "time")
-        for name, period in (("on", on), ("off", off))
-    }
-    return Traffic({"kind": "on_off", **_packets(rate, packet_size), **periods})
+    return Traffic({"kind": "on_off", **_packets(rate, packet_size), **_periods(on, off)})
 
 
-def uniform(low: Time, high: Time) -> Distribution:
-    """Return a time uniform between `low` and `high`; also the start of flows."""
-    return Distribution({"uniform": [as_text("low", low, "time"), as_text("high", high, "time")]})
+def poisson(
+    *, rate: Rate | None = None, packets_per_second: float | None = None, packet_size: Data | Distribution
+) -> Traffic:
+    """Packets with exponential spacing.
+
+    Parameters
+    ----------
+    rate
+        Mean payload rate.
+    packets_per_second
+        Mean number of packets a second, in place of `rate`.
+    packet_size
+        Of every packet.
+    """
+    return Traffic(
+        {
+            "kind": "poisson",
+            "rate": None if rate is None else as_text("rate", rate, "rate"),
+            "packets_per_second": packets_per_second,
+            "packet_size": amount("packet_size", packet_size, "data"),
+        }
+    )
+
+
+def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
+    """Packets with Pareto spacing: at least `scale` apart, tail index `shape`."""
+    return Traffic({"kind": "pareto", **_tail(scale, shape, packet_size)})
+
+
+def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
+    """Packets with Weibull spacing."""
+    return Traffic({"kind": "weibull", **_tail(scale, shape, packet_size)})
 
 
 def every(interval: Time, *, first: Time | None = None) -> Start:
@@ -112,39 +140,44 @@ def tcp(
     congestion_control: str | None = None,
     recovery: str | None = None,
     mss: Data | None = None,
+    initial_window: Packets | None = None,
     send_buffer: Data | None = None,
     receive_buffer: Data | None = None,
     min_rto: Time | None = None,
     ecn: bool | None = None,
-    **options: str | bool | int | float,
+    **options: str | bool,
 ) -> Transport:
-    """TCP; whatever is not given has the scenario's default.
+    """TCP; whatever is not given is as in Linux, with CUBIC.
 
     Parameters
     ----------
     congestion_control
-        ``cubic``, ``reno`` (Linux), ``newreno``.
+        ``cubic``, ``reno`` (as Linux has it) or ``newreno`` (as ns-3 has it).
     recovery
         ``reno`` (RFC 5681), ``newreno`` (RFC 6582) or ``sack`` (RFC 6675).
     mss
         Payload of a full segment.
+    initial_window
+        In segments.
     send_buffer, receive_buffer
         Sizes of the socket buffers.
     min_rto
-        The least retransmission timeout.
+        The smallest retransmission timeout.
     ecn
-        Whether to negotiate ECN (RFC 3168).
+        Whether to use ECN (RFC 3168).
     **options
-        Further keys of the scenario schema, as they stand there.
+        Further keys of the scenario schema, as they stand there: ``sojourn schema``.
     """
+    data = {"mss": mss, "send_buffer": send_buffer, "receive_buffer": receive_buffer}
     return Transport(
         {
             "kind": "tcp",
             "congestion_control": congestion_control,
             "recovery": recovery,
-            "mss": None if mss is None else as_text("mss", mss, "data"),
-            "send_buffer": None if send_buffer is None else as_text("send_buffer", send_buffer, "data"),
-            "receive_buffer": None if receive_buffer is None else as_text("receive_buffer", receive_buffer, "data"),
+            **{name: as_text(name, value, "data") for name, value in data.items() if value is not None},
+            "initial_window": None
+            if initial_window is None
+            else as_text("initial_window", initial_window, "packets"),
             "min_rto": None if min_rto is None else as_text("min_rto", min_rto, "time"),
             "ecn": ecn,
             **options,
@@ -152,13 +185,23 @@ def tcp(
     )
 
 
-def udp() -> Transport:
-    """UDP: packets as they come, no retransmission."""
-    return Transport({"kind": "udp"})
+def udp(*, header: Data | None = None) -> Transport:
+    """UDP: packets as they come, no retransmission; `header` (28 B) is added to the payload."""
+    return Transport({"kind": "udp", "header": None if header is None else as_text("header", header, "data")})
 
 
-def _packets(rate: Rate, packet_size: Data) -> dict[str, str]:
+def _packets(rate: Rate, packet_size: Data | Distribution) -> dict[str, Any]:
+    return {"rate": as_text("rate", rate, "rate"), "packet_size": amount("packet_size", packet_size, "data")}
+
+
+def _periods(on: Time | Distribution | None, off: Time | Distribution | None) -> dict[str, Any]:
+    given = {"on": on, "off": off}
+    return {name: amount(name, value, "time") for name, value in given.items() if value is not None}
+
+
+def _tail(scale: Time, shape: float, packet_size: Data | Distribution) -> dict[str, Any]:
     return {
-        "rate": as_text("rate", rate, "rate"),
-        "packet_size": as_text("packet_size", packet_size, "data"),
+        "scale": as_text("scale", scale, "time"),
+        "shape": shape,
+        "packet_size": amount("packet_size", packet_size, "data"),
     }

@@ -1,0 +1,87 @@
+"""Tables as plain text."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sojourn import metrics
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
+    """Lay out a table; with `numbers`, every column but the first is aligned to the right.
+
+    Examples
+    --------
+    >>> print(table(["a", "b"], [["x", "10"], ["yy", "9"]], numbers=True))
+    a    b
+    ──────
+    x   10
+    yy   9
+    """
+    lines = [list(headers), *map(list, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+
+    def layout(line: Sequence[str]) -> str:
+        cells = [
+            cell.rjust(width) if numbers and column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([layout(headers), rule, *map(layout, rows)])
+
+
+def comparison(results: Results) -> str:
+    """Return the main metrics, a row for each scheme."""
+    names = [name for name in metrics.MAIN if name in results.metric_names()]
+    names = [name for name in names if name != "mark_ratio" or (results.runs[name].fillna(0) != 0).any()]
+    columns = [metrics.find(name) for name in names]
+    headers = [["scheme", *(_short(column) for column in columns)]]
+    units = ["", *(column.shown_unit for column in columns)]
+    rows = [[label, *(shown(results, label, column.name) for column in columns)] for label in results.labels]
+    body = table(headers[0], [units, *rows], numbers=True).split("\n")
+    # The units belong to the header: above the rule.
+    return "\n".join([body[0], body[2], body[1], *body[3:]])
+
+
+def single(results: Results) -> str:
+    """Return every metric of one scheme, a row for each."""
+    label = results.labels[0]
+    rows = [
+        [name, shown(results, label, name, scaled=False), metrics.unit_of(name)] for name in results.metric_names()
+    ]
+    return table(["metric", "mean", "unit"], rows)
+
+
+def footnote(results: Results) -> str:
+    """Say what the numbers are."""
+    runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
+    if results.replications == 1:
+        return f"{runs}: no intervals; --replicates 5 gives them."
+    return f"{runs}; ± half-width of the 95 % interval of the mean (Student's t)."
+
+
+def shown(results: Results, label: str, name: str, *, scaled: bool = True) -> str:
+    """Return an estimate as text."""
+    found = results.estimate(label, name)
+    scale = metrics.find(name).scale if scaled else 1.0
+    half = found.half_width
+    if not math.isfinite(found.mean):
+        return "–"
+    return metrics.rounded(found.mean * scale, None if half is None else half * scale)
+
+
+def paragraph(text: str, indent: str = "") -> str:
+    """Wrap a text for a terminal."""
+    return textwrap.fill(" ".join(text.split()), width=100, initial_indent=indent, subsequent_indent=indent)
+
+
+def _short(metric: metrics.Metric) -> str:
+    return metric.title.lower().replace("queueing ", "").replace(", mean", "").replace("queue length", "queue")

@@ -1,0 +1,317 @@
+"""What the report's template shows, computed from results."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from sojourn import metrics
+from sojourn.metrics import Metric
+from sojourn.report import svg, words
+from sojourn.scheme import Scheme
+from sojourn.stats import Estimate
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+_DIFFERENCES: Final = (
+    "sojourn_ms_mean",
+    "sojourn_ms_p99",
+    "queue_packets_mean",
+    "goodput_bit_s",
+    "loss_ratio",
+    "one_way_delay_ms_mean",
+    "jain_index",
+)
+_DROPS: Final = (
+    "arrivals_packets",
+    "drops_overflow_packets",
+    "drops_early_packets",
+    "drops_flow_packets",
+    "marks_packets",
+    "loss_ratio",
+    "burst_ratio",
+)
+_HEADLINES: Final = ("sojourn_ms_mean", "goodput_bit_s", "loss_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of a table, as text and as data."""
+
+    mean: str
+    half: str
+    value: float
+    low: float | None
+    high: float | None
+    is_best: bool = False
+    is_sure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scheme's row of a table."""
+
+    label: str
+    swatch: Markup
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: metrics as columns, schemes as rows."""
+
+    columns: tuple[Metric, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture with its caption."""
+
+    id: str
+    svg: Markup
+    caption: str
+
+
+def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
+    """Write an estimate in a metric's shown unit."""
+    half = found.half_width
+    text = metrics.rounded(found.mean * metric.scale, None if half is None else half * metric.scale)
+    mean, _, width = text.partition(" ± ")
+    if signed and found.mean > 0:
+        mean = f"+{mean}"
+    return Cell(
+        mean=mean.replace("-", "−"),
+        half=width,
+        value=found.mean,
+        low=found.low,
+        high=found.high,
+        is_best=is_best,
+        is_sure=found.excludes_zero,
+    )
+
+
+def summary_table(results: Results, names: Sequence[str] = metrics.MAIN) -> Table:
+    """Return the estimates of the main metrics; the best is marked where paired intervals say so."""
+    columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
+    best = {metric.name: results.best(metric.name) for metric in columns}
+    looks = results.plot.looks
+    rows = tuple(
+        Row(
+            label,
+            svg.swatch(looks[label]),
+            tuple(
+                cell(results.estimate(label, metric.name), metric, is_best=best[metric.name] == label)
+                for metric in columns
+            ),
+        )
+        for label in results.labels
+    )
+    return Table(columns, rows)
+
+
+def drops_table(results: Results) -> Table:
+    """Return what happened to arrivals: drops by reason, marks."""
+    present = tuple(metrics.find(name) for name in _DROPS if name in results.metric_names())
+    looks = results.plot.looks
+    rows = tuple(
+        Row(
+            label,
+            svg.swatch(looks[label]),
+            tuple(cell(results.estimate(label, metric.name), metric) for metric in present),
+        )
+        for label in results.labels
+    )
+    return Table(present, rows)
+
+
+def differences_table(results: Results, baseline: str) -> Table | None:
+    """Return paired differences to a baseline; None with one scheme or one replication."""
+    if len(results.labels) < 2 or results.replications < 2:
+        return None
+    columns = tuple(metrics.find(name) for name in _DIFFERENCES if _says_something(results, name))
+    looks = results.plot.looks
+    rows = tuple(
+        Row(
+            label,
+            svg.swatch(looks[label]),
+            tuple(cell(results.difference(label, metric.name, baseline), metric, signed=True) for metric in columns),
+        )
+        for label in results.labels
+        if label != baseline
+    )
+    return Table(columns, rows)
+
+
+def headlines(results: Results) -> list[str]:
+    """Say which scheme is best by each headline metric, or that the intervals do not tell."""
+    if len(results.labels) < 2:
+        return []
+    sentences = []
+    for name in _HEADLINES:
+        if not _says_something(results, name):
+            continue
+        metric = metrics.find(name)
+        known = {label: results.estimate(label, name) for label in results.labels}
+        known = {label: found for label, found in known.items() if math.isfinite(found.mean)}
+        pick = min if metric.better == "lower" else max
+        first = pick(known, key=lambda label: known[label].mean)
+        found = cell(known[first], metric)
+        unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+        amount = f"{found.mean} ± {found.half}{unit}" if found.half else f"{found.mean}{unit}"
+        adverb = "Lowest" if metric.better == "lower" else "Highest"
+        start = f"{adverb} {metric.phrase}: {first}, {amount}"
+        if results.replications < 2:
+            sentences.append(f"{start}. One replication: there is no interval, and no claim.")
+        elif results.best(name) == first:
+            sentences.append(f"{start}; better than every other scheme.")
+        else:
+            ties = [
+                label
+                for label in known
+                if label != first and not results.difference(first, name, label).excludes_zero
+            ]
+            sentences.append(f"{start}, not told apart from {_and(ties)}.")
+    return sentences
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """Return the facts under the title."""
+    scenario = results.scenario
+    warm_up = scenario.get("warm_up")
+    runs = len(results.runs)
+    found = [
+        ("Scenario", results.name),
+        (
+            "Simulated",
+            f"{scenario['duration']}" + (f", statistics from {warm_up} on" if _is_time(warm_up) else ""),
+        ),
+        ("Replications", f"{results.replications} a scheme, {runs} runs, seed {results.seed}"),
+        ("Sojourn", results.code_version),
+    ]
+    if results.meta.get("date"):
+        found.append(("Run on", str(results.meta["date"])))
+    return found
+
+
+def figures(results: Results, prefix: str) -> dict[str, Figure]:
+    """Draw every picture that the results have data for."""
+    plot = results.plot
+    names = results.metric_names()
+    replications = results.replications
+    found: dict[str, Figure] = {}
+
+    def add(name: str, picture: Any, caption: str) -> None:
+        found[name] = Figure(f"{prefix}{name}", svg.inline(picture, f"{prefix}{name}", caption), caption)
+
+    is_busy = waited(results)
+    if is_busy and "goodput_bit_s" in names:
+        region = (
+            "An ellipse's shadows on the axes are the 95 % intervals of the two means, its tilt is their "
+            "correlation over replications; small points are the replications."
+            if replications >= 3
+            else "With fewer than three replications there is no uncertainty ellipse."
+        )
+        add(
+            "delay_throughput",
+            plot.delay_throughput(),
+            "Mean queueing delay (sojourn time of packets that left the queues under test) against total "
+            f"goodput; up and to the left is better. {region}",
+        )
+    if is_busy and (results.distributions["quantity"] == "sojourn_ms").any():
+        add(
+            "sojourn_cdf",
+            plot.sojourn_cdf(),
+            "Share of packets whose sojourn time was at most the value on the axis, averaged over replications.",
+        )
+    if is_busy and (results.series["name"] == "queue_packets").any():
+        add(
+            "queue_over_time",
+            plot.queue_over_time(),
+            "Packets waiting in the queues under test in the first replication: one run, shown for its shape.",
+        )
+    if not results.flows.empty:
+        add(
+            "flow_shares",
+            plot.flow_shares(),
+            "Each point is one flow's goodput, averaged over replications. Jain's index is that of single runs, "
+            "averaged: 1 when all flows have the same.",
+        )
+    if len(results.labels) > 1 and replications > 1:
+        add(
+            "differences",
+            plot.differences(),
+            f"Paired differences to {results.labels[0]} with 95 % intervals: an interval that misses zero is a "
+            "difference that the replications show.",
+        )
+    return found
+
+
+def waited(results: Results) -> bool:
+    """Whether any packet waited in a queue under test."""
+    return "sojourn_ms_mean" in results.runs and bool((results.runs["sojourn_ms_mean"] > 0).any())
+
+
+def command(results: Results) -> str:
+    """Return the command that repeats the runs from inside the run folder."""
+    words_ = ["sojourn", results.kind, "scenario.toml"]
+    if results.kind == "compare":
+        for scheme in results.schemes:
+            words_ += ["--aqm", scheme.text]
+    words_ += ["--replicates", str(results.replications), "--seed", str(results.seed), "--out", "again"]
+    return shlex.join(words_)
+
+
+def scheme_parameters(scheme: Scheme) -> list[tuple[str, str, bool]]:
+    """Return a scheme's parameters: name, value, whether it is the default."""
+    return [(p.name.replace("_", "_\u200b"), p.value, p.is_default) for p in scheme.parameters()]
+
+
+def sections(results: Results, prefix: str = "") -> dict[str, Any]:
+    """Return everything that the template's sections show of one set of results."""
+    return {
+        "results": results,
+        "prefix": prefix,
+        "headlines": headlines(results),
+        "summary": summary_table(results),
+        "drops": drops_table(results),
+        "differences": differences_table(results, results.labels[0]),
+        "baseline": results.labels[0],
+        "figures": figures(results, prefix),
+        "facts": facts(results),
+        "elements": words.elements(results.scenario),
+        "schemes": [
+            (scheme, svg.swatch(results.plot.looks[scheme.label]), scheme_parameters(scheme))
+            for scheme in results.schemes
+        ],
+        "command": command(results),
+        "waited": waited(results),
+        "has_intervals": results.replications > 1,
+    }
+
+
+def definitions(results: Sequence[Results]) -> list[Metric]:
+    """Return the definition of every metric that appears in the results, run scope first."""
+    present = {name for found in results for name in found.metric_names()}
+    return [metric for (scope, name), metric in metrics.catalogue().items() if scope == "run" and name in present]
+
+
+def _says_something(results: Results, name: str) -> bool:
+    """Whether a metric exists, and is not zero throughout for want of its cause (marks without ECN)."""
+    if name not in results.metric_names():
+        return False
+    return name != "mark_ratio" or bool((results.runs[name].fillna(0) != 0).any())
+
+
+def _is_time(text: object) -> bool:
+    return text is not None and str(text).split()[0] not in ("0", "0s", "0ms", "0ns")
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "the others"

@@ -1,0 +1,172 @@
+"""A scenario in words: what the report says was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_TRANSPORT_NAMES: Final = {"tcp": "TCP", "udp": "UDP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One element of the network.
+
+    Parameters
+    ----------
+    what
+        ``link``, ``bus`` or ``flows``.
+    name
+        Of the element.
+    text
+        What it is, in words.
+    details
+        The parameters that the words leave out.
+    """
+
+    what: str
+    name: str
+    text: str
+    details: str
+
+
+def elements(scenario: Mapping[str, Any]) -> list[Item]:
+    """Describe every link, bus and group of flows of a canonical scenario."""
+    counts = {node["name"]: int(node.get("count") or 1) for node in scenario.get("nodes") or ()}
+    return [
+        *(_link(link, counts) for link in scenario.get("links") or ()),
+        *(_bus(bus, counts) for bus in scenario.get("buses") or ()),
+        *(_flow(flow, counts) for flow in scenario.get("flows") or ()),
+    ]
+
+
+def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
+    number = max(counts.get(link["from"], 1), counts.get(link["to"], 1))
+    parts = [
+        f"{_times(number)}{link['from']} – {link['to']}",
+        str(link["rate"]),
+        f"{link['delay']} each way",
+        f"{link['from']} → {link['to']} {_queue(link.get('queue'), link.get('under_test'))}",
+    ]
+    if link.get("reverse_queue") or link.get("reverse_under_test"):
+        back = _queue(link.get("reverse_queue"), link.get("reverse_under_test"))
+        parts.append(f"{link['to']} → {link['from']} {back}")
+    parts.append(_device(link.get("device_queue")))
+    used = [
+        "name",
+        "from",
+        "to",
+        "rate",
+        "delay",
+        "queue",
+        "under_test",
+        "reverse_queue",
+        "reverse_under_test",
+        "device_queue",
+    ]
+    return Item("link", str(link["name"]), _sentence(parts), _rest(link, used))
+
+
+def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
+    stations = " and ".join(f"{_times(counts.get(name, 1))}{name}" for name in bus["stations"])
+    parts = [
+        f"one shared half-duplex channel (CSMA) with {stations}",
+        str(bus["rate"]),
+        f"{bus['delay']} propagation",
+        f"every station's interface {_queue(bus.get('queue'), bus.get('under_test'))}",
+        _device(bus.get("device_queue")),
+    ]
+    used = ["name", "stations", "rate", "delay", "queue", "under_test", "device_queue"]
+    return Item("bus", str(bus["name"]), _sentence(parts), _rest(bus, used))
+
+
+def _flow(flow: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
+    number = max(counts.get(flow["from"], 1), counts.get(flow["to"], 1))
+    transport = dict(flow.get("transport") or {})
+    kind = str(transport.pop("kind", "tcp"))
+    control = transport.pop("congestion_control", None)
+    parts = [
+        f"{_times(number)}{flow['from']} → {flow['to']}",
+        _TRANSPORT_NAMES.get(kind, kind) + (f" {str(control).upper()}" if control else ""),
+        _traffic(flow.get("traffic") or {"kind": "bulk"}),
+        _start(flow.get("start")),
+        f"until {flow['stop']}" if flow.get("stop") else "",
+    ]
+    used = ["name", "from", "to", "traffic", "transport", "start", "stop"]
+    details = "; ".join(filter(None, (_rest(transport, ()), _rest(flow, used))))
+    return Item("flows", str(flow["name"]), _sentence(parts), details)
+
+
+def _traffic(traffic: Mapping[str, Any]) -> str:
+    kind = str(traffic.get("kind"))
+    match kind:
+        case "bulk":
+            return "data without end"
+        case "transfer":
+            return f"a transfer of {traffic.get('size')}"
+        case "cbr":
+            return f"constant {traffic.get('rate')} in packets of {traffic.get('packet_size')}"
+        case _:
+            return f"{kind.replace('_', '/')} traffic ({_rest(traffic, ('kind',))})"
+
+
+def _start(start: Any) -> str:
+    match start:
+        case None:
+            return ""
+        case {"uniform": [low, high]}:
+            return f"starting uniformly between {low} and {high}"
+        case {"every": interval}:
+            return f"one more starting every {interval}, from {start.get('first') or '0 s'}"
+        case Mapping():
+            return f"starting by {_value(start)}"
+        case _:
+            return f"starting at {start}"
+
+
+def _queue(queue: Any, under_test: Any) -> str:
+    if under_test:
+        return f"with the queue under test (as written: {_value(queue) or 'the default'})"
+    return f"queues in {_value(queue)}" if queue else "with the default queue"
+
+
+def _device(device: Any) -> str:
+    packets = str(device or "0").split()[0]
+    if packets == "0":
+        return "no device queue below it"
+    return f"a device queue of {packets} packets below it"
+
+
+def _times(number: int) -> str:
+    return f"{number} × " if number > 1 else ""
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _rest(table: Mapping[str, Any], used: Sequence[str]) -> str:
+    return ", ".join(_rest_words(table, used))
+
+
+def _rest_words(table: Mapping[str, Any], used: Sequence[str]) -> Iterator[str]:
+    for key, value in table.items():
+        if key not in used and value is not None:
+            yield f"{key} {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case {"kind": kind, **parameters}:
+            return f"{kind} {' '.join(f'{key} {_value(inner)}' for key, inner in parameters.items())}".strip()
+        case Mapping():
+            return " ".join(f"{key} {_value(inner)}" for key, inner in value.items())
+        case list() | tuple():
+            return ", ".join(map(_value, value))
+        case None:
+            return ""
+        case _:
+            return str(value)
