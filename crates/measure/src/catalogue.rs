@@ -65,6 +65,7 @@ metrics! {
     "sojourn_ms_sd", "ms", QUEUE, "standard deviation over packets", "Standard deviation of the sojourn time.";
     "sojourn_ms_p50", "ms", QUEUE, "quantile over packets, to 0.8 %", "Median sojourn time.";
     "sojourn_ms_p99", "ms", QUEUE, "quantile over packets, to 0.8 %", "Sojourn time that 99 % of the packets did not exceed.";
+    "dropped_sojourn_ms_mean", "ms", QUEUE, "mean over dropped packets", "Time that dropped packets had waited in the queue; 0 for those dropped on arrival.";
     "arrivals_packets", "packets", QUEUE, "count", "Packets offered to the queue.";
     "drops_packets", "packets", QUEUE, "count", "Packets dropped by the queue for any reason.";
     "drops_overflow_packets", "packets", QUEUE, "count", "Packets dropped because the queue was full.";
@@ -89,7 +90,7 @@ metrics! {
     "flows_completed", "flows", RUN, "count", "Transfers that completed in the run.";
     "flow_duration_s_mean", "s", RUN, "mean over flows that delivered", "Time from a flow's first packet to the last packet of it that arrived, over the whole run.";
     "flow_duration_s", "s", FLOW, "one value", "Time from the flow's first packet to the last packet of it that arrived, over the whole run.";
-    "jain_index", "ratio", RUN, "Jain's index of goodput over flows", "Fairness: 1 when all flows have the same goodput, 1/n when one has all.";
+    "jain_index", "ratio", RUN, "Jain's index of goodput over flows", "Fairness: 1 when all flows that have sent have the same goodput, 1/n when one of n has all.";
     "rtt_ms_mean", "ms", BOTH_ENDS, "mean over samples", "TCP's own round-trip time samples.";
     "retransmissions_segments", "segments", BOTH_ENDS, "count", "TCP segments sent again.";
     "timeouts", "events", BOTH_ENDS, "count", "Expirations of TCP's retransmission timer.";

@@ -1,6 +1,7 @@
 //! The event queue.
 //!
-//! Tie rule: events happen in the order of (instant, order of scheduling). The order does not depend on the
+//! Tie rule: events happen in the order of (instant, order of scheduling); at a port, a transmission that ends at the
+//! instant of an arrival ends first. The order does not depend on the
 //! width of a tick or on the shape of the wheel, so any event queue that keeps the rule gives the same run.
 
 mod wheel;

@@ -1,5 +1,5 @@
 use sojourn_aqm::Counters;
-use sojourn_measure::{Level, LossRuns, ModeMs, Sampled};
+use sojourn_measure::{Level, LossRuns, ModeMs, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 
 /// Everything measured at one port, from the end of the warm-up on.
@@ -9,6 +9,8 @@ pub(crate) struct Meter {
     /// Waiting, in the device queue and being sent; kept for queues under test only.
     pub system: Level,
     pub sojourn: Sampled,
+    /// Time that dropped packets had waited.
+    pub dropped: Moments,
     pub losses: LossRuns,
     pub spacing: ModeMs,
     pub last_arrival: Option<Instant>,
@@ -24,6 +26,7 @@ impl Meter {
             waiting: Level::new(),
             system: Level::new(),
             sojourn: Sampled::default(),
+            dropped: Moments::default(),
             losses: LossRuns::default(),
             spacing: ModeMs::default(),
             last_arrival: None,
@@ -37,6 +40,7 @@ impl Meter {
         self.waiting.restart(now);
         self.system.restart(now);
         self.sojourn.clear();
+        self.dropped = Moments::default();
         self.losses.restart();
         self.spacing.clear();
         self.busy = busy_until.since(now);

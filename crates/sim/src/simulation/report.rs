@@ -163,6 +163,7 @@ struct Merged {
     waiting: Level,
     system: Level,
     sojourn: Sampled,
+    dropped: Moments,
     spacing: ModeMs,
     counters: Counters,
     lost: u64,
@@ -209,9 +210,12 @@ fn merged_line(line: &Line, measured: Span) -> Merged {
     counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
     let mut sojourn = line.queue.sojourn.clone();
     sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
+    let mut dropped = Moments::default();
+    dropped.add_zeros(dropped_packets);
     Merged {
         waiting: line.queue.level.clone(),
         sojourn,
+        dropped,
         counters,
         lost: line.queue.losses.lost(),
         runs: line.queue.losses.runs(),
@@ -240,6 +244,7 @@ impl Merged {
         metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());
         metrics.insert("sojourn_ms_p50", self.sojourn.histogram.quantile_ms(0.5));
         metrics.insert("sojourn_ms_p99", self.sojourn.histogram.quantile_ms(0.99));
+        metrics.insert("dropped_sojourn_ms_mean", self.dropped.mean_ms());
         metrics.insert("arrivals_packets", Some(arrived as f64));
         metrics.insert("drops_packets", Some(drops as f64));
         metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
@@ -428,6 +433,7 @@ impl Simulation {
             waiting: port.meter.waiting.clone(),
             system: port.meter.system.clone(),
             sojourn: port.meter.sojourn.clone(),
+            dropped: port.meter.dropped,
             spacing: port.meter.spacing.clone(),
             counters: since(&port.counters, &port.meter.before),
             lost: port.meter.losses.lost(),
@@ -444,6 +450,7 @@ impl Simulation {
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, measured);
             all.sojourn.merge(&one.sojourn);
+            all.dropped.merge(&one.dropped);
             all.spacing.merge(&one.spacing);
             add(&mut all.counters, &one.counters);
             all.lost += one.lost;
@@ -504,7 +511,9 @@ impl Simulation {
             metrics.insert("flow_duration_s", duration);
             metrics.insert("flow_completion_s", completion.map(Span::seconds));
             tcp.metrics(&mut metrics);
-            goodputs.push(payload as f64);
+            if meter.first_sent.is_some() {
+                goodputs.push(payload as f64);
+            }
             durations.extend(duration);
             payload_all += payload;
             ip_all += meter.delivered_ip_bytes;

@@ -1,0 +1,83 @@
+//! The shared channel: carrier sense, back-off, and a channel that stays busy for the propagation delay.
+
+mod common;
+
+use common::{metric, runs};
+
+/// `n` stations each send `rate` of UDP (1000 B with headers and framing) to one server over a bus of 1 Gbit/s.
+fn bus(n: u64, rate: &str, delay: &str, duration: &str) -> String {
+    format!(
+        r#"
+        name = "bus"
+        duration = "{duration}"
+        [[nodes]]
+        name = "station"
+        count = {n}
+        [[buses]]
+        name = "lan"
+        stations = ["station", "server"]
+        rate = "1 Gbit/s"
+        delay = "{delay}"
+        queue = "pfifo limit 20p"
+        under_test = true
+        [[flows]]
+        name = "cbr"
+        from = "station"
+        to = "server"
+        start = {{ uniform = ["0 s", "10 ms"] }}
+        transport = {{ kind = "udp", header = "28 B" }}
+        traffic = {{ kind = "cbr", rate = "{rate}", packet_size = "972 B" }}
+        "#
+    )
+}
+
+#[test]
+fn an_idle_channel_takes_a_frame_at_once() {
+    // One station, 100 frames/s: 8 us of transmission and 1 ms of propagation, never a wait.
+    let report = runs(&bus(1, "777600 bit/s", "1 ms", "5 s"), None, 1, 1).remove(0);
+    assert!((metric(&report, "one_way_delay_ms_mean") - 1.008).abs() < 1e-9);
+    assert_eq!(metric(&report, "drops_packets"), 0.0);
+    // 100 frames/s for 1.008 ms each.
+    assert!((metric(&report, "utilisation") - 0.1008).abs() < 0.0005);
+}
+
+#[test]
+fn propagation_caps_the_frame_rate() {
+    // Saturated by one station: it transmits (8 us), then finds the channel propagating for 1 ms and backs off in slots
+    // uniform in 1..min(2^k - 1, 1000) until it is idle. A cycle is 1.008 ms plus the overshoot of the last back-off,
+    // which is between 0 and 1 ms: so between 498 and 992 frames/s. ns-3 3.37 gives the same order ("near 1000").
+    let report = runs(&bus(1, "20 Mbit/s", "1 ms", "20 s"), None, 1, 1).remove(0);
+    let frames = metric(&report, "delivered_packets") / 20.0;
+    assert!((498.0..992.0).contains(&frames), "{frames} frames/s");
+}
+
+#[test]
+fn more_stations_fill_the_gaps() {
+    // With more stations waiting, the first to look after the channel falls idle takes it: the gap shrinks.
+    let frames = |n| metric(&runs(&bus(n, "20 Mbit/s", "1 ms", "20 s"), None, 1, 1).remove(0), "delivered_packets") / 20.0;
+    let (one, ten) = (frames(1), frames(10));
+    assert!(ten > one && ten < 992.1, "{one} with one station, {ten} with ten");
+    // The gap is the least of ten residual back-offs with a mean of at least 1/11 of ... at most 1 ms / 10.
+    assert!(ten > 1000.0 / 1.108, "{ten}");
+}
+
+#[test]
+fn without_propagation_the_rate_is_the_link_rate() {
+    // 1 us of delay: a cycle is 8 us + 1 us + at most a few slots of 1 us; the channel carries most of its 1 Gbit/s.
+    let report = runs(&bus(2, "600 Mbit/s", "1 us", "100 ms"), None, 1, 1).remove(0);
+    let frames = metric(&report, "delivered_packets") / 0.1;
+    assert!((1e6 / 13.0..1e6 / 9.0).contains(&frames), "{frames}");
+}
+
+#[test]
+fn the_device_queue_hides_packets_from_the_scheme() {
+    // With a device queue of 50 below it, a scheme of 20 never sees more than what does not fit in 50.
+    let text = bus(1, "20 Mbit/s", "1 ms", "5 s");
+    let with = text.replace("under_test = true", "under_test = true\n device_queue = \"50 p\"");
+    let (plain, hidden) = (runs(&text, None, 1, 1).remove(0), runs(&with, None, 1, 1).remove(0));
+    let waiting = |r| metric(r, "queue_packets_mean");
+    let system = |r| metric(r, "system_packets_mean");
+    assert!((waiting(&plain) - waiting(&hidden)).abs() < 1.0);
+    // Fifty more in the system, nearly from the start.
+    assert!((system(&hidden) - system(&plain) - 50.0).abs() < 1.5, "{} {}", system(&plain), system(&hidden));
+}

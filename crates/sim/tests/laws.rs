@@ -1,0 +1,124 @@
+//! What must hold for every scheme on every network.
+
+mod common;
+
+use common::{metric, runs};
+use sojourn_aqm::registry;
+
+/// Ten TCP flows and a UDP flow through 10 Mbit/s; everything stops early enough for the queue to empty.
+const MIXED: &str = r#"
+    name = "mixed"
+    duration = "40 s"
+    [[nodes]]
+    name = "s"
+    count = 10
+    [[nodes]]
+    name = "d"
+    count = 10
+    [[links]]
+    name = "bottleneck"
+    from = "left"
+    to = "right"
+    rate = "10 Mbit/s"
+    delay = "10 ms"
+    queue = "pfifo limit 200p"
+    reverse_queue = "codel"
+    under_test = true
+    [[links]]
+    name = "in"
+    from = "s"
+    to = "left"
+    rate = "100 Mbit/s"
+    delay = "2 ms"
+    [[links]]
+    name = "out"
+    from = "right"
+    to = "d"
+    rate = "100 Mbit/s"
+    delay = "2 ms"
+    [[flows]]
+    name = "transfer"
+    from = "s"
+    to = "d"
+    start = { uniform = ["0 s", "1 s"] }
+    transport = { kind = "tcp", congestion_control = "cubic", ecn = true }
+    traffic = { kind = "transfer", size = "1500 kB" }
+    [[flows]]
+    name = "noise"
+    from = "s0"
+    to = "d0"
+    stop = "15 s"
+    transport = { kind = "udp" }
+    traffic = { kind = "poisson", packets_per_second = 200, packet_size = "700 B" }
+"#;
+
+/// Every registered algorithm with defaults that work without further parameters.
+fn schemes() -> Vec<String> {
+    registry::ALL
+        .iter()
+        .map(|entry| match entry.name {
+            "red" => "red min 30p max 90p limit 200p ecn".to_owned(),
+            "daqm" => "daqm preset c1 interarrival 1ms".to_owned(),
+            name => name.to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn transfers_complete_and_every_byte_arrives_once() {
+    for scheme in schemes() {
+        let report = runs(MIXED, Some(&scheme), 1, 1).remove(0);
+        assert_eq!(metric(&report, "flows_completed"), 10.0, "{scheme}");
+        for flow in report.flows.iter().filter(|flow| flow.transport == "tcp") {
+            let bits = flow.metrics["goodput_bit_s"].unwrap() * report.measured_s;
+            assert!((bits - 12e6).abs() < 1e-3, "{scheme}: {} delivered {bits} bit of 12,000,000", flow.name);
+        }
+        // All is over: nothing is in flight but what the engine could not know to be over.
+        assert_eq!(report.conservation.in_flight, 0, "{scheme}");
+        assert_eq!(report.conservation.sent, report.conservation.delivered + report.conservation.dropped, "{scheme}");
+    }
+}
+
+#[test]
+fn littles_law_holds_for_each_scheme() {
+    // The queue is empty at both ends, so exactly: mean queue x time = sum of the times that packets waited,
+    // those that were dropped after waiting (CoDel drops at the head) included.
+    for scheme in schemes() {
+        let report = runs(MIXED, Some(&scheme), 1, 1).remove(0);
+        let area = metric(&report, "queue_packets_mean") * report.measured_s * 1e3;
+        let (arrived, dropped) = (metric(&report, "arrivals_packets"), metric(&report, "drops_packets"));
+        let dropped_wait = report.metrics["dropped_sojourn_ms_mean"].unwrap_or(0.0) * dropped;
+        let waited = metric(&report, "sojourn_ms_mean") * (arrived - dropped) + dropped_wait;
+        assert!(area > 0.0 && (area / waited - 1.0).abs() < 1e-9, "{scheme}: {area} packet ms against {waited}");
+    }
+}
+
+#[test]
+fn reported_metrics_are_those_of_the_catalogue() {
+    let report = runs(MIXED, None, 1, 1).remove(0);
+    let names = |scope| {
+        let all = sojourn_measure::catalogue::METRICS.iter();
+        let mut names: Vec<&str> = all.filter(|m| m.scopes.contains(&scope)).map(|m| m.name).collect();
+        names.sort_unstable();
+        names
+    };
+    use sojourn_measure::catalogue::Scope;
+    assert_eq!(report.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Run));
+    let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
+    assert_eq!(tested.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Queue));
+    assert_eq!(report.flows[0].metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Flow));
+}
+
+#[test]
+fn a_late_question_changes_nothing() {
+    // A single queue under test is asked lazily, several are asked by events: with one link that carries all and
+    // one that carries nothing, both must report the same.
+    let two = MIXED.replace("[[flows]]\n    name = \"noise\"", "[[links]]\n    name = \"idle\"\n    from = \"left\"\n    to = \"nowhere\"\n    rate = \"1 Mbit/s\"\n    delay = \"1 ms\"\n    under_test = true\n    [[flows]]\n    name = \"noise\"");
+    assert_ne!(two, MIXED);
+    for scheme in schemes() {
+        let (lazy, eager) = (runs(MIXED, Some(&scheme), 1, 1).remove(0), runs(&two, Some(&scheme), 1, 1).remove(0));
+        for name in ["queue_packets_mean", "system_packets_mean", "sojourn_ms_mean", "drops_packets", "goodput_bit_s"] {
+            assert_eq!(lazy.metrics[name], eager.metrics[name], "{scheme}: {name}");
+        }
+    }
+}
