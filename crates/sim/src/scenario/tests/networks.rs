@@ -175,6 +175,9 @@ fn a_route_passes_its_nodes_and_acknowledgements_return_that_way_unless_told() {
     assert_eq!(names(&network, &network.flows[0].route), ["a->z", "z->w", "w->b"]);
     // From b to z over w (two hops), as back to z through y and a would be three.
     assert_eq!(names(&network, &network.flows[0].ack_route), ["b->w", "w->z", "z->a"]);
+    let network = diamond("route = [\"z\", \"w\"]");
+    assert_eq!(names(&network, &network.flows[0].route), ["a->z", "z->w", "w->b"]);
+    assert_eq!(names(&network, &network.flows[0].ack_route), ["b->w", "w->z", "z->a"]);
     let network = diamond("route = [\"z\"]\nack_route = []");
     assert_eq!(names(&network, &network.flows[0].ack_route), ["b->y", "y->a"]);
     let network = diamond("ack_route = [\"x\"]");
