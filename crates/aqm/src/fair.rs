@@ -8,14 +8,16 @@
 //!   sees other collisions and the same seed sees the same. It outlives `reset`, since packets may wait by it.
 //! * `memory_limit` counts bytes on the wire; Linux counts the kernel's memory for them.
 //! * Linux's fq_codel drops half the *bytes* of the fattest queue, at most 64 packets; the RFC, and this, half the packets.
+//! * Linux overflows once an arrival, so that long packets can leave it above `memory_limit`; here it repeats until within.
 //! * The inner algorithm's own `limit` is set one beyond the container's and so is never met ([`Params::unlimited`]);
 //!   an overflow is told to it through [`Aqm::overflowed`] instead.
 //! * Each queue's algorithm sees the rate of the whole link, and `advance` only when its own queue is touched:
 //!   nothing changes between, except the rate, and `set_rate` brings all of them up first.
 //!
 //! Bound: an arrival costs constant work plus the inner algorithm's; an overflow one look at every queue in use (as
-//! Linux) and at most 64 drops; a departure at most `1 + ceil(longest packet / quantum)` visits to every active queue,
-//! constant work each, plus the inner algorithm's. Memory: 4 bytes a hash value, and a queue only for values that occurred.
+//! Linux) and at most 64 drops, once for packets, and for bytes until the arrival fits; a departure at most
+//! `1 + ceil(longest packet / quantum)` visits to every active queue, constant work each, plus the inner algorithm's.
+//! Memory: 4 bytes a hash value, and a queue only for values that occurred.
 
 use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
 use alloc::boxed::Box;
@@ -210,7 +212,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
             flow.deficit = self.quantum;
             self.lists.push(List::New, &mut self.flows, at);
         }
-        if self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
+        while self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
             self.overflow(cx);
         }
     }

@@ -1,0 +1,172 @@
+//! Every registered algorithm keeps the contract, under its defaults, every preset, and every single change of a parameter.
+
+// Clippy's leave for tests ends at functions that are not tests themselves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "contract/body.rs"]
+mod body;
+#[path = "contract/broken.rs"]
+mod broken;
+
+use sojourn_aqm::registry::{self, Entry};
+use sojourn_aqm::{Config, Param};
+
+fn parse(text: &str) -> Config {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Presets that leave something for the user to measure, and what completes them.
+fn complete(entry: &Entry, preset: &str) -> String {
+    let bare = format!("{} preset {preset}", entry.name);
+    match bare.parse::<Config>() {
+        Ok(_) => bare,
+        Err(error) => {
+            let completed = format!("{bare} interarrival 1ms");
+            assert!(error.to_string().contains("interarrival"), "{bare}: {error}");
+            parse(&completed);
+            completed
+        }
+    }
+}
+
+/// Texts that a parameter may accept, extremes among them.
+fn candidates(param: &Param) -> Vec<String> {
+    let words: &[&str] = match param.kind {
+        "flag" => return [format!("no{}", param.name), param.name.to_owned()].into(),
+        "choice" => return param.allowed.split(", ").map(|word| format!("{} {word}", param.name)).collect(),
+        "time" => &["0ns", "1ns", "1us", "3ms", "1s", "1h", "none"],
+        "bytes" => &["0B", "1B", "300B", "1514B", "20kB", "1GiB", "none"],
+        "packets" => &["0p", "1p", "2p", "7p", "30p", "100000p", "none"],
+        "probability" => &["0", "1", "0.5", "0.001", "none"],
+        "rate" => &["1bit", "1mbit", "100gbit", "none"],
+        "count" => &["0", "1", "2", "17", "65536"],
+        "number" => &["0", "1", "0.001", "0.5", "100", "1000000", "none"],
+        _ => &["0p", "1p", "7p", "50p", "3kB", "100kB", "1ms", "measured", "none"],
+    };
+    words.iter().map(|word| format!("{} {word}", param.name)).collect()
+}
+
+/// Combinations that single changes do not reach: tiny targets, tiny limits, few queues, every reading of dAQM.
+const ODD: &[&str] = &[
+    "codel limit 5p target 0ns interval 1ns mtu 0B ecn",
+    "codel limit 20kB target 1us interval 50us mtu 0B control_law newton",
+    "codel target 1ms interval 5ms ce_threshold 0ns count_overflow limit 9p",
+    "cobalt limit 5p target 0ns interval 1ns ecn p_inc 1 p_dec 0",
+    "cobalt limit 30p target 1us interval 1ms p_inc 0.3 p_dec 0.01 blue_threshold 1ms control_law newton mtu 1514B",
+    "fq_codel flows 1 limit 1p",
+    "fq_codel flows 3 limit 9p drop_batch 2p quantum 256B target 0ns interval 1us mtu 0B",
+    "fq_codel flows 2 memory_limit 9kB quantum 1MiB noecn",
+    "fq_codel flows 65536 limit 40p ce_threshold 1us count_overflow control_law newton target 1us interval 10us",
+    "daqm s0 0ns drop_rate 1 drop_duration 1us limit 9p",
+    "daqm s0 none q0 5p q1 0 q2 0 q3 0 drop_rate 0.5 drop_duration 1ms sample 1ms ring restarts",
+    "daqm preset c3 interarrival measured inspect deliver drop_duration 1ms",
+    "daqm preset c3 interarrival measured inspect lose drop_duration 100us flags enqueue",
+    "daqm preset c2 interarrival 1us sojourn departures inspect lose sample 1ns",
+    "daqm s0 none s1 0.01 interarrival measured inspect deliver drop_duration 0ns limit 20kB",
+];
+
+/// Defaults, presets, and the odd ones.
+fn main_texts() -> Vec<String> {
+    let mut texts: Vec<String> = ODD.iter().map(|text| (*text).to_owned()).collect();
+    for entry in registry::ALL {
+        texts.push(entry.name.to_owned());
+        texts.extend(entry.presets.iter().map(|preset| complete(entry, preset)));
+    }
+    texts
+}
+
+#[test]
+fn defaults_presets_and_odd_parameters_keep_the_contract() {
+    for text in main_texts() {
+        let config = parse(&text);
+        for seed in 0..4 {
+            body::check_config(&config, &body::bytes(seed, 12_000));
+        }
+    }
+}
+
+#[test]
+fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
+    let mut run = 0;
+    for entry in registry::ALL {
+        for param in (entry.params)() {
+            let mut accepted = 0;
+            for change in candidates(&param) {
+                // A small buffer, so that every run overflows; and what sojourn derivatives need.
+                let base = if param.name == "limit" { "" } else { "limit 40p " };
+                let extra =
+                    if entry.name == "daqm" && param.name != "interarrival" { "interarrival measured " } else { "" };
+                let texts =
+                    [format!("{} {base}{extra}{change}", entry.name), format!("{} {extra}{change}", entry.name)];
+                if let Some(config) = texts.iter().find_map(|text| text.parse::<Config>().ok()) {
+                    accepted += 1;
+                    run += 1;
+                    body::check_config(&config, &body::bytes(run, 2_000));
+                }
+            }
+            assert!(accepted > 0, "no candidate for {} {} ({}) was accepted", entry.name, param.name, param.kind);
+        }
+    }
+}
+
+#[test]
+fn canonical_text_reads_back_to_the_same_parameters() {
+    let mut texts = main_texts();
+    for entry in registry::ALL {
+        for param in (entry.params)() {
+            texts.extend(candidates(&param).into_iter().map(|change| format!("{} {change}", entry.name)));
+        }
+    }
+    for text in texts {
+        let Ok(config) = text.parse::<Config>() else { continue };
+        let canonical = config.text();
+        let again = parse(&canonical);
+        assert_eq!(again.text(), canonical, "{text}");
+        assert_eq!(again.params(), config.params(), "{text} prints as {canonical}");
+        // And as a table of all its parameters.
+        let pairs: Vec<_> = config.params().into_iter().map(|param| (param.name.to_owned(), param.value)).collect();
+        let table = Config::from_pairs(config.name(), &pairs).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(table.text(), canonical, "{text} as a table");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_refused_with_what_is_allowed() {
+    for entry in registry::ALL {
+        let refused = |text: &str| match text.parse::<Config>() {
+            Ok(config) => panic!("{text} was accepted as {config:?}"),
+            Err(error) => error.to_string(),
+        };
+        let name = entry.name;
+        let message = refused(&format!("{name} nonsense 1"));
+        assert!(message.starts_with(&format!("{name}: unknown parameter \"nonsense\"; allowed: ")), "{message}");
+        let message = refused(&format!("{name} preset nonsense"));
+        assert!(message.contains("unknown preset \"nonsense\"") || entry.presets.is_empty(), "{message}");
+        for param in (entry.params)() {
+            assert!(message.contains(param.name) || message.contains("unknown preset"), "{message}");
+            if param.flag {
+                continue;
+            }
+            for text in [format!("{name} {} nonsense", param.name), format!("{name} {}", param.name)] {
+                let message = refused(&text);
+                assert!(message.contains(param.name) && message.contains("allowed: "), "{text}: {message}");
+            }
+        }
+    }
+    let message = "fairy_queue".parse::<Config>().map(|config| config.text()).expect_err("unknown name").to_string();
+    assert!(registry::ALL.iter().all(|entry| message.contains(entry.name)), "{message}");
+}
+
+#[test]
+fn descriptions_are_complete_and_true() {
+    for entry in registry::ALL {
+        let about = entry.about;
+        for text in [about.title, about.summary, about.source, about.signals_on] {
+            assert!(!text.trim().is_empty(), "{}", entry.name);
+        }
+        let params = (entry.params)();
+        assert!(params.iter().all(|param| param.doc.len() > 10 && !param.allowed.is_empty()), "{}", entry.name);
+        assert_eq!(about.ecn, params.iter().any(|param| param.name == "ecn"), "{}: ecn", entry.name);
+        assert_eq!(registry::ALL.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
+    }
+}

@@ -1,0 +1,134 @@
+//! After warm-up no discipline allocates on the packet path.
+
+// Clippy's leave for tests ends at functions that are not tests themselves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+// A global allocator is an unsafe trait by nature; this one only counts and passes on to the system's.
+#![allow(unsafe_code)]
+
+use sojourn_aqm::registry;
+use sojourn_aqm::{Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
+use sojourn_units::{BitRate, Instant, Span};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    /// Allocations of this thread: tests run side by side.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator with the arguments as they came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // While a thread ends its counter is gone; nothing is measured then.
+        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Stream(u64);
+
+impl Random for Stream {
+    fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ (self.0 >> 31)
+    }
+}
+
+struct Sink;
+
+impl Observer for Sink {
+    fn dropped(&mut self, _now: Instant, _packet: Packet, _reason: Reason) {}
+}
+
+struct Host {
+    now: Instant,
+    random: Stream,
+    sink: Sink,
+    counters: Counters,
+}
+
+impl Host {
+    /// Bursts and lulls of 64 flows: `n` times some arrivals, some departures, and time passing.
+    fn drive(&mut self, queue: &mut dyn Discipline, n: u64) {
+        for step in 0..n {
+            // 100 steps grow the queue by 4 packets each, 100 shrink it by as many.
+            let arrivals = if step % 200 < 100 { 10 } else { 2 };
+            for k in 0..arrivals {
+                let packet = Packet {
+                    serial: step * 10 + k,
+                    bytes: 1500,
+                    flow: (self.random.next_u64() % 64) as u32,
+                    ecn: Ecn::from_bits(k as u8),
+                    ..Packet::default()
+                };
+                let mut cx = self.cx();
+                queue.enqueue(&mut cx, packet);
+            }
+            for _ in 0..6 {
+                if let Dequeued::NotBefore(_) = queue.dequeue(&mut self.cx()) {
+                    break;
+                }
+            }
+            self.now += Span::from_millis(3);
+        }
+    }
+
+    fn cx(&mut self) -> Cx<'_> {
+        Cx {
+            now: self.now,
+            rate: BitRate::from_bit_s(20_000_000),
+            random: &mut self.random,
+            observer: &mut self.sink,
+            counters: &mut self.counters,
+        }
+    }
+}
+
+/// Allocations in 4000 steps after as many to warm up.
+fn allocations(text: &str) -> u64 {
+    let config: Config = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut queue = config.build();
+    let mut host = Host { now: Instant::ZERO, random: Stream(1), sink: Sink, counters: Counters::default() };
+    // Warm-up: every flow's queue grows beyond what the traffic fills it to.
+    for flow in 0..64 {
+        for _ in 0..2000 {
+            queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow, ..Packet::default() });
+        }
+        while queue.drain().is_some() {}
+    }
+    host.drive(&mut *queue, 4000);
+    let before = COUNT.with(Cell::get);
+    host.drive(&mut *queue, 4000);
+    let after = COUNT.with(Cell::get);
+    assert!(host.counters.forwarded.packets > 1000, "{text}: traffic must flow");
+    after - before
+}
+
+#[test]
+fn the_packet_path_allocates_nothing_after_warm_up() {
+    for entry in registry::ALL {
+        let texts = std::iter::once(entry.name.to_owned())
+            .chain(entry.presets.iter().map(|preset| format!("{} preset {preset}", entry.name)));
+        for text in texts {
+            // dAQM's presets with sojourn derivatives need an interarrival time.
+            let text = if text.parse::<Config>().is_ok() { text } else { format!("{text} interarrival 1ms") };
+            assert_eq!(allocations(&text), 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = COUNT.with(Cell::get);
+    let vector: Vec<u8> = Vec::with_capacity(16);
+    assert_eq!((COUNT.with(Cell::get) - before, vector.len()), (1, 0));
+}
