@@ -194,9 +194,7 @@ impl core::str::FromStr for Config {
             };
             // "target 5 ms" reads as "target 5ms": a number whose unit stands apart.
             let mut value = value.to_owned();
-            let apart = value.parse::<f64>().is_ok()
-                && words.peek().is_some_and(|next| !known.iter().any(|p| p.name == *next || (p.flag && next.strip_prefix("no") == Some(p.name))))
-                && words.peek().is_some_and(|next| *next != "preset" && next.starts_with(|c: char| c.is_alphabetic()));
+            let apart = value.parse::<f64>().is_ok() && words.peek().is_some_and(|next| UNITS.contains(next));
             if apart {
                 value.push_str(words.next().unwrap_or_default());
             }
@@ -205,6 +203,12 @@ impl core::str::FromStr for Config {
         Self::from_pairs(name, &pairs)
     }
 }
+
+/// Units that may stand apart from their number.
+const UNITS: &[&str] = &[
+    "ns", "us", "ms", "s", "min", "h", "p", "packets", "B", "kB", "MB", "KiB", "MiB", "bit/s", "kbit/s", "Mbit/s",
+    "Gbit/s", "bit", "kbit", "mbit", "gbit",
+];
 
 fn unknown_algorithm(name: &str) -> ConfigError {
     let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
