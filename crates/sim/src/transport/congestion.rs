@@ -34,8 +34,7 @@ impl RateSample {
         if self.interval.is_zero() {
             return BitRate::ZERO;
         }
-        let bit_s =
-            u128::from(self.delivered.get()) * 8_000_000_000 / u128::from(self.interval.nanos());
+        let bit_s = u128::from(self.delivered.get()) * 8_000_000_000 / u128::from(self.interval.nanos());
         BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX))
     }
 }

@@ -58,24 +58,15 @@ impl Ranges {
         while let Some(&r) = self.list.get(after).filter(|r| r.start <= new.end) {
             if r.start > cursor {
                 self.bytes += r.start - cursor;
-                gap(Range {
-                    start: cursor,
-                    end: r.start,
-                });
+                gap(Range { start: cursor, end: r.start });
             }
-            merged = Range {
-                start: merged.start.min(r.start),
-                end: merged.end.max(r.end),
-            };
+            merged = Range { start: merged.start.min(r.start), end: merged.end.max(r.end) };
             cursor = cursor.max(r.end);
             after += 1;
         }
         if cursor < new.end {
             self.bytes += new.end - cursor;
-            gap(Range {
-                start: cursor,
-                end: new.end,
-            });
+            gap(Range { start: cursor, end: new.end });
         }
         match self.list.get_mut(at) {
             Some(first) if after > at => {
@@ -119,18 +110,12 @@ mod tests {
         assert_eq!(insert(&mut ranges, 12, 18).1, []);
         // Bridges both, and reaches beyond: two gaps, one range.
         let (merged, gaps) = insert(&mut ranges, 15, 45);
-        assert_eq!(
-            (merged, gaps),
-            (Range { start: 10, end: 45 }, vec![(20, 30), (40, 45)])
-        );
+        assert_eq!((merged, gaps), (Range { start: 10, end: 45 }, vec![(20, 30), (40, 45)]));
         assert_eq!((ranges.iter().count(), ranges.bytes()), (1, 35));
         // Touching ranges are one.
         assert_eq!(insert(&mut ranges, 5, 10).0, Range { start: 5, end: 45 });
         ranges.trim(44);
-        assert_eq!(
-            (ranges.first(), ranges.bytes()),
-            (Some(Range { start: 44, end: 45 }), 1)
-        );
+        assert_eq!((ranges.first(), ranges.bytes()), (Some(Range { start: 44, end: 45 }), 1));
         ranges.trim(100);
         assert!(ranges.is_empty() && ranges.bytes() == 0);
     }
@@ -142,17 +127,12 @@ mod tests {
         let mut bitmap = [false; 300];
         let mut below = 0;
         for step in 0..4000 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let start = below + (random >> 33) % (300 - below);
             let end = (start + 1 + (random >> 20) % 20).min(300);
             let mut fresh = 0;
             ranges.insert(Range { start, end }, |g| fresh += g.end - g.start);
-            let expected = bitmap[start as usize..end as usize]
-                .iter()
-                .filter(|b| !**b)
-                .count() as u64;
+            let expected = bitmap[start as usize..end as usize].iter().filter(|b| !**b).count() as u64;
             assert_eq!(fresh, expected, "step {step}");
             bitmap[start as usize..end as usize].fill(true);
             if step % 16 == 0 {

@@ -153,12 +153,7 @@ impl Receiver {
         }
 
         let all = self.fin == Some(self.next);
-        if !in_order
-            || had_holes
-            || all
-            || self.quick > 0
-            || self.unacked >= self.config.ack_every.get()
-        {
+        if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
         }
         if self.deadline == Instant::NEVER {
@@ -193,11 +188,7 @@ impl Receiver {
         let waiting = self.out_of_order.bytes();
         self.out_of_order.trim(reached);
         self.duplicate(waiting - self.out_of_order.bytes());
-        if let Some(first) = self
-            .out_of_order
-            .first()
-            .filter(|first| first.start == reached)
-        {
+        if let Some(first) = self.out_of_order.first().filter(|first| first.start == reached) {
             self.next = first.end;
             self.out_of_order.trim(first.end);
         }
@@ -218,13 +209,8 @@ impl Receiver {
     /// A segment above a hole.
     fn hold(&mut self, data: &Data) {
         let mut fresh = 0;
-        let range = self.out_of_order.insert(
-            Range {
-                start: data.seq,
-                end: data.end(),
-            },
-            |gap| fresh += gap.end - gap.start,
-        );
+        let range =
+            self.out_of_order.insert(Range { start: data.seq, end: data.end() }, |gap| fresh += gap.end - gap.start);
         self.duplicate(u64::from(data.len) - fresh);
         if fresh == 0 {
             self.stats.duplicate_segments += 1;
@@ -243,23 +229,12 @@ impl Receiver {
         self.deadline = Instant::NEVER;
         self.last_ack = self.next;
         self.stats.acks += 1;
-        let free = self
-            .config
-            .buffer
-            .get()
-            .min(u64::from(u32::MAX))
-            .saturating_sub(self.out_of_order.bytes());
+        let free = self.config.buffer.get().min(u64::from(u32::MAX)).saturating_sub(self.out_of_order.bytes());
         self.edge = self.edge.max(self.next + free);
         let mut sack = [SackBlock::default(); 3];
         if self.config.sack && !self.out_of_order.is_empty() {
-            for (block, range) in sack
-                .iter_mut()
-                .zip(self.recent.iter().take_while(|r| r.end > 0))
-            {
-                *block = SackBlock {
-                    offset: (range.start - self.next) as u32,
-                    len: (range.end - range.start) as u32,
-                };
+            for (block, range) in sack.iter_mut().zip(self.recent.iter().take_while(|r| r.end > 0)) {
+                *block = SackBlock { offset: (range.start - self.next) as u32, len: (range.end - range.start) as u32 };
             }
         }
         Ack {

@@ -110,18 +110,12 @@ mod tests {
 
     #[test]
     fn sizes_on_the_wire() {
-        let data = Data {
-            len: 1448,
-            ..Data::default()
-        };
+        let data = Data { len: 1448, ..Data::default() };
         assert_eq!(data.ip_bytes(), Bytes::new(1500));
         assert_eq!(DATA_HEADER, IPV4_HEADER + TCP_HEADER + TIMESTAMPS_OPTION);
         let mut ack = Ack::default();
         assert_eq!(ack.header_bytes(), Bytes::new(52));
-        ack.sack[0] = SackBlock {
-            offset: 1448,
-            len: 1448,
-        };
+        ack.sack[0] = SackBlock { offset: 1448, len: 1448 };
         // 2 NOP + kind and length + 8 = 12 more.
         assert_eq!(ack.header_bytes(), Bytes::new(64));
         ack.sack = [ack.sack[0]; 3];

@@ -65,8 +65,10 @@ pub struct Sender {
     written: u64,
     closed: bool,
     duplicates: u32,
-    /// Without SACK: bytes that duplicate acknowledgements have reported and no cumulative one has confirmed.
+    /// Without SACK: what the duplicate acknowledgements of this episode take out of `pipe`, in bytes.
     anonymous: u64,
+    /// Without SACK: bytes that duplicate acknowledgements have reported and no cumulative one has confirmed.
+    reported: u64,
     /// `next` at the last reduction.
     reduced_at: Option<u64>,
     /// One retransmission goes out whatever the window.
@@ -91,10 +93,7 @@ impl Sender {
     /// A sender at the start of its stream.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::with_congestion_control(
-            config,
-            (config.congestion_control.build)(&config.parameters()),
-        )
+        Self::with_congestion_control(config, (config.congestion_control.build)(&config.parameters()))
     }
 
     /// As [`Sender::new`], with an algorithm that is not in the registry.
@@ -115,6 +114,7 @@ impl Sender {
             closed: false,
             duplicates: 0,
             anonymous: 0,
+            reported: 0,
             reduced_at: None,
             force: false,
             announce_reduction: false,

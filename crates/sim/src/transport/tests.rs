@@ -30,12 +30,7 @@ fn segments(n: u64) -> Bytes {
 /// A bulk sender with the named algorithm.
 fn bulk(congestion_control: &str) -> Config {
     let congestion_control = find(congestion_control).expect("in the registry");
-    Config {
-        congestion_control,
-        unlimited: true,
-        send_buffer: None,
-        ..Config::default()
-    }
+    Config { congestion_control, unlimited: true, send_buffer: None, ..Config::default() }
 }
 
 /// Segments of `path` sent in each round trip of `rtt`.
@@ -51,13 +46,8 @@ fn per_round_trip(path: &Path, rtt: Span) -> Vec<u64> {
 
 /// Times in milliseconds and sequence numbers (in segments) of the retransmissions.
 fn retransmissions(path: &Path) -> Vec<(u64, u64)> {
-    let resent = path
-        .sent
-        .iter()
-        .filter(|(_, d)| d.has(super::Data::RETRANSMIT));
-    resent
-        .map(|(at, d)| (at.nanos() / 1_000_000, d.seq / MSS))
-        .collect()
+    let resent = path.sent.iter().filter(|(_, d)| d.has(super::Data::RETRANSMIT));
+    resent.map(|(at, d)| (at.nanos() / 1_000_000, d.seq / MSS)).collect()
 }
 
 /// Drops the first transmission of these segments.

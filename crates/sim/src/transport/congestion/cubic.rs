@@ -128,33 +128,15 @@ impl Cubic {
         self.evaluated = (cwnd, now);
         let w_max = self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| {
-            let (origin, k) = if w_max > cwnd {
-                (w_max, libm::cbrt((w_max - cwnd) as f64 / C))
-            } else {
-                (cwnd, 0.0)
-            };
-            Epoch {
-                start: now,
-                origin,
-                k,
-                acked: acked as f64,
-                reno: cwnd,
-            }
+            let (origin, k) = if w_max > cwnd { (w_max, libm::cbrt((w_max - cwnd) as f64 / C)) } else { (cwnd, 0.0) };
+            Epoch { start: now, origin, k, acked: acked as f64, reno: cwnd }
         });
 
         let t = (now.since(epoch.start) + self.delay_min).seconds() - epoch.k;
         // Whole segments as in the kernel: the last one towards the origin is waited for.
         let distance = (C * t.abs() * t * t) as u64;
-        let target = if t < 0.0 {
-            epoch.origin.saturating_sub(distance)
-        } else {
-            epoch.origin + distance
-        };
-        self.cnt = if target > cwnd {
-            cwnd / (target - cwnd)
-        } else {
-            100 * cwnd
-        };
+        let target = if t < 0.0 { epoch.origin.saturating_sub(distance) } else { epoch.origin + distance };
+        self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if w_max == 0 {
             self.cnt = self.cnt.min(20);
         }
@@ -173,13 +155,7 @@ impl Cubic {
 
     /// HyStart on one RTT sample in slow start.
     fn hystart(&mut self, ack: &AckEvent, rtt: Span) {
-        let fresh = Round {
-            start: ack.now,
-            last_ack: ack.now,
-            end: ack.next,
-            min_rtt: Span::MAX,
-            samples: 0,
-        };
+        let fresh = Round { start: ack.now, last_ack: ack.now, end: ack.next, min_rtt: Span::MAX, samples: 0 };
         let round = self.round.get_or_insert(fresh);
         if ack.una > round.end {
             *round = fresh;
@@ -200,8 +176,7 @@ impl Cubic {
         round.min_rtt = round.min_rtt.min(rtt);
         if round.samples < SAMPLES {
             round.samples += 1;
-        } else if round.min_rtt > self.delay_min + (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX)
-        {
+        } else if round.min_rtt > self.delay_min + (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX) {
             self.found = true;
         }
         if self.found {
@@ -217,9 +192,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, ack: &AckEvent) {
         if let Some(rtt) = ack.rtt {
-            let settled = self
-                .epoch
-                .is_none_or(|e| ack.now.since(e.start) >= IGNORE_RTT);
+            let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= IGNORE_RTT);
             if settled {
                 if self.delay_min.is_zero() || rtt < self.delay_min {
                     self.delay_min = rtt;
@@ -245,11 +218,7 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, _event: &CongestionEvent) {
         let cwnd = self.window.cwnd;
         self.epoch = None;
-        self.w_max = if cwnd < self.w_max {
-            (cwnd as f64 * (1.0 + BETA) / 2.0) as u64
-        } else {
-            cwnd
-        };
+        self.w_max = if cwnd < self.w_max { (cwnd as f64 * (1.0 + BETA) / 2.0) as u64 } else { cwnd };
         self.window.ssthresh = ((cwnd as f64 * BETA) as u64).max(2);
     }
 

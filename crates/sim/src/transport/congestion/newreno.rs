@@ -31,15 +31,8 @@ impl NewReno {
     #[must_use]
     pub fn new(p: &Parameters) -> Self {
         let mss = p.mss.get().max(1);
-        let limit = p
-            .window_limit
-            .map_or(u64::MAX, |limit| limit.get().max(mss));
-        Self {
-            cwnd: (p.initial_window.get().max(1) * mss).min(limit),
-            ssthresh: u64::MAX,
-            mss,
-            limit,
-        }
+        let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
+        Self { cwnd: (p.initial_window.get().max(1) * mss).min(limit), ssthresh: u64::MAX, mss, limit }
     }
 }
 

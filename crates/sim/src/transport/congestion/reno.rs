@@ -13,8 +13,7 @@ use sojourn_units::{Bytes, Instant};
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "reno",
-    source:
-        "RFC 5681 counting acknowledged segments, growing only when window-limited, as in Linux",
+    source: "RFC 5681 counting acknowledged segments, growing only when window-limited, as in Linux",
     build: |p| Box::new(Reno::new(p)),
 };
 
@@ -28,9 +27,7 @@ impl Reno {
     /// At the initial window, threshold unset.
     #[must_use]
     pub fn new(p: &Parameters) -> Self {
-        Self {
-            window: SegmentWindow::new(p),
-        }
+        Self { window: SegmentWindow::new(p) }
     }
 }
 

@@ -17,17 +17,9 @@ pub(super) struct SegmentWindow {
 impl SegmentWindow {
     pub fn new(p: &Parameters) -> Self {
         let mss = p.mss.get().max(1);
-        let limit = p
-            .window_limit
-            .map_or(u64::MAX, |limit| (limit.get() / mss).max(1));
+        let limit = p.window_limit.map_or(u64::MAX, |limit| (limit.get() / mss).max(1));
         let cwnd = p.initial_window.get().clamp(1, limit);
-        Self {
-            cwnd,
-            ssthresh: u64::MAX,
-            credit: 0,
-            limit,
-            mss,
-        }
+        Self { cwnd, ssthresh: u64::MAX, credit: 0, limit, mss }
     }
 
     pub fn in_slow_start(&self) -> bool {
@@ -78,10 +70,6 @@ impl SegmentWindow {
     }
 
     pub fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = if ssthresh.get() == u64::MAX {
-            u64::MAX
-        } else {
-            ssthresh.get() / self.mss
-        };
+        self.ssthresh = if ssthresh.get() == u64::MAX { u64::MAX } else { ssthresh.get() / self.mss };
     }
 }

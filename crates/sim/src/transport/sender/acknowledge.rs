@@ -24,11 +24,7 @@ impl Sender {
             State::Loss { .. } => self.expiries == 0,
         };
         if reduce {
-            let event = CongestionEvent {
-                now,
-                signal: Signal::Timeout,
-                in_flight: Bytes::new(self.board.pipe()),
-            };
+            let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
             self.congestion.on_congestion(&event);
         }
         self.congestion.on_rto(now);
@@ -42,9 +38,7 @@ impl Sender {
         self.next_paced = now;
         self.announce_reduction = true;
         self.reduced_at = Some(self.board.next);
-        self.state = State::Loss {
-            point: self.board.next,
-        };
+        self.state = State::Loss { point: self.board.next };
         self.cwnd = self.congestion.cwnd().get();
         self.rto_deadline = now + self.rtt.rto(self.backoff);
     }
@@ -61,8 +55,8 @@ impl Sender {
 
         let mut progress = Progress::default();
         if advanced {
-            self.board
-                .cumulative(ack.ack, now, &mut progress, &mut self.rate);
+            self.duplicates = 0;
+            self.board.cumulative(ack.ack, now, &mut progress, &mut self.rate);
             self.stats.bytes_acked += Bytes::new(ack.ack - before);
         }
         if self.config.recovery != Recovery::Sack {
@@ -70,17 +64,14 @@ impl Sender {
         } else if ack.sack[0].len > 0 {
             for block in ack.sack.iter().take_while(|block| block.len > 0) {
                 let start = ack.ack + u64::from(block.offset);
-                let range = Range {
-                    start,
-                    end: start + u64::from(block.len),
-                };
+                let range = Range { start, end: start + u64::from(block.len) };
                 self.board.sack(range, now, &mut progress, &mut self.rate);
             }
             if progress.sacked > 0 {
+                self.duplicates += u32::from(!advanced);
                 self.board.judge(&mut progress);
             }
         }
-        self.count_duplicates(advanced, &progress);
         let rtt = self.take_rtt(now, advanced, ack, &progress);
         if advanced {
             self.expiries = 0;
@@ -88,10 +79,8 @@ impl Sender {
 
         self.advance(now, advanced, ack.ece, &mut progress);
 
-        let ce_packets = ack
-            .ce_packets
-            .wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
-        if progress.delivered() > 0 || ce_packets > 0 || ack.ece {
+        let ce_packets = ack.ce_packets.wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
+        if advanced || progress.delivered() > 0 || ce_packets > 0 || ack.ece {
             let reducing = matches!(self.state, State::Recovery { .. } | State::Reducing { .. });
             let event = AckEvent {
                 now,
@@ -102,10 +91,7 @@ impl Sender {
                 rtt,
                 min_rtt: self.rtt.min,
                 srtt: self.rtt.srtt(),
-                one_way_delay: self
-                    .config
-                    .timestamps
-                    .then(|| ack.received_at.since(ack.echo)),
+                one_way_delay: self.config.timestamps.then(|| ack.received_at.since(ack.echo)),
                 rate: self.rate.finish(self.rtt.min),
                 delivered: Bytes::new(self.rate.delivered),
                 in_flight: Bytes::new(self.board.pipe()),
@@ -124,11 +110,7 @@ impl Sender {
         }
         if advanced {
             let idle = self.board.flight() == 0;
-            self.rto_deadline = if idle {
-                Instant::NEVER
-            } else {
-                now + self.rtt.rto(self.backoff)
-            };
+            self.rto_deadline = if idle { Instant::NEVER } else { now + self.rtt.rto(self.backoff) };
         }
         #[cfg(debug_assertions)]
         if self.board.len() <= 256 || self.stats.rtt_samples % 64 == 0 {
@@ -138,23 +120,23 @@ impl Sender {
 
     /// Without SACK: what duplicate acknowledgements say, and what a cumulative one makes of it.
     fn anonymous_duplicates(&mut self, now: Instant, advanced: bool, progress: &mut Progress) {
+        let beyond_first = |bytes: u64| bytes.saturating_sub(self.mss);
         if advanced {
-            // One segment filled the hole; the rest had been reported by duplicates.
-            let known = self.anonymous.min(progress.acked.saturating_sub(self.mss));
+            // One segment filled the hole and the rest had been reported by duplicates; what is still outstanding
+            // has a hole of its own, which bounds what of it can have been.
+            let unconfirmed = self.reported.saturating_sub(beyond_first(self.board.flight()));
+            let known = self.reported.min(beyond_first(progress.acked)).max(unconfirmed);
             self.rate.retract(known);
             progress.acked -= known;
-            progress.acked_packets = progress
-                .acked_packets
-                .saturating_sub(known / self.mss)
-                .max(1);
-            self.anonymous -= known;
-            if !matches!(self.state, State::Recovery { .. }) {
-                self.anonymous = 0;
-            }
+            progress.acked_packets = progress.acked_packets.saturating_sub(known / self.mss).max(1);
+            self.reported -= known;
+            let recovering = matches!(self.state, State::Recovery { .. });
+            self.anonymous = if recovering { self.anonymous.saturating_sub(known) } else { 0 };
         } else if self.board.flight() > 0 && !matches!(self.state, State::Loss { .. }) {
-            let most = self.board.flight() - self.mss.min(self.board.flight());
-            let counted = self.mss.min(most.saturating_sub(self.anonymous));
-            self.anonymous += counted;
+            let counted = self.mss.min(beyond_first(self.board.flight()).saturating_sub(self.reported));
+            self.anonymous = (self.anonymous + self.mss).min(beyond_first(self.board.flight()));
+            self.duplicates += 1;
+            self.reported += counted;
             self.rate.on_anonymous(counted, now);
             progress.sacked += counted;
             progress.sacked_packets += u64::from(counted > 0);
@@ -164,37 +146,15 @@ impl Sender {
 
     /// Limited transmit: outside recovery two duplicates count.
     fn credit(&mut self) {
-        let bound = if matches!(self.state, State::Recovery { .. }) {
-            u64::MAX
-        } else {
-            2 * self.mss
-        };
+        let bound = if matches!(self.state, State::Recovery { .. }) { u64::MAX } else { 2 * self.mss };
         if self.anonymous > 0 || self.board.credit() > 0 {
             self.board.set_credit(self.anonymous.min(bound));
         }
     }
 
-    fn count_duplicates(&mut self, advanced: bool, progress: &Progress) {
-        if advanced {
-            self.duplicates = 0;
-        } else if progress.sacked > 0 {
-            self.duplicates += 1;
-        }
-    }
-
     /// RTT of this acknowledgement for the timer, and of its most recent segment for congestion control.
-    fn take_rtt(
-        &mut self,
-        now: Instant,
-        advanced: bool,
-        ack: &Ack,
-        progress: &Progress,
-    ) -> Option<Span> {
-        let acked_sent = if progress.ambiguous {
-            None
-        } else {
-            progress.acked_sent
-        };
+    fn take_rtt(&mut self, now: Instant, advanced: bool, ack: &Ack, progress: &Progress) -> Option<Span> {
+        let acked_sent = if progress.ambiguous { None } else { progress.acked_sent };
         let sent = acked_sent.or(progress.sacked_sent);
         let oldest = if advanced && self.config.timestamps {
             Some(now.since(ack.echo))
@@ -245,31 +205,16 @@ impl Sender {
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
-        if ece
-            && self.config.ecn
-            && matches!(self.state, State::Open)
-            && self.reduced_at.is_none_or(|at| una > at)
-        {
+        if ece && self.config.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
             self.stats.ecn_reductions += 1;
             let prr = self.reduce(now, Signal::Ecn);
-            self.state = State::Reducing {
-                point: self.board.next,
-                prr,
-            };
+            self.state = State::Reducing { point: self.board.next, prr };
         }
         let safe = advanced && progress.lost == 0;
-        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } =
-            &mut self.state
-        {
+        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
             if progress.delivered() > 0 {
                 let ssthresh = self.congestion.ssthresh().get();
-                self.cwnd = prr.on_ack(
-                    progress.delivered(),
-                    safe,
-                    self.board.pipe(),
-                    ssthresh,
-                    self.mss,
-                );
+                self.cwnd = prr.on_ack(progress.delivered(), safe, self.board.pipe(), ssthresh, self.mss);
             }
         }
     }
@@ -288,10 +233,7 @@ impl Sender {
             State::Reducing { prr, .. } => prr,
             _ => self.reduce(now, Signal::Loss),
         };
-        self.state = State::Recovery {
-            point: self.board.next,
-            prr,
-        };
+        self.state = State::Recovery { point: self.board.next, prr };
         if !self.board.has_lost() {
             self.board.mark_first_lost(progress);
         }
@@ -301,11 +243,7 @@ impl Sender {
 
     /// Asks congestion control for the new threshold; without PRR the window follows at once.
     fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
-        let event = CongestionEvent {
-            now,
-            signal,
-            in_flight: Bytes::new(self.board.pipe()),
-        };
+        let event = CongestionEvent { now, signal, in_flight: Bytes::new(self.board.pipe()) };
         let prr = Prr::new(self.cwnd);
         self.congestion.on_congestion(&event);
         self.announce_reduction = true;

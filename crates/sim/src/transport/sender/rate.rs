@@ -35,11 +35,7 @@ impl RateSampler {
         segment.first_sent = self.first_sent;
         segment.delivered_at = self.delivered_at;
         segment.delivered = self.delivered;
-        segment.flags = if self.app_limited > 0 {
-            segment.flags | APP_LIMITED
-        } else {
-            segment.flags & !APP_LIMITED
-        };
+        segment.flags = if self.app_limited > 0 { segment.flags | APP_LIMITED } else { segment.flags & !APP_LIMITED };
     }
 
     /// The application has no more data while the window has room for `in_flight` and more.
@@ -78,9 +74,7 @@ impl RateSampler {
             self.app_limited = 0;
         }
         let newest = self.newest.take()?;
-        let interval = newest
-            .send_elapsed
-            .max(self.delivered_at.since(newest.delivered_at));
+        let interval = newest.send_elapsed.max(self.delivered_at.since(newest.delivered_at));
         // Shorter than the path allows: a retransmission was taken for its original or the reverse.
         if interval.is_zero() || (min_rtt != Span::MAX && interval < min_rtt) {
             return None;

@@ -108,11 +108,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_by_hand() {
-        let mut rtt = RttEstimator::new(&Config {
-            rto: RtoRule::Rfc6298,
-            min_rto: ms(1),
-            ..Config::default()
-        });
+        let mut rtt = RttEstimator::new(&Config { rto: RtoRule::Rfc6298, min_rto: ms(1), ..Config::default() });
         assert_eq!(rtt.rto(0), Span::from_secs(1));
         rtt.sample(ms(80), 0, 0);
         // SRTT = 80, RTTVAR = 40: 80 + 4*40.
@@ -126,11 +122,8 @@ mod tests {
 
     #[test]
     fn the_minimum_bounds_rfc_6298_but_is_added_by_linux() {
-        let mut rfc = RttEstimator::new(&Config {
-            rto: RtoRule::Rfc6298,
-            min_rto: Span::from_secs(1),
-            ..Config::default()
-        });
+        let mut rfc =
+            RttEstimator::new(&Config { rto: RtoRule::Rfc6298, min_rto: Span::from_secs(1), ..Config::default() });
         let mut linux = RttEstimator::new(&Config::default());
         for i in 0..200 {
             rfc.sample(ms(50), i, i);
@@ -151,11 +144,7 @@ mod tests {
         assert_eq!(rtt.rto(0), ms(300));
         rtt.sample(ms(1300), 5, 10);
         // SRTT = 100 + 1200/8 = 250; deviation4 = 1200 = variation at once.
-        assert!(
-            rtt.rto(0) >= ms(1449) && rtt.rto(0) <= ms(1451),
-            "{}",
-            rtt.rto(0)
-        );
+        assert!(rtt.rto(0) >= ms(1449) && rtt.rto(0) <= ms(1451), "{}", rtt.rto(0));
         // The round ends: its peak was 1200, so nothing falls yet, and a new peak starts at 200 ms.
         rtt.sample(rtt.srtt(), 11, 20);
         assert!(rtt.rto(0) >= ms(1449));

@@ -99,10 +99,7 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     pub fn new(mss: u64) -> Self {
-        Self {
-            mss,
-            ..Self::default()
-        }
+        Self { mss, ..Self::default() }
     }
 
     /// Sent and not cumulatively acknowledged (RFC 5681's FlightSize).
@@ -135,13 +132,7 @@ impl Scoreboard {
     }
 
     /// The cumulative acknowledgement advances to `ack`.
-    pub fn cumulative(
-        &mut self,
-        ack: u64,
-        now: Instant,
-        progress: &mut Progress,
-        rate: &mut RateSampler,
-    ) {
+    pub fn cumulative(&mut self, ack: u64, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         while let Some(first) = self.segments.front() {
             if first.end() > ack {
                 break;
@@ -166,14 +157,7 @@ impl Scoreboard {
     }
 
     /// Takes `len` bytes of `segment`, which the cumulative acknowledgement has passed, out of the sums.
-    fn settle(
-        &mut self,
-        segment: &Segment,
-        len: u32,
-        now: Instant,
-        progress: &mut Progress,
-        rate: &mut RateSampler,
-    ) {
+    fn settle(&mut self, segment: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let bytes = u64::from(len);
         let flags = segment.flags;
         if flags & (SACKED | LOST | RESENT) != 0 {
@@ -207,17 +191,8 @@ impl Scoreboard {
     }
 
     /// RFC 6675's `Update` for one SACK block.
-    pub fn sack(
-        &mut self,
-        block: Range,
-        now: Instant,
-        progress: &mut Progress,
-        rate: &mut RateSampler,
-    ) {
-        let block = Range {
-            start: block.start.max(self.una),
-            end: block.end.min(self.next),
-        };
+    pub fn sack(&mut self, block: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+        let block = Range { start: block.start.max(self.una), end: block.end.min(self.next) };
         if block.start >= block.end {
             return;
         }
@@ -227,13 +202,7 @@ impl Scoreboard {
     }
 
     /// Every segment of `gap` becomes SACKed; none was.
-    fn sack_gap(
-        &mut self,
-        gap: Range,
-        now: Instant,
-        progress: &mut Progress,
-        rate: &mut RateSampler,
-    ) {
+    fn sack_gap(&mut self, gap: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let mut at = self.locate(gap.start);
         while let Some(segment) = self.segments.get_mut(at).filter(|s| s.seq < gap.end) {
             let before = *segment;
@@ -254,10 +223,7 @@ impl Scoreboard {
     /// Place of the segment that starts at `seq`.
     fn locate(&self, seq: u64) -> usize {
         // Nearly all segments are full, so this guess nearly always hits.
-        let guess = self
-            .segments
-            .front()
-            .map_or(0, |first| ((seq - first.seq) / self.mss) as usize);
+        let guess = self.segments.front().map_or(0, |first| ((seq - first.seq) / self.mss) as usize);
         match self.segments.get(guess) {
             Some(s) if s.seq == seq => guess,
             _ => self.segments.partition_point(|s| s.seq < seq),
@@ -281,11 +247,7 @@ impl Scoreboard {
     pub fn judge(&mut self, progress: &mut Progress) {
         let below = self.lost_below();
         self.judged = self.judged.max(self.base);
-        while let Some(segment) = self
-            .segments
-            .get_mut((self.judged - self.base) as usize)
-            .filter(|s| s.seq < below)
-        {
+        while let Some(segment) = self.segments.get_mut((self.judged - self.base) as usize).filter(|s| s.seq < below) {
             self.judged += 1;
             if segment.flags & (SACKED | LOST) == 0 {
                 segment.flags |= LOST;
@@ -357,11 +319,7 @@ impl Scoreboard {
     pub fn next_doubtful(&mut self) -> Option<&mut Segment> {
         let below = self.sacks.last()?.end;
         self.resend = self.resend.max(self.base);
-        while let Some(segment) = self
-            .segments
-            .get((self.resend - self.base) as usize)
-            .filter(|s| s.seq < below)
-        {
+        while let Some(segment) = self.segments.get((self.resend - self.base) as usize).filter(|s| s.seq < below) {
             if segment.flags & (SACKED | RESENT) == 0 {
                 return self.segments.get_mut((self.resend - self.base) as usize);
             }
@@ -389,22 +347,14 @@ impl Scoreboard {
     pub fn verify(&self, sack: bool) {
         let sum = |with: u8, without: u8| -> u64 {
             let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
-            self.segments
-                .iter()
-                .filter(wanted)
-                .map(|s| u64::from(s.len))
-                .sum()
+            self.segments.iter().filter(wanted).map(|s| u64::from(s.len)).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
         assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
-        assert_eq!(
-            sum(SACKED | LOST, 0) + sum(SACKED | RESENT, 0),
-            0,
-            "SACKed and missing"
-        );
+        assert_eq!(sum(SACKED | LOST, 0) + sum(SACKED | RESENT, 0), 0, "SACKed and missing");
         let mut seq = self.una;
         for segment in &self.segments {
             assert_eq!(segment.seq, seq, "contiguous");
@@ -419,34 +369,18 @@ impl Scoreboard {
                 let above = ranges.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
-                    assert!(
-                        segment.flags & LOST != 0,
-                        "IsLost({}) and not marked",
-                        segment.seq
-                    );
+                    assert!(segment.flags & LOST != 0, "IsLost({}) and not marked", segment.seq);
                 }
             }
             let mut covered = Ranges::default();
             for s in self.segments.iter().filter(|s| s.flags & SACKED != 0) {
-                covered.insert(
-                    Range {
-                        start: s.seq,
-                        end: s.end(),
-                    },
-                    |_| {},
-                );
+                covered.insert(Range { start: s.seq, end: s.end() }, |_| {});
             }
             assert!(covered.iter().eq(self.sacks.iter()), "ranges and segments");
         }
-        let first = self
-            .segments
-            .iter()
-            .position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
+        let first = self.segments.iter().position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
         if let Some(first) = first {
-            assert!(
-                self.resend <= self.base + first as u64,
-                "a lost segment behind the search"
-            );
+            assert!(self.resend <= self.base + first as u64, "a lost segment behind the search");
         }
     }
 

@@ -33,11 +33,7 @@ pub struct SenderStats {
 
 impl SenderStats {
     pub(super) fn rtt(&mut self, rtt: Span) {
-        self.rtt_min = if self.rtt_samples == 0 {
-            rtt
-        } else {
-            self.rtt_min.min(rtt)
-        };
+        self.rtt_min = if self.rtt_samples == 0 { rtt } else { self.rtt_min.min(rtt) };
         self.rtt_max = self.rtt_max.max(rtt);
         self.rtt_sum += rtt;
         self.rtt_samples += 1;

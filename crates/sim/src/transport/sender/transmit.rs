@@ -10,9 +10,7 @@ impl Sender {
     /// The next segment to send now; `None` when nothing may be sent. To be called until it says so.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         self.pacing_waits = false;
-        if self.board.pending() > 0
-            && matches!(self.state, State::Recovery { .. } | State::Loss { .. })
-        {
+        if self.board.pending() > 0 && matches!(self.state, State::Recovery { .. } | State::Loss { .. }) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
@@ -24,9 +22,7 @@ impl Sender {
         if self.occupied() + len > self.cwnd {
             return self.stop(now, true);
         }
-        let room = self
-            .receiver_edge
-            .map_or(u64::MAX, |edge| edge.saturating_sub(seq));
+        let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
         let len = if len <= room {
             len
         } else if self.board.flight() == 0 && room > 0 {
@@ -57,12 +53,7 @@ impl Sender {
             return self.stop(now, false);
         }
         let nothing_in_flight = self.board.pipe() == 0;
-        let data = Self::resend(
-            self.board.next_lost()?,
-            now,
-            &mut self.rate,
-            nothing_in_flight,
-        );
+        let data = Self::resend(self.board.next_lost()?, now, &mut self.rate, nothing_in_flight);
         self.on_resent(now, &segment);
         Some(data)
     }
@@ -82,8 +73,7 @@ impl Sender {
             if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
                 let len = u64::from(segment.len);
                 if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
-                    let data =
-                        Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
+                    let data = Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
                     return Some(data);
                 }
@@ -106,11 +96,7 @@ impl Sender {
         let unused = self.usage.partial(now, self.board.flight()) >= self.rtt.rto(self.backoff);
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
-        if unused
-            && starved
-            && self.config.slow_start_after_idle
-            && matches!(self.state, State::Open)
-        {
+        if unused && starved && self.config.slow_start_after_idle && matches!(self.state, State::Open) {
             let initial = self.config.initial_window.get() * self.mss;
             let used = self.usage.restart(now).max(initial);
             if used < self.cwnd {
@@ -140,8 +126,7 @@ impl Sender {
     /// A window unused is forgotten, but three quarters of it stay the threshold.
     fn set_window(&mut self, cwnd: u64) {
         let remembered = Bytes::new(self.cwnd / 2 + self.cwnd / 4);
-        self.congestion
-            .set_ssthresh(self.congestion.ssthresh().max(remembered));
+        self.congestion.set_ssthresh(self.congestion.ssthresh().max(remembered));
         self.congestion.set_cwnd(Bytes::new(cwnd));
         self.cwnd = self.congestion.cwnd().get();
     }
@@ -190,34 +175,15 @@ impl Sender {
             }
         }
         self.on_sent(now, len);
-        Data {
-            seq,
-            sent: now,
-            len: segment.len,
-            flags,
-        }
+        Data { seq, sent: now, len: segment.len, flags }
     }
 
-    fn resend(
-        segment: &mut Segment,
-        now: Instant,
-        rate: &mut RateSampler,
-        nothing_in_flight: bool,
-    ) -> Data {
+    fn resend(segment: &mut Segment, now: Instant, rate: &mut RateSampler, nothing_in_flight: bool) -> Data {
         segment.flags |= RESENT | REPEATED;
         segment.sent = now;
         rate.on_send(segment, nothing_in_flight);
-        let fin = if segment.flags & LAST != 0 {
-            Data::FIN
-        } else {
-            0
-        };
-        Data {
-            seq: segment.seq,
-            sent: now,
-            len: segment.len,
-            flags: Data::RETRANSMIT | fin,
-        }
+        let fin = if segment.flags & LAST != 0 { Data::FIN } else { 0 };
+        Data { seq: segment.seq, sent: now, len: segment.len, flags: Data::RETRANSMIT | fin }
     }
 
     fn on_resent(&mut self, now: Instant, before: &Segment) {
@@ -236,9 +202,7 @@ impl Sender {
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
-        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } =
-            &mut self.state
-        {
+        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
             prr.on_sent(bytes);
         }
         if self.rto_deadline == Instant::NEVER {

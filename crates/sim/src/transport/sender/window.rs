@@ -16,11 +16,7 @@ pub(super) struct Prr {
 
 impl Prr {
     pub fn new(prior_cwnd: u64) -> Self {
-        Self {
-            prior_cwnd: prior_cwnd.max(1),
-            delivered: 0,
-            out: 0,
-        }
+        Self { prior_cwnd: prior_cwnd.max(1), delivered: 0, out: 0 }
     }
 
     pub fn on_sent(&mut self, bytes: u64) {
@@ -28,24 +24,14 @@ impl Prr {
     }
 
     /// The window after an acknowledgement that delivered `delivered` bytes; `safe` as above.
-    pub fn on_ack(
-        &mut self,
-        delivered: u64,
-        safe: bool,
-        pipe: u64,
-        ssthresh: u64,
-        mss: u64,
-    ) -> u64 {
+    pub fn on_ack(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         let send = if pipe > ssthresh {
             let allowed = u128::from(self.delivered) * u128::from(ssthresh);
             let allowed = allowed.div_ceil(u128::from(self.prior_cwnd));
-            u64::try_from(allowed)
-                .unwrap_or(u64::MAX)
-                .saturating_sub(self.out)
+            u64::try_from(allowed).unwrap_or(u64::MAX).saturating_sub(self.out)
         } else {
-            let bound =
-                self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
+            let bound = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             bound.min(ssthresh - pipe)
         };
         pipe + if self.out == 0 { send.max(mss) } else { send }
@@ -132,6 +118,8 @@ mod tests {
         assert_eq!(prr.on_ack(MSS, false, 4 * MSS, 10 * MSS, MSS), 5 * MSS);
         prr.on_sent(MSS);
         assert_eq!(prr.on_ack(MSS, true, 4 * MSS, 10 * MSS, MSS), 6 * MSS);
+        // A first transmission is due whatever the proportion says: 1 * 10/20 of a segment.
+        assert_eq!(Prr::new(20 * MSS).on_ack(MSS, false, 15 * MSS, 10 * MSS, MSS), 16 * MSS);
         // Never above the threshold from below.
         assert_eq!(prr.on_ack(20 * MSS, true, 4 * MSS, 10 * MSS, MSS), 10 * MSS);
     }

@@ -6,21 +6,16 @@ use crate::transport::{Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
 fn every_segment() -> ReceiverConfig {
-    ReceiverConfig {
-        ack_every: Packets::new(1),
-        ..ReceiverConfig::default()
-    }
+    ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
 fn internal(path: &Path, wanted: &str) -> f64 {
     let mut found = f64::NAN;
-    path.sender
-        .congestion_control()
-        .internals(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
+    path.sender.congestion_control().internals(&mut |name, value| {
+        if name == wanted {
+            found = value;
+        }
+    });
     found
 }
 
@@ -50,13 +45,8 @@ fn every_algorithm_is_what_its_line_says() {
         assert_eq!(path.sender.cwnd(), segments(10));
         assert!(!algorithm.source.is_empty() && find(algorithm.name) == Some(algorithm));
         let mut seen = Vec::new();
-        path.sender
-            .congestion_control()
-            .internals(&mut |name, _| seen.push(name));
-        assert!(
-            seen.contains(&"cwnd_bytes") && seen.contains(&"ssthresh_bytes"),
-            "{seen:?}"
-        );
+        path.sender.congestion_control().internals(&mut |name, _| seen.push(name));
+        assert!(seen.contains(&"cwnd_bytes") && seen.contains(&"ssthresh_bytes"), "{seen:?}");
     }
     assert_eq!(find("vegas"), None);
     assert_eq!(Config::default().congestion_control.name, "cubic");
@@ -65,38 +55,26 @@ fn every_algorithm_is_what_its_line_says() {
 #[test]
 fn decrease_factors() {
     for (algorithm, factor) in [("newreno", 0.5), ("reno", 0.5), ("cubic", 717.0 / 1024.0)] {
-        let config = Config {
-            hystart: false,
-            ..bulk(algorithm)
-        };
+        let config = Config { hystart: false, ..bulk(algorithm) };
         let mut path = Path::new(config, every_segment(), ms(50));
         path.run_while(at_ms(60_000), |p| p.sender.cwnd() < segments(200));
         let lost = path.sent.len();
         path.fate = Box::new(move |n, _| if n == lost { Fate::Drop } else { Fate::Deliver });
         let mut before = 0.0;
-        path.run_while(at_ms(60_000), |p| {
-            p.sender.stats().fast_retransmits == 0 && cwnd(p) > 0.0
-        });
+        path.run_while(at_ms(60_000), |p| p.sender.stats().fast_retransmits == 0 && cwnd(p) > 0.0);
         if algorithm == "cubic" {
             before = internal(&path, "w_max_segments");
         }
         let after = path.sender.ssthresh().get() as f64 / MSS as f64;
         path.run(path.now + ms(50));
         // Growth has begun again with the acknowledgements behind the mended hole.
-        assert!(
-            cwnd(&path) >= after && cwnd(&path) <= after + 2.0,
-            "{algorithm}: {} after {after}",
-            cwnd(&path)
-        );
+        assert!(cwnd(&path) >= after && cwnd(&path) <= after + 2.0, "{algorithm}: {} after {after}", cwnd(&path));
         if algorithm == "cubic" {
             assert_eq!(after, (before * factor).floor());
         } else {
             // Slow start had taken the window to 400 or less when the loss showed; newreno halves what is in flight.
             let flight = path.sender.stats().segments_sent;
-            assert!(
-                after >= 100.0 && after <= flight as f64 * factor,
-                "{algorithm}: {after}"
-            );
+            assert!(after >= 100.0 && after <= flight as f64 * factor, "{algorithm}: {after}");
         }
     }
 }
@@ -104,10 +82,7 @@ fn decrease_factors() {
 #[test]
 fn cubic_follows_its_cubic() {
     let rtt = ms(50);
-    let config = Config {
-        hystart: false,
-        ..bulk("cubic")
-    };
+    let config = Config { hystart: false, ..bulk("cubic") };
     let mut path = after_one_loss(config, rtt, 500);
     let w_max = internal(&path, "w_max_segments");
     let k = internal(&path, "k_s");
@@ -130,10 +105,7 @@ fn cubic_follows_its_cubic() {
 
 #[test]
 fn cubic_converges_fast_when_the_window_shrinks() {
-    let config = Config {
-        hystart: false,
-        ..bulk("cubic")
-    };
+    let config = Config { hystart: false, ..bulk("cubic") };
     let mut path = after_one_loss(config, ms(50), 200);
     let w_max = internal(&path, "w_max_segments");
     let lost = path.sent.len();
@@ -143,10 +115,7 @@ fn cubic_converges_fast_when_the_window_shrinks() {
     // Below the last W_max: W_max = cwnd (1 + 0.7002) / 2; growth between loss and its detection is a segment or two.
     let expected = at_loss * (1.0 + 717.0 / 1024.0) / 2.0;
     let now = internal(&path, "w_max_segments");
-    assert!(
-        now < w_max && (now - expected).abs() <= 4.0,
-        "{now}, not {expected}"
-    );
+    assert!(now < w_max && (now - expected).abs() <= 4.0, "{now}, not {expected}");
 }
 
 #[test]
@@ -154,10 +123,7 @@ fn cubic_grows_as_reno_where_that_is_faster() {
     // RTT 5 ms and a window of 20: K = cbrt(6/0.4) = 2.5 s, 500 round trips for 6 segments; Reno's line gains
     // 3 (1 - 0.7)/(1 + 0.7) = 0.529 segments a round trip, 6 in 11 round trips.
     let rtt = ms(5);
-    let config = Config {
-        hystart: false,
-        ..bulk("cubic")
-    };
+    let config = Config { hystart: false, ..bulk("cubic") };
     let mut path = after_one_loss(config, rtt, 20);
     let before = cwnd(&path);
     path.run(path.now + rtt * 40);
@@ -192,10 +158,7 @@ fn reno_obeys_the_square_root_law() {
         for algorithm in ["reno", "newreno"] {
             let expected = (1.5 * period as f64).sqrt();
             let mean = mean_window(bulk(algorithm), ms(100), period, 4_000);
-            assert!(
-                (mean / expected - 1.0).abs() < 0.1,
-                "{algorithm}, one in {period}: {mean}, not {expected}"
-            );
+            assert!((mean / expected - 1.0).abs() < 0.1, "{algorithm}, one in {period}: {mean}, not {expected}");
         }
     }
 }
@@ -204,39 +167,18 @@ fn reno_obeys_the_square_root_law() {
 fn cubic_obeys_its_response_function() {
     // RFC 9438, section 5.1: W = (C (3 + beta) / (4 (1 - beta)))^(1/4) RTT^(3/4) / p^(3/4), above Reno's region.
     let period = 10_000_u64;
-    let expected =
-        (0.4_f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * 0.1_f64.powf(0.75) * (period as f64).powf(0.75);
-    let mean = mean_window(
-        Config {
-            hystart: false,
-            ..bulk("cubic")
-        },
-        ms(100),
-        period,
-        4_000,
-    );
-    assert!(
-        (mean / expected - 1.0).abs() < 0.1,
-        "{mean}, not {expected}"
-    );
+    let expected = (0.4_f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * 0.1_f64.powf(0.75) * (period as f64).powf(0.75);
+    let mean = mean_window(Config { hystart: false, ..bulk("cubic") }, ms(100), period, 4_000);
+    assert!((mean / expected - 1.0).abs() < 0.1, "{mean}, not {expected}");
 }
 
 #[test]
 fn hystart_leaves_slow_start_before_loss() {
     // 20 Mbit/s, 100 ms: BDP 167 packets, and a queue of as many.
     for hystart in [true, false] {
-        let mut path = Path::new(
-            Config {
-                hystart,
-                ..bulk("cubic")
-            },
-            every_segment(),
-            ms(100),
-        );
+        let mut path = Path::new(Config { hystart, ..bulk("cubic") }, every_segment(), ms(100));
         path.bottleneck = Some((BitRate::from_bit_s(20_000_000), 167));
-        path.run_while(at_ms(5_000), |p| {
-            p.sender.ssthresh() == Bytes::new(u64::MAX)
-        });
+        path.run_while(at_ms(5_000), |p| p.sender.ssthresh() == Bytes::new(u64::MAX));
         let lost = path.queue_drops > 0;
         assert_eq!(lost, !hystart);
         if hystart {
@@ -249,12 +191,7 @@ fn hystart_leaves_slow_start_before_loss() {
 #[test]
 fn an_idle_time_does_not_count_as_time_of_growth() {
     // The cubic starts from where it was: 5 s of silence do not make the window jump.
-    let config = Config {
-        hystart: false,
-        slow_start_after_idle: false,
-        unlimited: false,
-        ..bulk("cubic")
-    };
+    let config = Config { hystart: false, slow_start_after_idle: false, unlimited: false, ..bulk("cubic") };
     let mut path = Path::new(config, every_segment(), ms(50));
     path.fate = Box::new(drop_once(&[300]));
     path.sender.write(segments(2_000));
@@ -265,4 +202,21 @@ fn an_idle_time_does_not_count_as_time_of_growth() {
     path.run(path.now + ms(250));
     // Five round trips at W = 2 to 300 segments: Reno's 0.53 a round trip or the cubic's first, not 0.4 * 20^3 segments.
     assert!(cwnd(&path) - before < 60.0, "{before} to {}", cwnd(&path));
+}
+
+#[test]
+fn without_a_w_max_cubic_gains_a_twentieth_each_round_trip() {
+    // A timeout forgets W_max; slow start to the threshold of 0.7 times the window, and on from there.
+    let config = Config { hystart: false, ..bulk("cubic") };
+    let mut path = Path::new(config, every_segment(), ms(50));
+    path.run_while(at_ms(60_000), |p| p.sender.cwnd() < segments(200));
+    path.fate = Box::new(|_, _| Fate::Drop);
+    path.run_while(at_ms(60_000), |p| p.sender.stats().timeouts == 0);
+    path.fate = Box::new(|_, _| Fate::Deliver);
+    path.run_while(at_ms(60_000), |p| p.sender.cwnd() <= p.sender.ssthresh());
+    let before = cwnd(&path);
+    path.run(path.now + ms(500));
+    let per_round = (cwnd(&path) / before).powf(0.1);
+    // C t^3 adds no more than 0.4 * 0.5^3 segments in this time.
+    assert!((per_round - 1.05).abs() < 0.005, "{per_round}");
 }

@@ -31,30 +31,18 @@ fn run(seed: u64) -> Path {
     let names: Vec<_> = names().collect();
     let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack][random.below(3) as usize];
     let config = Config {
-        mss: Bytes::new(
-            [MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))],
-        ),
+        mss: Bytes::new([MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))]),
         initial_window: Packets::new(1 + random.below(12)),
         recovery,
         limited_transmit: random.chance(70),
         prr: random.chance(70),
-        rto: if random.chance(50) {
-            RtoRule::Linux
-        } else {
-            RtoRule::Rfc6298
-        },
+        rto: if random.chance(50) { RtoRule::Linux } else { RtoRule::Rfc6298 },
         timestamps: random.chance(80),
         ecn: random.chance(50),
         nagle: random.chance(20),
         hystart: random.chance(50),
-        send_buffer: if random.chance(50) {
-            None
-        } else {
-            Some(Bytes::new(3_000 + random.below(200_000)))
-        },
-        window_limit: random
-            .chance(20)
-            .then(|| Bytes::new(1 + random.below(50_000))),
+        send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
+        window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
         slow_start_after_idle: random.chance(50),
         unlimited: false,
         ..bulk(names[random.below(names.len() as u64) as usize])
@@ -68,17 +56,9 @@ fn run(seed: u64) -> Path {
     };
     let mut path = Path::new(config, receiver, ms(1 + random.below(200)));
     if random.chance(60) {
-        path.bottleneck = Some((
-            BitRate::from_bit_s(500_000 + random.below(20_000_000)),
-            3 + random.below(60),
-        ));
+        path.bottleneck = Some((BitRate::from_bit_s(500_000 + random.below(20_000_000)), 3 + random.below(60)));
     }
-    let (loss, late, twice, mark) = (
-        random.below(25),
-        random.below(10),
-        random.below(5),
-        random.below(20),
-    );
+    let (loss, late, twice, mark) = (random.below(25), random.below(10), random.below(5), random.below(20));
     let mut fates = Random(random.next() | 1);
     path.fate = Box::new(move |_, _| match fates.below(100) {
         n if n < loss => Fate::Drop,
@@ -94,25 +74,14 @@ fn run(seed: u64) -> Path {
 
     let (sent, received) = (path.sender.stats(), path.receiver.stats());
     // Delivered once, in order: what arrived is what was delivered and the duplicates.
-    assert_eq!(
-        received.bytes,
-        path.receiver.delivered() + received.duplicate_bytes,
-        "seed {seed}"
-    );
+    assert_eq!(received.bytes, path.receiver.delivered() + received.duplicate_bytes, "seed {seed}");
     assert_eq!(sent.bytes_acked, Bytes::new(bytes));
     assert_eq!(path.receiver.waiting(), Bytes::ZERO);
     assert_eq!(path.sender.in_flight(), Bytes::ZERO);
-    assert_eq!(
-        (path.sender.timer(), path.sender.poll(path.now)),
-        (Instant::NEVER, None)
-    );
+    assert_eq!((path.sender.timer(), path.sender.poll(path.now)), (Instant::NEVER, None));
     // New segments leave in order, each byte once.
     let mut next = 0;
-    for (_, data) in path
-        .sent
-        .iter()
-        .filter(|(_, d)| !d.has(crate::transport::Data::RETRANSMIT))
-    {
+    for (_, data) in path.sent.iter().filter(|(_, d)| !d.has(crate::transport::Data::RETRANSMIT)) {
         assert_eq!(data.seq, next, "seed {seed}");
         next = data.end();
     }
@@ -130,10 +99,7 @@ fn every_byte_arrives_once_and_in_order() {
         recoveries += path.sender.stats().fast_retransmits;
     }
     // The fuzz reaches what it is for.
-    assert!(
-        timeouts > 1_000 && recoveries > 1_000,
-        "{timeouts} timeouts, {recoveries} recoveries"
-    );
+    assert!(timeouts > 1_000 && recoveries > 1_000, "{timeouts} timeouts, {recoveries} recoveries");
 }
 
 #[test]
@@ -147,22 +113,15 @@ fn a_seed_gives_one_result() {
 #[test]
 fn a_clone_goes_on_as_its_original() {
     let mut path = Path::new(bulk("cubic"), ReceiverConfig::default(), ms(40));
-    path.fate = Box::new(|n, _| {
-        if n % 97 == 96 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    path.fate = Box::new(|n, _| if n % 97 == 96 { Fate::Drop } else { Fate::Deliver });
     path.run(at_ms(1_015));
     let mut copy = path.sender.clone();
     let ack = path.acks.last().map(|(_, ack)| *ack).expect("acknowledged");
     for sender in [&mut path.sender, &mut copy] {
         sender.on_ack(at_ms(1_016), &ack);
     }
-    let rest = |sender: &mut crate::transport::Sender| {
-        std::iter::from_fn(|| sender.poll(at_ms(1_016))).collect::<Vec<_>>()
-    };
+    let rest =
+        |sender: &mut crate::transport::Sender| std::iter::from_fn(|| sender.poll(at_ms(1_016))).collect::<Vec<_>>();
     assert_eq!(rest(&mut path.sender), rest(&mut copy));
     assert_eq!(format!("{:?}", path.sender), format!("{copy:?}"));
 }

@@ -21,13 +21,16 @@ enum Arrival {
     Ack(Ack),
 }
 
+/// Fate of a transmission.
+pub type FateOf = Box<dyn FnMut(usize, &Data) -> Fate>;
+
 pub struct Path {
     pub sender: Sender,
     pub receiver: Receiver,
     pub now: Instant,
     pub one_way: Span,
     /// Called with the number of the transmission, from 0.
-    pub fate: Box<dyn FnMut(usize, &Data) -> Fate>,
+    pub fate: FateOf,
     pub lose_ack: Box<dyn FnMut(usize) -> bool>,
     /// Service rate and the number of packets that may wait or be in service.
     pub bottleneck: Option<(BitRate, u64)>,
@@ -109,16 +112,8 @@ impl Path {
 
     /// Advances to the next event; false when there is none until `until`.
     pub fn step(&mut self, until: Instant) -> bool {
-        let arrival = self
-            .events
-            .keys()
-            .next()
-            .map_or(Instant::NEVER, |(at, _)| *at);
-        let (rto, delayed, paced) = (
-            self.sender.timer(),
-            self.receiver.timer(),
-            self.sender.pacing_deadline(),
-        );
+        let arrival = self.events.keys().next().map_or(Instant::NEVER, |(at, _)| *at);
+        let (rto, delayed, paced) = (self.sender.timer(), self.receiver.timer(), self.sender.pacing_deadline());
         let next = arrival.min(rto).min(delayed).min(paced);
         if next > until || next == Instant::NEVER {
             self.now = until;
@@ -176,11 +171,7 @@ impl Path {
             if self.sender.finished() {
                 break;
             }
-            assert!(
-                self.step(until),
-                "not finished at {until}: {:?}",
-                self.sender
-            );
+            assert!(self.step(until), "not finished at {until}: {:?}", self.sender);
         }
         assert_eq!(self.receiver.delivered(), bytes);
         assert!(self.receiver.finished());

@@ -6,36 +6,19 @@ use crate::transport::{Ack, Data, ReceiverConfig, Sender};
 use sojourn_units::BitRate;
 
 fn every_segment() -> ReceiverConfig {
-    ReceiverConfig {
-        ack_every: Packets::new(1),
-        ..ReceiverConfig::default()
-    }
+    ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
 fn every_second() -> ReceiverConfig {
-    ReceiverConfig {
-        quick_acks: Packets::ZERO,
-        ..ReceiverConfig::default()
-    }
+    ReceiverConfig { quick_acks: Packets::ZERO, ..ReceiverConfig::default() }
 }
 
 #[test]
 fn slow_start_doubles_each_round_trip() {
     for algorithm in ["newreno", "reno", "cubic"] {
-        let mut path = Path::new(
-            Config {
-                hystart: false,
-                ..bulk(algorithm)
-            },
-            every_segment(),
-            ms(100),
-        );
+        let mut path = Path::new(Config { hystart: false, ..bulk(algorithm) }, every_segment(), ms(100));
         path.run(at_ms(499));
-        assert_eq!(
-            per_round_trip(&path, ms(100)),
-            [10, 20, 40, 80, 160],
-            "{algorithm}"
-        );
+        assert_eq!(per_round_trip(&path, ms(100)), [10, 20, 40, 80, 160], "{algorithm}");
     }
 }
 
@@ -74,11 +57,7 @@ fn congestion_avoidance_grows_by_a_half_or_a_whole_segment() {
 #[test]
 fn an_application_that_does_not_use_the_window_does_not_widen_it() {
     for (algorithm, grows) in [("reno", false), ("cubic", false), ("newreno", true)] {
-        let config = Config {
-            unlimited: false,
-            slow_start_after_idle: false,
-            ..bulk(algorithm)
-        };
+        let config = Config { unlimited: false, slow_start_after_idle: false, ..bulk(algorithm) };
         let mut path = Path::new(config, every_segment(), ms(100));
         // A segment each 20 ms: five in flight of ten.
         for i in 0..500 {
@@ -87,28 +66,44 @@ fn an_application_that_does_not_use_the_window_does_not_widen_it() {
             path.pump();
         }
         // newreno does as ns-3 does: a segment for each of the 500 - 5 acknowledgements, save the last few.
-        let expected = if grows {
-            segments(10 + 495)
-        } else {
-            segments(10)
-        };
+        let expected = if grows { segments(10 + 495) } else { segments(10) };
         let cwnd = path.sender.cwnd();
-        assert!(
-            cwnd.get().abs_diff(expected.get()) <= if grows { 3 * MSS } else { 0 },
-            "{algorithm}: {cwnd}"
-        );
+        assert!(cwnd.get().abs_diff(expected.get()) <= if grows { 3 * MSS } else { 0 }, "{algorithm}: {cwnd}");
         assert_eq!(path.sent.len(), 500);
     }
 }
 
 #[test]
+fn half_a_window_in_use_is_enough_to_grow_in_slow_start_only() {
+    let config = Config { unlimited: false, slow_start_after_idle: false, ..bulk("reno") };
+    // A segment each 15 ms: at most seven in flight. Slow start widens the window until it is twice that.
+    let mut path = Path::new(config, every_segment(), ms(100));
+    for i in 0..200 {
+        path.run(at_ms(15 * i));
+        path.sender.write(segments(1));
+        path.pump();
+    }
+    assert_eq!((path.sender.cwnd(), path.sender.ssthresh()), (segments(14), Bytes::new(u64::MAX)));
+    // After a loss has halved it to ten of which seven are used: nothing.
+    let mut path = Path::new(config, every_segment(), ms(100));
+    path.fate = Box::new(drop_once(&[15]));
+    path.sender.write(segments(30));
+    path.run(at_ms(1_000));
+    let reduced = path.sender.cwnd();
+    assert_eq!((path.sender.stats().fast_retransmits, reduced), (1, path.sender.ssthresh()));
+    let gap = ms(100 * MSS * 3 / (2 * reduced.get()));
+    for i in 0..200 {
+        path.run(at_ms(1_000) + gap * i);
+        path.sender.write(segments(1));
+        path.pump();
+    }
+    assert_eq!(path.sender.cwnd(), reduced);
+}
+
+#[test]
 fn a_window_unused_decays_to_the_initial_one() {
     for (on, expected) in [(true, 10), (false, 40)] {
-        let config = Config {
-            unlimited: false,
-            slow_start_after_idle: on,
-            ..bulk("reno")
-        };
+        let config = Config { unlimited: false, slow_start_after_idle: on, ..bulk("reno") };
         let mut path = Path::new(config, every_segment(), ms(100));
         path.sender.write(segments(30));
         path.run(at_ms(250));
@@ -124,20 +119,10 @@ fn a_window_unused_decays_to_the_initial_one() {
 
 #[test]
 fn idle_for_one_and_a_half_timeouts_halves_the_window_once() {
-    let mut path = Path::new(
-        Config {
-            unlimited: false,
-            ..bulk("reno")
-        },
-        every_segment(),
-        ms(100),
-    );
+    let mut path = Path::new(Config { unlimited: false, ..bulk("reno") }, every_segment(), ms(100));
     path.sender.write(segments(30));
     path.run(at_ms(201));
-    assert_eq!(
-        (path.sender.cwnd(), path.sender.rto()),
-        (segments(40), ms(300))
-    );
+    assert_eq!((path.sender.cwnd(), path.sender.rto()), (segments(40), ms(300)));
     // The last segment left at 100 ms; 1.5 timeouts of 300 ms later:
     path.run(at_ms(550));
     path.sender.write(segments(1));
@@ -147,30 +132,17 @@ fn idle_for_one_and_a_half_timeouts_halves_the_window_once() {
 
 #[test]
 fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
-    let config = Config {
-        unlimited: false,
-        send_buffer: Some(segments(20)),
-        ..bulk("reno")
-    };
+    let config = Config { unlimited: false, send_buffer: Some(segments(20)), ..bulk("reno") };
     let mut path = Path::new(config, every_segment(), ms(100));
     assert_eq!(path.sender.write(segments(15)), segments(15));
     assert_eq!(path.sender.write(segments(15)), segments(5));
     assert_eq!(path.sender.buffer_space(), Bytes::ZERO);
     path.run(at_ms(99));
-    assert_eq!(
-        (path.sent.len(), path.sender.buffer_space()),
-        (10, Bytes::ZERO)
-    );
+    assert_eq!((path.sent.len(), path.sender.buffer_space()), (10, Bytes::ZERO));
     path.run(at_ms(100));
-    assert_eq!(
-        (path.sent.len(), path.sender.buffer_space()),
-        (20, segments(10))
-    );
+    assert_eq!((path.sent.len(), path.sender.buffer_space()), (20, segments(10)));
     path.sender.close();
-    assert_eq!(
-        (path.sender.write(segments(1)), path.sender.finished()),
-        (Bytes::ZERO, false)
-    );
+    assert_eq!((path.sender.write(segments(1)), path.sender.finished()), (Bytes::ZERO, false));
     path.run(at_ms(200));
     assert!(path.sender.finished());
     assert_eq!(path.sender.timer(), Instant::NEVER);
@@ -178,17 +150,20 @@ fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
 
 #[test]
 fn a_send_buffer_bounds_an_unlimited_source_to_whole_segments() {
-    let config = Config {
-        send_buffer: Some(Bytes::new(12 * MSS + 100)),
-        ..bulk("reno")
-    };
+    let config = Config { send_buffer: Some(Bytes::new(12 * MSS + 100)), ..bulk("reno") };
     let mut path = Path::new(config, every_segment(), ms(100));
     path.run(at_ms(999));
-    assert_eq!(
-        per_round_trip(&path, ms(100)),
-        [10, 12, 12, 12, 12, 12, 12, 12, 12, 12]
-    );
+    assert_eq!(per_round_trip(&path, ms(100)), [10, 12, 12, 12, 12, 12, 12, 12, 12, 12]);
     assert!(path.sent.iter().all(|(_, data)| u64::from(data.len) == MSS));
+    // Slow start grows the window to twice what is used; the application would use more, so it never decays as an idle one does.
+    let mut path = Path::new(config, every_segment(), ms(100));
+    let mut widest = Bytes::ZERO;
+    path.run_while(at_ms(2_000), |p| p.now < at_ms(300));
+    while path.step(at_ms(999)) {
+        assert!(path.sender.cwnd() >= widest, "{} after {widest}", path.sender.cwnd());
+        widest = path.sender.cwnd();
+    }
+    assert_eq!(widest, segments(24));
     path.sender.close();
     path.run(at_ms(2_000));
     assert!(path.sender.finished() && path.sent.len() == 118);
@@ -196,30 +171,10 @@ fn a_send_buffer_bounds_an_unlimited_source_to_whole_segments() {
 
 #[test]
 fn the_last_segment_of_a_transfer_says_so() {
-    let mut path = Path::new(
-        Config {
-            unlimited: false,
-            ..bulk("reno")
-        },
-        every_second(),
-        ms(100),
-    );
+    let mut path = Path::new(Config { unlimited: false, ..bulk("reno") }, every_second(), ms(100));
     path.transfer(Bytes::new(4 * MSS + 1), at_ms(1_000));
-    let flags: Vec<_> = path
-        .sent
-        .iter()
-        .map(|(_, d)| (d.len, d.has(Data::FIN)))
-        .collect();
-    assert_eq!(
-        flags,
-        [
-            (1448, false),
-            (1448, false),
-            (1448, false),
-            (1448, false),
-            (1, true)
-        ]
-    );
+    let flags: Vec<_> = path.sent.iter().map(|(_, d)| (d.len, d.has(Data::FIN))).collect();
+    assert_eq!(flags, [(1448, false), (1448, false), (1448, false), (1448, false), (1, true)]);
     // The end is acknowledged at once, though it is the fifth segment.
     assert_eq!(path.now, at_ms(100));
 }
@@ -227,30 +182,20 @@ fn the_last_segment_of_a_transfer_says_so() {
 #[test]
 fn nagle_holds_a_short_segment_back() {
     for (nagle, expected) in [(false, vec![100, 100, 100]), (true, vec![100, 200])] {
-        let config = Config {
-            unlimited: false,
-            nagle,
-            ..bulk("reno")
-        };
+        let config = Config { unlimited: false, nagle, ..bulk("reno") };
         let mut path = Path::new(config, every_segment(), ms(100));
         for _ in 0..3 {
             path.sender.write(Bytes::new(100));
             path.pump();
         }
         path.run(at_ms(500));
-        assert_eq!(
-            path.sent.iter().map(|(_, d)| d.len).collect::<Vec<_>>(),
-            expected
-        );
+        assert_eq!(path.sent.iter().map(|(_, d)| d.len).collect::<Vec<_>>(), expected);
     }
 }
 
 #[test]
 fn the_receive_window_bounds_what_is_outstanding() {
-    let receiver = ReceiverConfig {
-        buffer: segments(15),
-        ..every_segment()
-    };
+    let receiver = ReceiverConfig { buffer: segments(15), ..every_segment() };
     let mut path = Path::new(bulk("reno"), receiver, ms(100));
     path.run(at_ms(599));
     assert_eq!(per_round_trip(&path, ms(100)), [10, 15, 15, 15, 15, 15]);
@@ -259,23 +204,16 @@ fn the_receive_window_bounds_what_is_outstanding() {
 #[test]
 fn the_window_limit_is_ns2s_window() {
     for algorithm in ["newreno", "reno", "cubic"] {
-        let config = Config {
-            window_limit: Some(segments(20)),
-            ..bulk(algorithm)
-        };
+        let config = Config { window_limit: Some(segments(20)), ..bulk(algorithm) };
         let mut path = Path::new(config, every_segment(), ms(100));
         path.run(at_ms(599));
-        assert_eq!(
-            per_round_trip(&path, ms(100)),
-            [10, 20, 20, 20, 20, 20],
-            "{algorithm}"
-        );
+        assert_eq!(per_round_trip(&path, ms(100)), [10, 20, 20, 20, 20, 20], "{algorithm}");
     }
 }
 
-/// A fixed window, paced; keeps the last event.
+/// A fixed window, paced; keeps the last event and the sum of what was delivered.
 #[derive(Clone, Debug)]
-struct Paced(Option<AckEvent>);
+struct Paced(Option<AckEvent>, u64);
 
 impl CongestionControl for Paced {
     fn name(&self) -> &'static str {
@@ -283,6 +221,7 @@ impl CongestionControl for Paced {
     }
     fn on_ack(&mut self, ack: &AckEvent) {
         self.0 = Some(*ack);
+        self.1 += (ack.acked + ack.sacked).get();
     }
     fn on_congestion(&mut self, _: &CongestionEvent) {}
     fn on_rto(&mut self, _: Instant) {}
@@ -301,14 +240,10 @@ impl CongestionControl for Paced {
         if let Some(event) = self.0 {
             let rate = event.rate.map_or(0.0, |r| r.rate().bit_s() as f64);
             see("rate_bit_s", rate);
-            see(
-                "app_limited",
-                f64::from(u8::from(event.rate.is_some_and(|r| r.app_limited))),
-            );
-            see(
-                "one_way_delay_ms",
-                event.one_way_delay.map_or(0.0, Span::millis),
-            );
+            see("app_limited", f64::from(u8::from(event.rate.is_some_and(|r| r.app_limited))));
+            see("delivered_bytes", event.delivered.get() as f64);
+            see("sum_bytes", self.1 as f64);
+            see("one_way_delay_ms", event.one_way_delay.map_or(0.0, Span::millis));
         }
     }
     fn clone_box(&self) -> Box<dyn CongestionControl> {
@@ -318,62 +253,46 @@ impl CongestionControl for Paced {
 
 fn internal(path: &Path, wanted: &str) -> f64 {
     let mut found = f64::NAN;
-    path.sender
-        .congestion_control()
-        .internals(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
+    path.sender.congestion_control().internals(&mut |name, value| {
+        if name == wanted {
+            found = value;
+        }
+    });
     found
 }
 
 #[test]
 fn pacing_spaces_segments() {
-    let sender = Sender::with_congestion_control(bulk("reno"), Box::new(Paced(None)));
+    let sender = Sender::with_congestion_control(bulk("reno"), Box::new(Paced(None, 0)));
     let mut path = Path::with_sender(sender, every_segment(), ms(40));
     path.run(at_ms(9));
     // 1500 B at 12 Mbit/s: one each millisecond, not the window at once.
     assert_eq!(
-        path.sent
-            .iter()
-            .map(|(at, _)| at.nanos() / 1_000)
-            .collect::<Vec<_>>(),
+        path.sent.iter().map(|(at, _)| at.nanos() / 1_000).collect::<Vec<_>>(),
         (0..10).map(|i| 1_000 * i).collect::<Vec<_>>()
     );
 }
 
 #[test]
 fn the_delivery_rate_is_that_of_the_path() {
-    let sender = Sender::with_congestion_control(bulk("reno"), Box::new(Paced(None)));
+    let sender = Sender::with_congestion_control(bulk("reno"), Box::new(Paced(None, 0)));
     let mut path = Path::with_sender(sender, every_segment(), ms(40));
     path.run(at_ms(500));
     // 1448 B of payload each millisecond = 11.584 Mbit/s.
-    assert!(
-        (internal(&path, "rate_bit_s") - 11_584_000.0).abs() < 1_000.0,
-        "{}",
-        internal(&path, "rate_bit_s")
-    );
+    assert!((internal(&path, "rate_bit_s") - 11_584_000.0).abs() < 1_000.0, "{}", internal(&path, "rate_bit_s"));
     assert_eq!(internal(&path, "app_limited"), 0.0);
     assert_eq!(internal(&path, "one_way_delay_ms"), 20.0);
     // A bottleneck of half the pacing rate: the rate of the acknowledgements, and the delay of its queue.
     path.bottleneck = Some((BitRate::from_bit_s(6_000_000), 2000));
     path.run(at_ms(1500));
-    assert!(
-        (internal(&path, "rate_bit_s") - 5_792_000.0).abs() < 10_000.0,
-        "{}",
-        internal(&path, "rate_bit_s")
-    );
+    assert!((internal(&path, "rate_bit_s") - 5_792_000.0).abs() < 10_000.0, "{}", internal(&path, "rate_bit_s"));
     assert!(internal(&path, "one_way_delay_ms") > 100.0);
 }
 
 #[test]
 fn samples_bounded_by_the_application_say_so() {
-    let config = Config {
-        unlimited: false,
-        ..bulk("reno")
-    };
-    let sender = Sender::with_congestion_control(config, Box::new(Paced(None)));
+    let config = Config { unlimited: false, ..bulk("reno") };
+    let sender = Sender::with_congestion_control(config, Box::new(Paced(None, 0)));
     let mut path = Path::with_sender(sender, every_segment(), ms(40));
     for i in 0..50 {
         path.run(at_ms(10 * i));
@@ -388,19 +307,21 @@ fn acknowledgements_of_nothing_sent_or_long_known_are_ignored() {
     let mut path = Path::new(bulk("reno"), every_segment(), ms(100));
     path.run(at_ms(150));
     let before = format!("{:?}", path.sender);
-    path.sender.on_ack(
-        at_ms(150),
-        &Ack {
-            ack: 10_000 * MSS,
-            ..Ack::default()
-        },
-    );
-    path.sender.on_ack(
-        at_ms(150),
-        &Ack {
-            ack: MSS,
-            ..Ack::default()
-        },
-    );
+    path.sender.on_ack(at_ms(150), &Ack { ack: 10_000 * MSS, ..Ack::default() });
+    path.sender.on_ack(at_ms(150), &Ack { ack: MSS, ..Ack::default() });
     assert_eq!(format!("{:?}", path.sender), before);
+}
+
+#[test]
+fn what_is_delivered_is_counted_once_however_it_was_reported() {
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let config = Config { recovery, unlimited: false, ..bulk("reno") };
+        let sender = Sender::with_congestion_control(config, Box::new(Paced(None, 0)));
+        let receiver = ReceiverConfig { sack: recovery == Recovery::Sack, ..every_segment() };
+        let mut path = Path::with_sender(sender, receiver, ms(40));
+        path.fate = Box::new(drop_once(&[40, 45, 50, 150]));
+        path.transfer(segments(300), at_ms(20_000));
+        assert_eq!(internal(&path, "sum_bytes"), (300 * MSS) as f64, "{recovery:?}");
+        assert_eq!(internal(&path, "delivered_bytes"), (300 * MSS) as f64, "{recovery:?}");
+    }
 }
