@@ -320,6 +320,17 @@ fn departure_rate_needs_a_standing_queue() {
 }
 
 #[test]
+fn packets_that_leave_at_one_instant_are_no_infinite_rate() {
+    let mut departures = Departures::new(Bytes::new(1500), Weight::OfRate(0.5));
+    departures.departure(ms(0), 1000, 9000);
+    departures.departure(ms(0), 1000, 9000);
+    assert_eq!(departures.bytes_s(), 0.0);
+    // 3000 B in 1 ms.
+    departures.departure(ms(1), 1000, 9000);
+    close(departures.bytes_s(), 3_000_000.0);
+}
+
+#[test]
 fn departure_rate_drives_the_controller_when_asked_to() {
     let mut host = Host::<Pie>::new(Params { delay: Delay::DepartureRate, ..Params::default() });
     host.arrive_many(60);
@@ -352,6 +363,10 @@ fn activation_at_a_third_of_the_limit() {
     assert_eq!(host.internal("active"), 1.0, "only an arrival looks");
     host.arrive();
     assert_eq!(host.internal("active"), 0.0);
+    // A burst of eleven: no delay yet and p is 0, but a third of the buffer is in use, so congestion has not gone.
+    host.send();
+    assert_eq!(host.arrive_many(11), 11);
+    assert_eq!(host.internal("active"), 1.0);
 }
 
 #[test]
