@@ -499,7 +499,7 @@ impl Algorithm for Daqm {
     fn new(params: &Params) -> Self {
         let mut ticks = Ticks::new(params.sample);
         // Samples begin at the start of the clock, when nothing waits.
-        let _ = ticks.take(Instant::ZERO);
+        ticks.start(Instant::ZERO);
         let mut samples = Samples::new(params.ring == Ring::Restarts);
         samples.push(0.0);
         let dequeues = params.inspect != Inspect::Peek && params.sojourn == Sojourn::Instant;

@@ -40,6 +40,8 @@ registry! {
     "fq_codel" => FairQueue<crate::codel::Codel>,
 }
 
+type Configure = fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
+
 /// One registered algorithm.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -53,7 +55,7 @@ pub struct Entry {
     pub presets: &'static [&'static str],
     /// The parameters with their defaults.
     pub params: fn() -> Vec<Param>,
-    configure: fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>,
+    configure: Configure,
 }
 
 impl Entry {

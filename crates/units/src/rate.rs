@@ -128,7 +128,8 @@ impl Probability {
     /// `p`, if it lies within 0 and 1.
     #[must_use]
     pub fn new(p: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&p).then_some(Self(p))
+        // -0.0 lies within 0 and 1 and would print as "-0"; adding 0.0 makes it 0.0.
+        (0.0..=1.0).contains(&p).then_some(Self(p + 0.0))
     }
 
     /// `p` brought within 0 and 1; not-a-number becomes 0.
