@@ -1,0 +1,159 @@
+"""Writes the generated pages: the metrics, the algorithms, and the scenario's keys.
+
+``docs/generate.py`` writes them; ``docs/generate.py --check`` fails where a page is not what the library says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sojourn import _native
+
+DOCS = Path(__file__).parent
+NOTE = "<!-- Made by docs/generate.py from the library itself: change it there. -->\n"
+
+
+def cell(text: object) -> str:
+    """A table cell: no line breaks, no column separators."""
+    return str(text).replace("\n", " ").replace("|", "\\|")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    head = list(head)
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def metrics() -> str:
+    """The page of metrics."""
+    rows = [
+        (f"`{m['name']}`", m["unit"], ", ".join(m["scopes"]), m["estimator"], m["definition"])
+        for m in json.loads(_native.metrics())
+    ]
+    return (
+        NOTE
+        + "# Metrics\n\n"
+        + "Always on, measured from the end of the warm-up to the end of the run. "
+        + "How each is computed is said in [measurement](../concepts/measurement.md).\n\n"
+        + table(("metric", "unit", "scope", "estimator", "definition"), rows)
+    )
+
+
+def yes(value: bool) -> str:
+    """A tick or nothing."""
+    return "yes" if value else ""
+
+
+def algorithms() -> str:
+    """The page of algorithms: one table of all, then each with its parameters."""
+    entries = json.loads(_native.aqms())
+    rows = [
+        (
+            f"[`{e['name']}`](#{e['name']})",
+            e["title"],
+            e["signals_on"],
+            e["drops_at"],
+            yes(e["ecn"]),
+            yes(e["per_flow_state"]),
+            e["source"],
+        )
+        for e in entries
+    ]
+    head = ("name", "algorithm", "signals on", "drops at", "ECN", "per-flow state", "source")
+    parts = [NOTE, "# Algorithms\n\n", table(head, rows)]
+    for entry in entries:
+        parts.append(f"\n## {entry['name']}\n\n{entry['title']}: {entry['summary']}. Source: {entry['source']}.\n\n")
+        if entry["presets"]:
+            parts.append("Presets: " + ", ".join(f"`preset {name}`" for name in entry["presets"]) + ".\n\n")
+        parameters = [(f"`{p['name']}`", p["kind"], f"`{p['default']}`", p["doc"]) for p in entry["parameters"]]
+        parts.append(table(("parameter", "kind", "default", "meaning and source"), parameters))
+    return "".join(parts)
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """What a key of the scenario takes, in words."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    if "enum" in schema:
+        return " or ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            return " or ".join(kind(option) for option in schema[union])
+    if schema.get("type") == "array":
+        return "list of " + kind(schema.get("items", {}))
+    if schema.get("type") == "object":
+        return ", ".join(f"`{name}`: {kind(value)}" for name, value in schema.get("properties", {}).items()) or "table"
+    types = schema.get("type", "anything")
+    return " or ".join(types) if isinstance(types, list) else str(types)
+
+
+def keys(schema: dict[str, Any]) -> str:
+    """The keys of one table of the scenario."""
+    required = set(schema.get("required", ()))
+    rows = []
+    for name, value in schema.get("properties", {}).items():
+        default = "required" if name in required else (f"`{json.dumps(value['default'])}`" if "default" in value else "")
+        rows.append((f"`{name}`", kind(value), default, value.get("description", "")))
+    return table(("key", "takes", "default", "meaning"), rows)
+
+
+def scenario() -> str:
+    """The page of the scenario document."""
+    schema = json.loads(_native.schema())
+    parts = [
+        NOTE,
+        "# Scenario\n\n",
+        "A scenario is a TOML document (or the same as JSON). Quantities are texts with a unit. "
+        "`sojourn schema` prints the JSON Schema from which this page is made.\n\n",
+        keys(schema),
+    ]
+    for name, definition in sorted(schema.get("$defs", {}).items()):
+        parts.append(f"\n## {name}\n\n{definition.get('description', '')}\n\n")
+        if "properties" in definition:
+            parts.append(keys(definition))
+            continue
+        options = definition.get("anyOf") or definition.get("oneOf") or []
+        for option in options:
+            if option.get("properties"):
+                parts.append(f"{option.get('description', '')}\n\n{keys(option)}\n")
+            else:
+                parts.append(f"* {kind(option)}: {option.get('description', '')}\n")
+        if not options:
+            examples = ", ".join(f"`{example}`" for example in definition.get("examples", ()))
+            parts.append(f"{kind(definition)}{': ' + examples if examples else ''}\n")
+    return "".join(parts)
+
+
+PAGES = {
+    "reference/metrics.md": metrics,
+    "reference/algorithms.md": algorithms,
+    "reference/scenario.md": scenario,
+}
+
+
+def main() -> int:
+    """Writes every page, or checks them."""
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, make in PAGES.items():
+        path, text = DOCS / name, make()
+        if check:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        print("not what the library says, run `make docs`: " + ", ".join(stale), file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
