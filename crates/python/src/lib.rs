@@ -1,5 +1,7 @@
 //! `sojourn._native`: the library for Python. Conversion only; documents cross as JSON text.
 
+mod driver;
+
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -157,6 +159,7 @@ fn run_many(
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SojournError", module.py().get_type::<SojournError>())?;
+    module.add_class::<driver::Driver>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(aqms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
