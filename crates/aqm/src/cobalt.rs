@@ -5,6 +5,7 @@
 //! Control law: while the sojourn time is above `target`, a drop (or mark) is due `interval / sqrt(count)` after the one
 //! before and raises `count`; while it is not, `count` falls by one on the same schedule. The first drop is due
 //! `interval / sqrt(count)` after the sojourn time rose above target, and at once where the count still owed a step.
+//! After an interval without packets a sojourn time above target makes a drop due with the next packet, as in Linux.
 //! BLUE: an overflow raises the drop probability by `p_inc` and makes a drop due now; an empty queue lowers it by `p_dec`
 //! and ends the dropping phase; each moves it at most once per `target`. BLUE drops and never marks.
 //! Readings and deviations:

@@ -28,6 +28,7 @@
 //!   arrival leaves the flag set for ever (line 3 of Algorithm 3), after which nothing is looked at again.
 //! * Queue lengths are sampled at whole multiples of `sample` from the start of the host's clock, 0 at its start; `target`
 //!   is counted from there too ("Now > target"). An end of a phase or a sample that equals a packet event comes first.
+//!   After a reset the ring holds the present length.
 //! * The queue length counts the packet about to leave; "more than five" does too.
 //! * Units: sojourn times and `interarrival` in milliseconds, queue lengths in packets, derivatives as the formulas give them.
 //!

@@ -10,7 +10,7 @@
 //! * Linux's fq_codel drops half the *bytes* of the fattest queue, at most 64 packets; the RFC, and this, half the packets.
 //! * Linux overflows once an arrival, so that long packets can leave it above `memory_limit`; here it repeats until within.
 //! * The inner algorithm's own `limit` is set one beyond the container's and so is never met ([`Params::unlimited`]);
-//!   an overflow is told to it through [`Aqm::overflowed`] instead.
+//!   an overflow is told to it through [`Aqm::overflowed`](crate::Aqm::overflowed) instead.
 //! * Each queue's algorithm sees the rate of the whole link, and `advance` only when its own queue is touched:
 //!   nothing changes between, except the rate, and `set_rate` brings all of them up first.
 //!

@@ -190,6 +190,29 @@ fn a_phase_of_one_drop_leaves_no_memory() {
 }
 
 #[test]
+fn a_phase_of_two_drops_leaves_no_memory_under_either_law() {
+    for law in [ControlLaw::Exact, ControlLaw::Newton] {
+        let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = law));
+        fill(&mut host, &mut queue, 10, Ecn::NotEct);
+        for ms in [10.0, 110.0, 210.0] {
+            host.at_ms(ms);
+            host.take(&mut queue);
+        }
+        assert_eq!(host.internal(&mut queue, "count"), 2.0);
+        end_phase(&mut host, &mut queue);
+        host.at_ms(300.0);
+        fill(&mut host, &mut queue, 10, Ecn::NotEct);
+        for ms in [310.0, 410.0] {
+            host.at_ms(ms);
+            host.take(&mut queue);
+        }
+        // delta = 2 - 1 is not above 1: count 1, and a whole interval to the next (Newton's 1 is 65535/65536).
+        let next = host.internal(&mut queue, "drop_next_s") * 1e3 - 410.0;
+        assert!((next - 100.0).abs() < 0.002, "{law:?}: {next}");
+    }
+}
+
+#[test]
 fn several_drops_may_fall_due_at_one_dequeue() {
     let (mut host, mut queue) = (Host::new(), codel(|_| ()));
     fill(&mut host, &mut queue, 100, Ecn::NotEct);
