@@ -161,6 +161,53 @@ pub trait Algorithm: Aqm + Clone + Send + 'static {
     fn new(params: &Self::Params) -> Self;
 }
 
+/// Among which packets a discipline keeps the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All: one queue.
+    Arrival,
+    /// Those of one flow.
+    Flow,
+    /// Those of one flow that carry one ECN codepoint (DualPI2).
+    Codepoint,
+}
+
+/// A discipline with queues of its own kind, which no single-queue algorithm can be put under.
+pub trait Standalone: Discipline + Clone + 'static {
+    /// Its parameters; `Default` gives the cited defaults.
+    type Params: Parameters;
+
+    /// For tables and help.
+    const ABOUT: About;
+
+    /// Among which packets it keeps the order of arrival.
+    const ORDER: Order;
+
+    /// As [`Algorithm::PRESETS`].
+    const PRESETS: &'static [&'static str] = &[];
+
+    /// Words that tc writes alone, with the parameter and the value that each stands for: `overflow`.
+    const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[];
+
+    /// As [`Algorithm::preset`].
+    #[must_use]
+    fn preset(_name: &str) -> Option<Self::Params> {
+        None
+    }
+
+    /// As [`Algorithm::check`].
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed, naming the parameters.
+    fn check(_params: &Self::Params) -> Result<(), alloc::string::String> {
+        Ok(())
+    }
+
+    /// A new, empty instance; `params` have passed [`Self::check`].
+    #[must_use]
+    fn new(params: &Self::Params) -> Self;
+}
+
 /// One algorithm over one queue.
 #[derive(Clone, Debug)]
 pub struct Fifo<A: Algorithm> {

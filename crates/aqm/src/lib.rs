@@ -7,6 +7,7 @@
 //! * [`Discipline`] is what a host sees: it owns its queues.
 //! * [`Aqm`] is what an algorithm writes: it borrows one [`Queue`] and decides.
 //! * [`Fifo`] puts one algorithm over one queue; [`FairQueue`] puts any algorithm over many.
+//! * [`Standalone`] is a discipline whose queues belong together, as DualPI2's two do.
 //! * [`registry`] lists every algorithm by its tc-style name.
 #![no_std]
 
@@ -38,7 +39,7 @@ pub mod codel;
 pub mod daqm;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
-pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal};
+pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone};
 pub use fair::FairQueue;
 pub use packet::{AckFields, Ecn, Packet};
 pub use params::{Choice, Limit, Param, Parameters, Value};

@@ -1,7 +1,7 @@
 //! Every algorithm by its tc-style name: one line each, from which command-line name, Python class,
 //! documentation table, contract tests, fuzz target and bench follow.
 
-use crate::discipline::{About, Algorithm, Discipline, Fifo};
+use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
 use crate::{Param, Parameters};
 use alloc::borrow::ToOwned;
@@ -19,6 +19,8 @@ macro_rules! registry {
             name: $name,
             about: <$type as Registered>::ABOUT,
             fair: <$type as Registered>::FAIR,
+            order: <$type as Registered>::ORDER,
+            words: <$type as Registered>::WORDS,
             presets: <$type as Registered>::PRESETS,
             params: <$type as Registered>::params,
             configure: <$type as Registered>::configure,
@@ -51,6 +53,10 @@ pub struct Entry {
     pub about: About,
     /// Over many queues ([`FairQueue`]) rather than one.
     pub fair: bool,
+    /// Among which packets it keeps the order of arrival.
+    pub order: Order,
+    /// Words that tc writes alone, with the parameter and the value that each stands for.
+    pub words: &'static [(&'static str, &'static str, &'static str)],
     /// Names of presets.
     pub presets: &'static [&'static str],
     /// The parameters with their defaults.
@@ -185,6 +191,10 @@ impl core::str::FromStr for Config {
                 pairs.push((flag.name.to_owned(), (word == flag.name).to_string()));
                 continue;
             }
+            if let Some((_, name, value)) = entry.words.iter().find(|(alone, _, _)| *alone == word) {
+                pairs.push(((*name).to_owned(), (*value).to_owned()));
+                continue;
+            }
             let param = known.iter().find(|p| p.name == word);
             if param.is_none() && word != "preset" {
                 let why = unknown_parameter(word, &known, entry.presets);
@@ -194,9 +204,10 @@ impl core::str::FromStr for Config {
                 let allowed = param.map_or_else(|| entry.presets.join(", "), |p| p.allowed.clone());
                 return Err(ConfigError(format!("{name}: {word} has no value; allowed: {allowed}")));
             };
-            // "target 5 ms" reads as "target 5ms": a number whose unit stands apart.
+            // "target 5 ms" reads as "target 5ms": a number whose unit stands apart. In "limit 1000 min 30p" min is a parameter.
             let mut value = value.to_owned();
-            let apart = value.parse::<f64>().is_ok() && words.peek().is_some_and(|next| UNITS.contains(next));
+            let unit = |next: &&str| UNITS.contains(next) && known.iter().all(|p| p.name != *next);
+            let apart = value.parse::<f64>().is_ok() && words.peek().is_some_and(unit);
             if apart {
                 value.push_str(words.next().unwrap_or_default());
             }
@@ -230,10 +241,12 @@ fn unknown_preset(name: &str, presets: &[&str]) -> String {
     format!("unknown preset \"{name}\"; allowed: {allowed}")
 }
 
-/// A container that can be registered.
+/// A discipline that can be registered: an algorithm in a container, or one that stands alone.
 trait Registered {
     const ABOUT: About;
-    const FAIR: bool;
+    const FAIR: bool = false;
+    const ORDER: Order;
+    const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[];
     const PRESETS: &'static [&'static str];
     fn params() -> Vec<Param>;
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
@@ -250,6 +263,17 @@ fn base<A: Algorithm>(pairs: &[(String, String)], defaults: A::Params) -> Result
         None => Ok(defaults),
         Some(name) => A::preset(name).ok_or_else(|| unknown_preset(name, A::PRESETS)),
     }
+}
+
+/// Sets every pair but the preset.
+fn set_all<P: Parameters>(params: &mut P, pairs: &[(String, String)], presets: &[&str]) -> Result<(), String> {
+    for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
+        match params.set(key, value) {
+            Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
+            None => return Err(unknown_parameter(key, &params.list(), presets)),
+        }
+    }
+    Ok(())
 }
 
 /// Name and differing parameters, as text.
@@ -291,7 +315,7 @@ impl<A: Algorithm> Scheme for FifoScheme<A> {
 
 impl<A: Algorithm> Registered for Fifo<A> {
     const ABOUT: About = A::ABOUT;
-    const FAIR: bool = false;
+    const ORDER: Order = Order::Arrival;
     const PRESETS: &'static [&'static str] = A::PRESETS;
 
     fn params() -> Vec<Param> {
@@ -300,14 +324,47 @@ impl<A: Algorithm> Registered for Fifo<A> {
 
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
         let mut params = base::<A>(pairs, A::Params::default())?;
-        for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
-            match params.set(key, value) {
-                Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
-                None => return Err(unknown_parameter(key, &params.list(), A::PRESETS)),
-            }
-        }
+        set_all(&mut params, pairs, A::PRESETS)?;
         A::check(&params)?;
         Ok(Arc::new(FifoScheme::<A> { name, params }))
+    }
+}
+
+struct StandaloneScheme<D: Standalone> {
+    name: &'static str,
+    params: D::Params,
+}
+
+impl<D: Standalone> Scheme for StandaloneScheme<D> {
+    fn text(&self) -> String {
+        print(self.name, &[(self.params.list(), D::Params::default().list())])
+    }
+    fn params(&self) -> Vec<Param> {
+        self.params.list()
+    }
+    fn build(&self) -> Box<dyn Discipline> {
+        Box::new(D::new(&self.params))
+    }
+}
+
+impl<D: Standalone> Registered for D {
+    const ABOUT: About = D::ABOUT;
+    const ORDER: Order = D::ORDER;
+    const WORDS: &'static [(&'static str, &'static str, &'static str)] = D::WORDS;
+    const PRESETS: &'static [&'static str] = D::PRESETS;
+
+    fn params() -> Vec<Param> {
+        D::Params::default().list()
+    }
+
+    fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        let mut params = match preset_of(pairs) {
+            None => D::Params::default(),
+            Some(name) => D::preset(name).ok_or_else(|| unknown_preset(name, D::PRESETS))?,
+        };
+        set_all(&mut params, pairs, D::PRESETS)?;
+        D::check(&params)?;
+        Ok(Arc::new(StandaloneScheme::<D> { name, params }))
     }
 }
 
@@ -343,6 +400,7 @@ impl<A: Algorithm> Scheme for FairScheme<A> {
 impl<A: Algorithm> Registered for FairQueue<A> {
     const ABOUT: About = About { per_flow_state: true, ..A::ABOUT };
     const FAIR: bool = true;
+    const ORDER: Order = Order::Flow;
     const PRESETS: &'static [&'static str] = A::PRESETS;
 
     fn params() -> Vec<Param> {

@@ -2,7 +2,7 @@
 //! that a host may rely on is checked. A test feeds it from a generator; a fuzz target feeds it its own bytes.
 
 use sojourn_aqm::{
-    Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Packet, Random, Reason,
+    Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random, Reason,
 };
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ pub fn bytes(seed: u64, n: usize) -> Vec<u8> {
 pub struct Promise {
     /// For messages: the configuration.
     pub name: String,
-    /// Order is kept per flow only.
-    pub fair: bool,
+    /// Among which packets the order of arrival is kept.
+    pub order: Order,
     /// Packets may be marked.
     pub marks: bool,
     pub drops_at: DropsAt,
@@ -53,11 +53,25 @@ impl Promise {
         let bytes = |name: &str| amount(name).parse::<Bytes>().map_or(u64::MAX, Bytes::get);
         Self {
             name: config.text(),
-            fair: entry.fair,
-            marks: flag("ecn") || value("ce_threshold").is_some_and(|threshold| threshold != "none"),
+            order: entry.order,
+            // An algorithm that can mark and has no parameter `ecn` always does.
+            marks: flag("ecn")
+                || (entry.about.ecn && value("ecn").is_none())
+                || value("ce_threshold").is_some_and(|threshold| threshold != "none"),
             drops_at: entry.about.drops_at,
             limit_packets: packets("limit"),
             limit_bytes: bytes("limit").min(bytes("memory_limit")),
+        }
+    }
+}
+
+impl Promise {
+    /// Packets with the same number leave in the order in which they came.
+    fn lane(&self, offered: &Packet) -> u64 {
+        match self.order {
+            Order::Arrival => 0,
+            Order::Flow => u64::from(offered.flow),
+            Order::Codepoint => u64::from(offered.flow) << 2 | offered.ecn as u64,
         }
     }
 }
@@ -107,7 +121,8 @@ struct Host<'a> {
     arrivals: u64,
     /// As offered, by serial number: what the discipline must hold.
     inside: BTreeMap<u64, Packet>,
-    by_flow: BTreeSet<(u32, u64)>,
+    /// The same by what keeps its order.
+    by_lane: BTreeSet<(u64, u64)>,
     inside_bytes: u64,
     marked: BTreeSet<u64>,
     names: Option<Vec<&'static str>>,
@@ -148,7 +163,7 @@ impl Host<'_> {
         };
         self.arrivals += 1;
         self.inside.insert(packet.serial, Packet { enqueued: self.now, ..packet.clone() });
-        self.by_flow.insert((flow, packet.serial));
+        self.by_lane.insert((self.promise.lane(&packet), packet.serial));
         self.inside_bytes += u64::from(bytes);
         let (queue, mut cx) = self.cx();
         queue.enqueue(&mut cx, packet);
@@ -179,20 +194,12 @@ impl Host<'_> {
 
     /// `packet` left by the front door: the right one, unharmed.
     fn left(&mut self, packet: &Packet) {
-        let first = if self.promise.fair {
-            self.by_flow
-                .range((packet.flow, 0)..)
-                .next()
-                .filter(|(flow, _)| *flow == packet.flow)
-                .map(|(_, serial)| *serial)
-        } else {
-            self.inside.keys().next().copied()
+        let Some(offered) = self.inside.get(&packet.serial) else {
+            self.fail("gives a packet that it does not hold (lost, dropped or sent before)")
         };
-        self.require(
-            self.inside.contains_key(&packet.serial),
-            "gives a packet that it does not hold (lost, dropped or sent before)",
-        );
-        self.require(first == Some(packet.serial), "gives a packet out of order");
+        let lane = self.promise.lane(offered);
+        let first = self.by_lane.range((lane, 0)..).next();
+        self.require(first == Some(&(lane, packet.serial)), "gives a packet out of order");
         let came_as = self.out(packet);
         let marked = self.marked.remove(&packet.serial);
         let expected = if marked { Ecn::Ce } else { came_as };
@@ -204,7 +211,7 @@ impl Host<'_> {
         let Some(offered) = self.inside.remove(&packet.serial) else {
             self.fail("gives back a packet twice, or one that never came")
         };
-        self.by_flow.remove(&(offered.flow, offered.serial));
+        self.by_lane.remove(&(self.promise.lane(&offered), offered.serial));
         self.inside_bytes -= u64::from(offered.bytes);
         let same = Packet { ecn: offered.ecn, ..packet.clone() } == offered;
         self.require(same, "a packet's facts changed (enqueued, handle, bytes, flow ...)");
@@ -312,7 +319,7 @@ fn run(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8], 
         counters: Counters::default(),
         arrivals: 0,
         inside: BTreeMap::new(),
-        by_flow: BTreeSet::new(),
+        by_lane: BTreeSet::new(),
         inside_bytes: 0,
         marked: BTreeSet::new(),
         names: None,
