@@ -14,6 +14,7 @@ pub struct Histogram {
     total: u64,
 }
 
+#[inline]
 fn bucket(ns: u64) -> usize {
     if ns < SUB {
         return ns as usize;
@@ -36,13 +37,21 @@ fn middle(bucket: usize) -> f64 {
 
 impl Histogram {
     /// Adds one time.
+    #[inline]
     pub fn add(&mut self, span: Span) {
         let bucket = bucket(span.nanos());
-        if bucket >= self.counts.len() {
-            self.counts.resize((bucket + 1).next_multiple_of(SUB as usize), 0);
-        }
-        self.counts[bucket] += 1;
         self.total += 1;
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.grow(bucket),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bucket: usize) {
+        self.counts.resize((bucket + 1).next_multiple_of(SUB as usize), 0);
+        self.counts[bucket] += 1;
     }
 
     /// Adds all that `other` holds.
@@ -115,6 +124,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// Adds one time.
+    #[inline]
     pub fn add(&mut self, span: Span) {
         self.moments.add(span);
         self.histogram.add(span);

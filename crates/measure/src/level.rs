@@ -25,33 +25,44 @@ impl Level {
     }
 
     /// The level becomes `level` at `now`.
+    #[inline]
     pub fn set(&mut self, now: Instant, level: u64) {
         self.settle(now);
         self.now = level as usize;
     }
 
     /// One more.
+    #[inline]
     pub fn up(&mut self, now: Instant) {
         self.settle(now);
         self.now += 1;
     }
 
     /// One less; stays at 0.
+    #[inline]
     pub fn down(&mut self, now: Instant) {
         self.settle(now);
         self.now = self.now.saturating_sub(1);
     }
 
     /// Counts the time up to `now` at the present level.
+    #[inline]
     pub fn settle(&mut self, now: Instant) {
-        let held = now.since(self.since).nanos();
-        if held == 0 {
+        if now <= self.since {
             return;
         }
+        let held = (now - self.since).nanos();
         self.since = now;
-        if self.now >= self.held_ns.len() {
-            self.held_ns.resize((self.now + 1).next_power_of_two(), 0);
+        match self.held_ns.get_mut(self.now) {
+            Some(at_level) => *at_level += held,
+            None => self.grow(held),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, held: u64) {
+        self.held_ns.resize((self.now + 1).next_power_of_two(), 0);
         self.held_ns[self.now] += held;
     }
 

@@ -52,7 +52,9 @@ impl LossRuns {
 
     fn is_lost(&self, serial: u64) -> bool {
         let word = serial / 64;
-        word + WORDS > self.newest && word <= self.newest && self.bits[(word % WORDS) as usize] >> (serial % 64) & 1 == 1
+        word + WORDS > self.newest
+            && word <= self.newest
+            && self.bits[(word % WORDS) as usize] >> (serial % 64) & 1 == 1
     }
 
     /// Forgets all losses.

@@ -11,11 +11,19 @@ const LONGEST_MS: usize = 10_000;
 
 impl ModeMs {
     /// Adds one time.
+    #[inline]
     pub fn add(&mut self, span: Span) {
         let ms = (((span.nanos() + 500_000) / 1_000_000) as usize).min(LONGEST_MS);
-        if ms >= self.counts.len() {
-            self.counts.resize(ms + 1, 0);
+        match self.counts.get_mut(ms) {
+            Some(count) => *count += 1,
+            None => self.grow(ms),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, ms: usize) {
+        self.counts.resize(ms + 1, 0);
         self.counts[ms] += 1;
     }
 

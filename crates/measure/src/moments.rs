@@ -10,6 +10,7 @@ pub struct Moments {
 
 impl Moments {
     /// Adds one time.
+    #[inline]
     pub fn add(&mut self, span: Span) {
         let ns = u128::from(span.nanos());
         self.count += 1;

@@ -28,37 +28,65 @@ pub(crate) struct Packet {
 }
 
 /// All packets in flight.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slab {
     packets: Vec<Packet>,
-    free: Vec<u32>,
+    /// The first free slot; a free slot's `hop` names the next.
+    free: u32,
+    used: usize,
+}
+
+/// Ends the list of free slots.
+const NONE: u32 = u32::MAX;
+
+impl Default for Slab {
+    fn default() -> Self {
+        Self { packets: Vec::new(), free: NONE, used: 0 }
+    }
 }
 
 impl Slab {
+    #[inline]
     pub fn insert(&mut self, packet: Packet) -> u32 {
-        if let Some(handle) = self.free.pop() {
-            self.packets[handle as usize] = packet;
+        self.used += 1;
+        let handle = self.free;
+        if let Some(slot) = self.packets.get_mut(handle as usize) {
+            self.free = slot.hop;
+            *slot = packet;
             return handle;
         }
+        self.grow(packet)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, packet: Packet) -> u32 {
         self.packets.push(packet);
         (self.packets.len() - 1) as u32
     }
 
+    #[inline]
     pub fn get(&self, handle: u32) -> &Packet {
         &self.packets[handle as usize]
     }
 
+    #[inline]
     pub fn get_mut(&mut self, handle: u32) -> &mut Packet {
         &mut self.packets[handle as usize]
     }
 
-    pub fn remove(&mut self, handle: u32) -> Packet {
-        self.free.push(handle);
-        self.packets[handle as usize]
+    /// Frees the slot; what was in it stays readable through the reference.
+    #[inline]
+    pub fn remove(&mut self, handle: u32) -> &Packet {
+        let packet = &mut self.packets[handle as usize];
+        packet.hop = self.free;
+        self.free = handle;
+        self.used -= 1;
+        packet
     }
 
     /// Packets in use.
     pub fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.used
     }
 }

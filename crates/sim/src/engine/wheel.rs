@@ -1,6 +1,9 @@
-//! A hierarchical timing wheel with a small sorted bucket for the present tick: O(1) a push, and a pop touches
-//! each event at most once a level. Events live in one pool with a free list, so memory follows the number of
-//! pending events and nothing allocates after the high-water mark.
+//! A hierarchical timing wheel: O(1) a push, and a pop touches each event at most once a level.
+//!
+//! The finest level holds the next 2^12 ticks in a circle, so an event less than that ahead goes straight into its
+//! slot; one further ahead waits in a coarse slot until the wheel comes to the block of ticks that it stands for.
+//! A slot with one event hands it out; one with several is sorted first. Events live in one pool with a free list,
+//! so memory follows the number of pending events and nothing allocates after the high-water mark.
 
 use sojourn_units::Instant;
 
@@ -105,36 +108,38 @@ impl<T: Copy> Wheel<T> {
     pub fn push(&mut self, time: Instant, what: T) {
         let event = Event { time, order: self.scheduled, what };
         self.scheduled += 1;
-        if time.nanos() >> self.shift <= self.tick {
-            self.push_current(event);
+        let tick = time.nanos() >> self.shift;
+        // Past ticks wrap around to far ones, and `far` sorts them out.
+        if tick.wrapping_sub(self.tick).wrapping_sub(1) < FINE as u64 - 1 {
+            self.place_fine(event, tick);
         } else {
-            self.place(event);
+            self.far(event, tick);
         }
     }
 
-    /// Into the sorted bucket of the present tick: it holds few events, latest first, so search from the early end.
+    /// An event of the present tick, or of one beyond the finest level.
     #[inline(never)]
-    fn push_current(&mut self, event: Event<T>) {
-        let after = self.current.iter().rev().take_while(|e| e.time <= event.time).count();
-        self.current.insert(self.current.len() - after, event);
+    fn far(&mut self, event: Event<T>, tick: u64) {
+        if tick <= self.tick {
+            // The present bucket holds few events, latest first, so search from the early end.
+            let after = self.current.iter().rev().take_while(|e| e.time <= event.time).count();
+            self.current.insert(self.current.len() - after, event);
+        } else {
+            self.place_coarse(event, tick);
+        }
     }
 
-    /// Puts an event of a later tick into its slot.
+    /// Into the slot of one of the next ticks.
     #[inline]
-    fn place(&mut self, event: Event<T>) {
-        let tick = event.time.nanos() >> self.shift;
-        let differ = tick ^ self.tick;
-        if differ < FINE as u64 {
-            let slot = tick as usize % FINE;
-            self.fine_used[slot / 64] |= 1 << (slot % 64);
-            self.fine[slot] = self.node(event, self.fine[slot]);
-        } else {
-            self.place_coarse(event, tick, differ);
-        }
+    fn place_fine(&mut self, event: Event<T>, tick: u64) {
+        let slot = tick as usize % FINE;
+        self.fine_used[slot / 64] |= 1 << (slot % 64);
+        self.fine[slot] = self.node(event, self.fine[slot]);
     }
 
-    #[inline(never)]
-    fn place_coarse(&mut self, event: Event<T>, tick: u64, differ: u64) {
+    /// Into the slot of the coarse level at which the tick first differs from the present one.
+    fn place_coarse(&mut self, event: Event<T>, tick: u64) {
+        let differ = tick ^ self.tick;
         let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
         let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
         let level = level as usize;
@@ -151,7 +156,13 @@ impl<T: Copy> Wheel<T> {
             *node = Node { event, next };
             return free;
         }
-        self.pool.push(Node { event, next });
+        self.grow(Node { event, next })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, node: Node<T>) -> u32 {
+        self.pool.push(node);
         (self.pool.len() - 1) as u32
     }
 
@@ -181,58 +192,60 @@ impl<T: Copy> Wheel<T> {
         self.pop_until(Instant::NEVER)
     }
 
-    /// Moves on to the next tick that has events: gives it, if it is a single one, or sorts them into `current`.
-    /// At most one pass over each level.
+    /// Moves on to the next tick that has events: gives its event, if it is a single one, or sorts them into `current`.
     #[inline]
     fn turn(&mut self) -> Option<Event<T>> {
         loop {
             let position = self.tick as usize % FINE;
-            if let Some(slot) = next_used(&self.fine_used, position) {
-                self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
-                self.fine_used[slot / 64] &= !(1 << (slot % 64));
-                let head = std::mem::replace(&mut self.fine[slot], NONE);
-                let node = self.pool.get_mut(head as usize)?;
-                if node.next == NONE {
-                    node.next = self.free;
-                    self.free = head;
-                    return Some(node.event);
+            let Some(slot) = next_used(&self.fine_used, position) else {
+                if !self.next_block() {
+                    return None;
                 }
-                self.collect(head);
-                return None;
+                continue;
+            };
+            self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
+            self.fine_used[slot / 64] &= !(1 << (slot % 64));
+            let head = std::mem::replace(&mut self.fine[slot], NONE);
+            let node = self.pool.get_mut(head as usize)?;
+            if node.next == NONE {
+                node.next = self.free;
+                self.free = head;
+                return Some(node.event);
             }
-            if !self.cascade() {
-                return None;
-            }
-            if !self.current.is_empty() {
-                self.sort();
-                return None;
-            }
+            self.collect(head);
+            return None;
         }
     }
 
-    /// Copies a slot's events into `current` and frees their nodes.
+    /// Moves a slot's events into `current`, latest first, and frees their nodes.
     #[inline(never)]
     fn collect(&mut self, head: u32) {
         let mut at = head;
-        while at != NONE {
-            let node = self.pool[at as usize];
+        while let Some(node) = self.pool.get_mut(at as usize) {
             self.current.push(node.event);
-            self.pool[at as usize].next = self.free;
+            let next = std::mem::replace(&mut node.next, self.free);
             self.free = at;
-            at = node.next;
+            at = next;
         }
-        self.sort();
+        self.current.sort_unstable_by(|a, b| (b.time, b.order).cmp(&(a.time, a.order)));
     }
 
-    fn sort(&mut self) {
-        if self.current.len() > 1 {
-            self.current.sort_unstable_by(|a, b| (b.time, b.order).cmp(&(a.time, a.order)));
-        }
-    }
-
-    /// Moves on to the next used slot of the finest coarse level that has one, and spreads its events below.
+    /// The block of ticks is over: moves on to the first tick of the next block that has events. What waits for it at a coarse level
+    /// joins what is in its slots already; false when nothing is left.
     #[inline(never)]
-    fn cascade(&mut self) -> bool {
+    fn next_block(&mut self) -> bool {
+        if next_used(&self.fine_used, 0).is_some() {
+            // The slots behind are those of the very next block.
+            let block = (self.tick >> FINE_BITS) + 1;
+            self.tick = block << FINE_BITS;
+            // A block that begins a slot of a coarser level is found there.
+            let level = (block.trailing_zeros() / COARSE_BITS) as usize;
+            if level < LEVELS {
+                let slot = (block >> (level as u32 * COARSE_BITS)) as usize % COARSE;
+                self.spread(level, slot);
+            }
+            return true;
+        }
         for level in 0..LEVELS {
             let shift = FINE_BITS + level as u32 * COARSE_BITS;
             if shift >= 64 {
@@ -243,22 +256,28 @@ impl<T: Copy> Wheel<T> {
             let above = shift + COARSE_BITS;
             let high = if above >= 64 { 0 } else { self.tick >> above << above };
             self.tick = high | (slot as u64) << shift;
-            self.coarse_used[level][slot / 64] &= !(1 << (slot % 64));
-            let mut at = std::mem::replace(&mut self.coarse[level][slot], NONE);
-            while at != NONE {
-                let node = self.pool[at as usize];
-                self.pool[at as usize].next = self.free;
-                self.free = at;
-                if node.event.time.nanos() >> self.shift <= self.tick {
-                    self.current.push(node.event);
-                } else {
-                    self.place(node.event);
-                }
-                at = node.next;
-            }
+            self.spread(level, slot);
             return true;
         }
         false
+    }
+
+    /// Spreads the events of a coarse slot over the levels below; the present tick is the slot's first.
+    fn spread(&mut self, level: usize, slot: usize) {
+        self.coarse_used[level][slot / 64] &= !(1 << (slot % 64));
+        let mut at = std::mem::replace(&mut self.coarse[level][slot], NONE);
+        while let Some(node) = self.pool.get_mut(at as usize) {
+            let (event, next) = (node.event, node.next);
+            node.next = self.free;
+            self.free = at;
+            at = next;
+            let tick = event.time.nanos() >> self.shift;
+            if tick - self.tick < FINE as u64 {
+                self.place_fine(event, tick);
+            } else {
+                self.place_coarse(event, tick);
+            }
+        }
     }
 }
 

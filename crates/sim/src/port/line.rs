@@ -60,29 +60,37 @@ impl Line {
     /// A packet of `bytes` on the wire arrives at `now`: the instant at which it reaches the far end, or `None` when dropped.
     #[inline]
     pub fn enter(&mut self, now: Instant, bytes: u32) -> Option<Instant> {
-        if self.waiting > 0 {
-            self.settle(now);
-        }
         let serial = self.packets;
         self.packets += 1;
         self.bytes += u64::from(bytes);
-        if self.waiting >= self.limit {
-            self.queue.dropped_packets += 1;
-            self.queue.dropped_bytes += u64::from(bytes);
-            self.queue.losses.add(serial);
-            return None;
-        }
-        let start = now.max(self.busy_until);
-        if start > now {
-            self.waiting += 1;
-            self.queue.starts.push_back(start);
-            self.queue.level.up(now);
-            self.queue.sojourn.add(start - now);
+        let mut start = now;
+        if self.busy_until > now {
+            if !self.wait(now, bytes, serial) {
+                return None;
+            }
+            start = self.busy_until;
         }
         let time = self.wire.take(bytes);
         self.busy_until = start + time;
         self.busy += time;
         Some(self.busy_until + self.delay)
+    }
+
+    /// A packet finds the link busy: it waits, or false when it is dropped.
+    #[inline(never)]
+    fn wait(&mut self, now: Instant, bytes: u32, serial: u64) -> bool {
+        self.settle(now);
+        if self.waiting >= self.limit {
+            self.queue.dropped_packets += 1;
+            self.queue.dropped_bytes += u64::from(bytes);
+            self.queue.losses.add(serial);
+            return false;
+        }
+        self.waiting += 1;
+        self.queue.starts.push_back(self.busy_until);
+        self.queue.level.up(now);
+        self.queue.sojourn.add(self.busy_until - now);
+        true
     }
 
     /// Counts the packets that have started by `now`.

@@ -144,13 +144,15 @@ fn tick_shift(network: &Network) -> u32 {
     half.clamp(1 << 8, 1 << 20).ilog2()
 }
 
-/// The limit of a plain `pfifo`; `None` for any other scheme.
+/// The limit of a plain `pfifo` that takes packets; `None` for any other scheme.
 fn pfifo_limit(config: &Config) -> Option<u32> {
     if config.name() != "pfifo" {
         return None;
     }
     let limit = config.params().into_iter().find(|param| param.name == "limit")?;
-    Packets::from_tc(&limit.value).ok().map(|packets| packets.get().min(u64::from(u32::MAX)) as u32)
+    let packets = Packets::from_tc(&limit.value).ok()?.get();
+    // Even a packet that need not wait is dropped at a limit of none, which a line does not look at.
+    (packets > 0).then(|| packets.min(u64::from(u32::MAX)) as u32)
 }
 
 fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, Vec<Line>) {

@@ -179,7 +179,7 @@ impl Simulation {
 
     /// A packet has reached its receiver.
     pub(super) fn deliver(&mut self, handle: u32) {
-        let packet = self.slab.remove(handle);
+        let packet = *self.slab.remove(handle);
         self.audit.delivered += 1;
         match packet.body {
             Body::Data(data) => self.deliver_data(&packet, &data),

@@ -17,14 +17,18 @@ impl Simulation {
     pub(super) fn arrive(&mut self, handle: u32) {
         self.audit.on_wire -= 1;
         let hop = self.slab.get(handle).hop;
-        self.enter(handle, self.routes[hop as usize]);
+        match self.routes[hop as usize] {
+            Hop::End => self.deliver(handle),
+            hop => self.enter(handle, hop),
+        }
     }
 
-    /// Offers a packet to where it goes next, now.
+    /// Offers a packet to the port where it goes next, now.
     #[inline]
     pub(super) fn enter(&mut self, handle: u32, hop: Hop) {
         match hop {
-            Hop::End => self.deliver(handle),
+            // A route is never empty, so this is seen by `arrive` alone.
+            Hop::End => {}
             Hop::Port(port) => self.discipline_enter(port, handle),
             Hop::Line(line) | Hop::Fused(line) => {
                 let line = &mut self.lines[line as usize];
@@ -56,17 +60,15 @@ impl Simulation {
     }
 
     /// Offers a packet to a port that runs a discipline.
+    #[inline(never)]
     fn discipline_enter(&mut self, index: u32, handle: u32) {
         self.free_first(index);
         let now = self.now;
         let sim_packet = self.slab.get(handle);
         let flow = &self.flows[sim_packet.flow as usize];
         let is_data = !matches!(sim_packet.body, crate::packet::Body::Ack(_));
-        let (source, destination) = if is_data {
-            (flow.source_hash, flow.destination_hash)
-        } else {
-            (flow.destination_hash, flow.source_hash)
-        };
+        let (source, destination) =
+            if is_data { (flow.source_hash, flow.destination_hash) } else { (flow.destination_hash, flow.source_hash) };
         let port = &mut self.ports[index as usize];
         let packet = Packet {
             serial: port.serial,
@@ -121,11 +123,17 @@ impl Simulation {
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
+    #[inline]
     pub(super) fn ask_late(&mut self, index: u32) {
-        let port = &mut self.ports[index as usize];
-        if !port.unasked || port.busy_until > self.now {
-            return;
+        let port = &self.ports[index as usize];
+        if port.unasked && port.busy_until <= self.now {
+            self.ask_since(index);
         }
+    }
+
+    #[inline(never)]
+    fn ask_since(&mut self, index: u32) {
+        let port = &mut self.ports[index as usize];
         port.unasked = false;
         if port.under_test {
             port.meter.system.down(port.busy_until);
@@ -144,6 +152,13 @@ impl Simulation {
     /// Frees what a discipline has dropped.
     #[inline]
     fn take_drops(&mut self, index: u32) {
+        if !self.dropped.0.is_empty() {
+            self.count_drops(index);
+        }
+    }
+
+    #[inline(never)]
+    fn count_drops(&mut self, index: u32) {
         while let Some((packet, _reason)) = self.dropped.0.pop() {
             let now = self.now;
             let port = &mut self.ports[index as usize];
@@ -162,6 +177,8 @@ impl Simulation {
     }
 
     /// A packet is gone.
+    #[cold]
+    #[inline(never)]
     fn lose(&mut self, handle: u32) {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
@@ -171,6 +188,7 @@ impl Simulation {
     }
 
     /// Asks a port's discipline for the next packet, as of now. The packet has left the queue under study.
+    #[inline]
     fn ask(&mut self, index: u32) -> Option<u32> {
         let now = self.now;
         let port = &mut self.ports[index as usize];
@@ -207,6 +225,7 @@ impl Simulation {
     }
 
     /// Moves packets on from the discipline as far as the device queue and the link allow.
+    #[inline]
     fn serve(&mut self, index: u32) {
         if self.ports[index as usize].device.is_some() {
             self.fill_device(index);
@@ -229,6 +248,7 @@ impl Simulation {
     }
 
     /// Fills the device queue from the discipline.
+    #[inline(never)]
     fn fill_device(&mut self, index: u32) {
         loop {
             match &self.ports[index as usize].device {
@@ -243,6 +263,7 @@ impl Simulation {
     }
 
     /// The next packet for the wire: from the device queue where there is one.
+    #[inline]
     fn next_for_wire(&mut self, index: u32) -> Option<u32> {
         if self.ports[index as usize].device.is_none() {
             return self.ask(index);
@@ -320,7 +341,8 @@ impl Simulation {
     /// A station with a frame looks at the channel: idle, it sends; busy, it backs off (ns-3's `CsmaNetDevice::TransmitStart`).
     pub(super) fn attempt(&mut self, index: u32) {
         let now = self.now;
-        let Medium::Bus { bus, station: Station::Contending { handle, retries } } = self.ports[index as usize].medium else {
+        let Medium::Bus { bus, station: Station::Contending { handle, retries } } = self.ports[index as usize].medium
+        else {
             return;
         };
         if self.bus_idle[bus as usize] <= now {

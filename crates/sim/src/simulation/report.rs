@@ -5,7 +5,7 @@ use crate::port::{Line, Medium, Station};
 use crate::scenario::{PortKind, Transport};
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Counters, Tally};
-use sojourn_measure::{jain, Histogram, Level, Moments, ModeMs, Sampled};
+use sojourn_measure::{jain, Histogram, Level, ModeMs, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 
@@ -135,12 +135,8 @@ struct Snapshot {
     drops: u64,
 }
 
-const SERIES: [(&str, &str); 4] = [
-    ("queue_packets", "packets"),
-    ("sojourn_ms", "ms"),
-    ("goodput_bit_s", "bit/s"),
-    ("drops_packets_s", "packets/s"),
-];
+const SERIES: [(&str, &str); 4] =
+    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("goodput_bit_s", "bit/s"), ("drops_packets_s", "packets/s")];
 
 /// Points of a distribution function that a report holds at most.
 const POINTS: usize = 400;
@@ -362,13 +358,14 @@ impl Simulation {
         distributions.insert("one_way_delay_ms", distribution(&self.delay.cdf_ms()));
         let series = self.recorder.take().map(|recorder| {
             let named = SERIES.iter().zip(recorder.values);
-            named.map(|((name, unit), value)| Series {
-                name: (*name).into(),
-                unit: (*unit).into(),
-                t_s: recorder.t_s.clone(),
-                value,
-            })
-            .collect()
+            named
+                .map(|((name, unit), value)| Series {
+                    name: (*name).into(),
+                    unit: (*unit).into(),
+                    t_s: recorder.t_s.clone(),
+                    value,
+                })
+                .collect()
         });
         Ok(RunReport {
             scenario: self.network.name.clone(),
@@ -420,7 +417,11 @@ impl Simulation {
         if self.slab.len() as u64 != conservation.in_flight {
             flaws.push(format!("{} packets are held, {} are in flight", self.slab.len(), conservation.in_flight));
         }
-        if flaws.is_empty() { Ok(conservation) } else { Err(RunError(format!("packets are not conserved: {}", flaws.join("; ")))) }
+        if flaws.is_empty() {
+            Ok(conservation)
+        } else {
+            Err(RunError(format!("packets are not conserved: {}", flaws.join("; "))))
+        }
     }
 
     /// What the port of the network's number `index` measured.
