@@ -72,6 +72,8 @@ pub(crate) struct Host<A: Algorithm> {
     serial: u64,
     pub(crate) bytes: u32,
     pub(crate) ecn: Ecn,
+    pub(crate) flow: u32,
+    pub(crate) window: u16,
 }
 
 impl<A: Algorithm> Host<A> {
@@ -89,6 +91,8 @@ impl<A: Algorithm> Host<A> {
             serial: 0,
             bytes: 1000,
             ecn: Ecn::NotEct,
+            flow: 0,
+            window: 0,
         }
     }
 
@@ -118,7 +122,8 @@ impl<A: Algorithm> Host<A> {
     pub(crate) fn arrive(&mut self) -> Fate {
         let serial = self.serial;
         self.serial += 1;
-        let packet = Packet { serial, bytes: self.bytes, ecn: self.ecn, enqueued: self.now, ..Packet::default() };
+        let Self { bytes, ecn, flow, window, now, .. } = *self;
+        let packet = Packet { serial, bytes, ecn, flow, window, enqueued: now, ..Packet::default() };
         let (dropped, marked) = (self.log.dropped.len(), self.log.marked.len());
         self.act(|aqm, cx, queue| aqm.enqueue(cx, queue, packet));
         if let Some((_, reason)) = self.log.dropped.get(dropped) {

@@ -34,6 +34,8 @@ pub mod threshold;
 pub mod dropping_function;
 pub mod red;
 pub mod ared;
+pub mod nlred;
+pub mod choke;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

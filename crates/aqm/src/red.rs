@@ -42,7 +42,7 @@ use adapt::Automatic;
 use alloc::format;
 use alloc::string::String;
 use average::Average;
-use law::{Band, Count, Region};
+use law::{Band, Count, Curve, Region};
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
 /// The most updates of max_p that are caught up at once.
@@ -168,11 +168,11 @@ pub struct Red {
     rate: Option<BitRate>,
     mean_packets_s: f64,
     w: f64,
-    band: Band,
-    average: Average,
-    count: Count,
+    pub(crate) band: Band,
+    pub(crate) average: Average,
+    pub(crate) count: Count,
     /// p_a at the last arrival.
-    probability: f64,
+    pub(crate) probability: f64,
     updates: Ticks,
 }
 
@@ -208,6 +208,62 @@ impl Red {
             p_a
         }
     }
+
+    /// Takes the queue that an arrival finds into the average.
+    #[inline]
+    pub(crate) fn observe(&mut self, now: Instant, queue: &Queue) {
+        let queued = self.params.unit().of(queue);
+        self.average.arrival(now, queued, self.w, self.mean_packets_s);
+    }
+
+    /// Drops an arrival that a full queue has no room for; gives back one that it has.
+    #[inline]
+    pub(crate) fn admit(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: Packet) -> Option<Packet> {
+        if self.params.limit.is_full(queue, packet.bytes) {
+            self.count.signalled();
+            cx.drop(packet, Reason::Overflow);
+            return None;
+        }
+        Some(packet)
+    }
+
+    /// Counts an arrival of `bytes` that may be signalled, and draws whether it is.
+    #[inline]
+    pub(crate) fn draw(&mut self, cx: &mut Cx<'_>, p_b: f64, bytes: u32) -> bool {
+        self.count.arrival(bytes);
+        self.probability = self.spread(p_b, bytes);
+        let signal = cx.chance(self.probability);
+        if signal {
+            self.count.signalled();
+        }
+        signal
+    }
+
+    /// Queues, marks or drops an arrival as the average and `band` have it.
+    #[inline]
+    pub(crate) fn decide(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, band: Band) {
+        let ecn = match band.region(self.average.get()) {
+            Region::Below => {
+                self.count.below();
+                self.probability = 0.0;
+                return queue.push(packet);
+            }
+            Region::Early(p_b) => {
+                if !self.draw(cx, p_b, packet.bytes) {
+                    return queue.push(packet);
+                }
+                self.params.ecn
+            }
+            Region::Forced => {
+                self.count.signalled();
+                self.probability = 1.0;
+                self.params.ecn && !self.params.harddrop
+            }
+        };
+        if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
 }
 
 impl Aqm for Red {
@@ -224,35 +280,10 @@ impl Aqm for Red {
     }
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
-        let queued = self.params.unit().of(queue);
         self.updates.start(cx.now);
-        self.average.arrival(cx.now, queued, self.w, self.mean_packets_s);
-        if self.params.limit.is_full(queue, packet.bytes) {
-            self.count.signalled();
-            return cx.drop(packet, Reason::Overflow);
-        }
-        let ecn = match self.band.region(self.average.get()) {
-            Region::Below => {
-                self.count.below();
-                self.probability = 0.0;
-                return queue.push(packet);
-            }
-            Region::Early(p_b) => {
-                self.count.arrival(packet.bytes);
-                self.probability = self.spread(p_b, packet.bytes);
-                if !cx.chance(self.probability) {
-                    return queue.push(packet);
-                }
-                self.params.ecn
-            }
-            Region::Forced => {
-                self.probability = 1.0;
-                self.params.ecn && !self.params.harddrop
-            }
-        };
-        self.count.signalled();
-        if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
-            queue.push(marked);
+        self.observe(cx.now, queue);
+        if let Some(packet) = self.admit(cx, queue, packet) {
+            self.decide(cx, queue, packet, self.band);
         }
     }
 
@@ -302,7 +333,8 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band = Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle };
+        let band =
+            Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle, curve: Curve::Linear };
         let mut red = Self {
             rate: None,
             mean_packets_s: 0.0,

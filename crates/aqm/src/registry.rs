@@ -35,6 +35,8 @@ registry! {
     "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
     "red" => Fifo<crate::red::Red>,
     "ared" => Fifo<crate::ared::Ared>,
+    "nlred" => Fifo<crate::nlred::Nlred>,
+    "choke" => Fifo<crate::choke::Choke>,
     "pie" => Fifo<crate::pie::Pie>,
     "codel" => Fifo<crate::codel::Codel>,
     "cobalt" => Fifo<crate::cobalt::Cobalt>,

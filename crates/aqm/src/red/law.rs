@@ -11,6 +11,15 @@ pub(crate) enum Region {
     Forced,
 }
 
+/// How p_b rises from 0 at min_th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Curve {
+    /// To max_p at max_th, as RED.
+    Linear,
+    /// To 1.5 max_p at max_th, as NLRED.
+    Square,
+}
+
 /// Thresholds and the probability at the upper one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Band {
@@ -19,8 +28,9 @@ pub(crate) struct Band {
     /// max_th.
     pub(crate) max: f64,
     pub(crate) max_p: f64,
-    /// From max_p to 1 between max_th and twice max_th, rather than 1 from max_th on.
+    /// From the curve's end to 1 between max_th and twice max_th, rather than 1 from max_th on.
     pub(crate) gentle: bool,
+    pub(crate) curve: Curve,
 }
 
 impl Band {
@@ -29,9 +39,16 @@ impl Band {
         if avg < self.min {
             Region::Below
         } else if avg < self.max {
-            Region::Early(linear(avg, self.min, self.max, self.max_p))
+            Region::Early(match self.curve {
+                Curve::Linear => linear(avg, self.min, self.max, self.max_p),
+                Curve::Square => square(avg, self.min, self.max, self.max_p),
+            })
         } else if self.gentle && avg < 2.0 * self.max {
-            Region::Early(self.max_p + (1.0 - self.max_p) * (avg - self.max) / self.max)
+            let end = match self.curve {
+                Curve::Linear => self.max_p,
+                Curve::Square => square(self.max, self.min, self.max, self.max_p),
+            };
+            Region::Early(end + (1.0 - end) * (avg - self.max) / self.max)
         } else {
             Region::Forced
         }
@@ -41,6 +58,12 @@ impl Band {
 /// `p_b = max_p (avg - min_th) / (max_th - min_th)`.
 pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
+}
+
+/// `p_b = 1.5 max_p ((avg - min_th) / (max_th - min_th))^2` (NLRED), at most 1.
+pub(crate) fn square(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
+    let x = (avg - min) / (max - min);
+    (1.5 * max_p * x * x).min(1.0)
 }
 
 /// Arrivals since the last signal: what spreads the signals out.

@@ -1,0 +1,312 @@
+//! CHOKe: RED that also compares an arrival with a queued packet drawn at random and drops both when they are of one flow.
+//!
+//! Governing text: Pan, Prabhakar and Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
+//! bandwidth allocation", IEEE INFOCOM 2000, figure 1; tc-choke(8).
+//! Control law: while RED's average is above `min`, each arrival is compared with one queued packet, drawn with equal
+//! chances. One flow: both are dropped. Else the drawn packet stays where it was, and the arrival meets
+//! [`red`](crate::red): signalled with p_a up to `max`, always from there on. Everything is counted in packets.
+//! A flow with the share f of the queue loses a share f of its arrivals to matches, and as many queued packets again.
+//! ECN: RED's signals mark; a match drops, since it exists against flows that do not respond.
+//!
+//! Readings and deviations:
+//! * A match leaves RED's count as it was, as in Linux.
+//! * A full queue is looked at after the comparison and before RED's decision, as in [`red`](crate::red) and so that a match
+//!   in a full queue still drops both; Linux looks after RED's decision.
+//! * Linux's queue has holes, so that it draws up to three times and then takes the head; here every waiting packet has
+//!   the same chance at the first draw. Linux draws one number per RED signal, see [`red`](crate::red).
+//! * One packet is drawn; the paper's variants with several candidates are not here.
+//!
+//! Bound: constant work a packet, but for a match that takes its packet out of the middle: moves up to half the queue.
+
+use crate::red::{self, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
+
+crate::params! {
+    /// Parameters of `choke`.
+    pub struct Params {
+        /// Waiting packets at which an arrival is dropped (tc-choke(8)).
+        limit: Packets = Packets::new(1000),
+        /// Average above which arrivals are compared with a queued packet, and may be dropped (RED's default).
+        min: Packets = Packets::new(5),
+        /// Average from which every arrival is dropped (RED's default).
+        max: Packets = Packets::new(15),
+        /// RED's probability as the average reaches max; tc's "probability" (RED's default).
+        max_p: Probability = Probability::clamped(0.1),
+        /// Weight of one arrival in the average (RED's default).
+        w: Probability = Probability::clamped(0.002),
+        /// Mean packet size, for idle time (tc-choke(8); RED's default).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Mark ECN-capable packets instead of RED's drops (tc-choke(8)).
+        ecn: bool = false,
+    }
+}
+
+impl From<&Params> for red::Params {
+    fn from(p: &Params) -> Self {
+        Self {
+            limit: Limit::Packets(p.limit),
+            min: Some(Length::Packets(p.min)),
+            max: Some(Length::Packets(p.max)),
+            max_p: p.max_p,
+            w: Some(p.w),
+            avpkt: p.avpkt,
+            ecn: p.ecn,
+            ..Self::default()
+        }
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Choke {
+    red: Red,
+    /// Arrivals that were of the drawn packet's flow, so far.
+    matches: u64,
+}
+
+impl Choke {
+    /// Draws a queued packet; takes it out when it is of `flow`.
+    fn draw_match(cx: &mut Cx<'_>, queue: &mut Queue, flow: u32) -> Option<Packet> {
+        let drawn = cx.random.below(queue.len() as u64) as usize;
+        if queue.get(drawn)?.flow == flow {
+            queue.remove(drawn)
+        } else {
+            None
+        }
+    }
+}
+
+impl Aqm for Choke {
+    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        self.red.advance(now, rate, queue);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.red.observe(cx.now, queue);
+        if self.red.average.get() > self.red.band.min && !queue.is_empty() {
+            if let Some(queued) = Self::draw_match(cx, queue, packet.flow) {
+                self.matches += 1;
+                cx.drop(queued, Reason::Flow);
+                return cx.drop(packet, Reason::Flow);
+            }
+        }
+        if let Some(packet) = self.red.admit(cx, queue, packet) {
+            self.red.decide(cx, queue, packet, self.red.band);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        self.red.dequeue(cx, queue)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("avg", self.red.average.get());
+        visit("count", self.red.count.packets());
+        visit("probability", self.red.probability);
+        visit("matches", self.matches as f64);
+    }
+}
+
+impl Algorithm for Choke {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "CHOKe",
+        summary: "RED that drops an arrival together with a randomly drawn queued packet of the same flow",
+        source: "Pan, Prabhakar and Psounis 2000; tc-choke(8)",
+        signals_on: "average queue length; flow of a random queued packet",
+        ..Red::ABOUT
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        red::Params::from(params).check()
+    }
+
+    fn new(params: &Params) -> Self {
+        Self { red: Red::new(&params.into()), matches: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::red::law;
+    use crate::{Ecn, Random};
+    use alloc::vec::Vec;
+
+    /// The average is the queue length that an arrival finds.
+    fn instant() -> Params {
+        Params { w: Probability::clamped(1.0), ..Params::default() }
+    }
+
+    /// A host whose queue holds one packet each of the flows 0, 1, ..., and whose draws are all `u` from then on.
+    fn filled(params: Params, n: u32, u: f64) -> Host<Choke> {
+        let mut host = Host::new(params);
+        host.random.fixed = Some(0.999_999);
+        for flow in 0..n {
+            host.flow = flow;
+            assert_eq!(host.arrive(), Fate::Queued);
+        }
+        host.random.fixed = Some(u);
+        host
+    }
+
+    #[test]
+    fn a_match_drops_both_and_the_rest_keep_their_order() {
+        // 0.45 x 10 = 4.5: the packet at position 4.
+        let mut host = filled(instant(), 10, 0.45);
+        host.flow = 4;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Flow));
+        assert_eq!(host.log.dropped, [(4, Reason::Flow), (10, Reason::Flow)], "the queued one, then the arrival");
+        assert_eq!(host.internal("matches"), 1.0);
+        let left: Vec<u64> = core::iter::from_fn(|| host.send()).map(|packet| packet.serial).collect();
+        assert_eq!(left, [0, 1, 2, 3, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn other_flows_meet_red() {
+        let mut host = filled(instant(), 10, 0.45);
+        host.flow = 5;
+        // Finds 10: p_b = 0.1 x 5/10; those that found 6 to 9 and this one count 5: 0.05 / (1 - 0.25), below the draw.
+        assert_eq!(host.arrive(), Fate::Queued);
+        close(host.internal("probability"), 0.05 / 0.75);
+        host.random.fixed = Some(0.0);
+        // Position 0, flow 0: no match; RED's draw is 0 too.
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    #[test]
+    fn at_min_nothing_is_drawn_and_above_it_the_head_to_the_tail_may_be() {
+        // The sixth arrival finds 5, which is min: not above.
+        let mut host = filled(instant(), 5, 0.0);
+        let draws = host.random.draws;
+        host.flow = 0;
+        assert_eq!((host.arrive(), host.random.draws), (Fate::Queued, draws));
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Flow), "finds 6, draws position 0");
+        // Position 0.999 x 5 = 4: the tail.
+        host.random.fixed = Some(0.999_999);
+        assert_eq!(host.arrive(), Fate::Queued, "finds 5");
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Flow), "finds 6, draws the one just queued");
+    }
+
+    #[test]
+    fn a_match_drops_also_where_ecn_marks_and_in_a_full_queue() {
+        let mut host = filled(Params { ecn: true, limit: Packets::new(10), ..instant() }, 10, 0.0);
+        host.ecn = Ecn::Ect0;
+        host.flow = 99;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Overflow));
+        host.flow = 0;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Flow));
+        assert_eq!(host.len(), 9);
+        host.flow = 99;
+        assert_eq!(host.arrive(), Fate::Marked);
+    }
+
+    #[test]
+    fn from_max_on_no_arrival_is_queued() {
+        let mut host = filled(Params { max: Packets::new(8), max_p: Probability::clamped(0.0), ..instant() }, 8, 0.5);
+        host.flow = 99;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        host.flow = 4;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Flow));
+    }
+
+    #[test]
+    fn an_empty_queue_has_nothing_to_draw() {
+        // The average stays above min while the queue is empty: a small weight.
+        let mut host = Host::<Choke>::new(Params { w: Probability::clamped(0.5), ..Params::default() });
+        host.with(|choke| choke.red.average.sample(28.0, 0.5));
+        host.random.fixed = Some(0.5);
+        // avg (14 + 0)/2 = 7: p_b = 0.1 x 2/10, count 0; one draw, which is RED's.
+        assert_eq!((host.arrive(), host.random.draws), (Fate::Queued, 1));
+        close(host.internal("probability"), 0.02);
+    }
+
+    /// The paper's flow chart on lists, against the algorithm on a random walk of several flows.
+    #[test]
+    fn a_random_walk_agrees_with_the_flow_chart() {
+        let (w, max_p) = (0.02, 0.3);
+        let (min, max, limit) = (5.0, 15.0, 18);
+        let mut host = Host::<Choke>::new(Params {
+            w: Probability::clamped(w),
+            max_p: Probability::clamped(max_p),
+            limit: Packets::new(limit as u64),
+            ..Params::default()
+        });
+        let mut draws = host.random.clone();
+        let mut script = Stream::new(3);
+        let (mut avg, mut count, mut idle) = (0.0_f64, -1.0, None);
+        let mut waiting: Vec<u32> = Vec::new();
+        let mut fates = [0; 4];
+        for step in 0..40_000 {
+            host.wait(sojourn_units::Span::from_micros(script.below(900)));
+            let now = host.now.seconds();
+            // The small weight lets the queue fill before the average follows.
+            let load = if (step / 400) % 2 == 0 { 65 } else { 40 };
+            if script.below(100) >= load {
+                if host.send().is_some() {
+                    waiting.remove(0);
+                    idle = None;
+                } else {
+                    idle = idle.or(Some(now));
+                }
+                continue;
+            }
+            host.flow = [0, 0, 0, 1, 2, 3, 4, 5][script.below(8) as usize];
+            match (waiting.is_empty(), idle) {
+                (true, Some(since)) => {
+                    avg *= libm::pow(1.0 - w, (now - since) * 1000.0);
+                    idle = Some(now);
+                }
+                _ => {
+                    avg = (1.0 - w) * avg + w * waiting.len() as f64;
+                    idle = None;
+                }
+            }
+            let drawn = (avg > min && !waiting.is_empty()).then(|| draws.below(waiting.len() as u64) as usize);
+            let matched = drawn.filter(|drawn| waiting[*drawn] == host.flow);
+            let expected = if let Some(matched) = matched {
+                waiting.remove(matched);
+                Fate::Dropped(Reason::Flow)
+            } else if waiting.len() >= limit {
+                count = 0.0;
+                Fate::Dropped(Reason::Overflow)
+            } else if avg < min {
+                count = -1.0;
+                Fate::Queued
+            } else if avg >= max {
+                count = 0.0;
+                Fate::Dropped(Reason::Early)
+            } else {
+                count += 1.0;
+                let p_a = law::uniform(max_p * (avg - min) / (max - min), count);
+                if p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a) {
+                    count = 0.0;
+                    Fate::Dropped(Reason::Early)
+                } else {
+                    Fate::Queued
+                }
+            };
+            assert_eq!(host.arrive(), expected, "step {step}, avg {avg}");
+            match expected {
+                Fate::Dropped(reason) => fates[reason as usize] += 1,
+                _ => {
+                    waiting.push(host.flow);
+                    fates[3] += 1;
+                }
+            }
+            assert_eq!(host.len(), waiting.len() as u64);
+        }
+        assert!(fates.iter().all(|n| *n > 50), "overflow, early, flow, queued: {fates:?}");
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("choke limit 1000 min 30 max 90 avpkt 1000 ecn"), "choke min 30p max 90p ecn");
+        assert!(refused("choke min 45kB").contains("min"));
+        assert!(refused("choke min 90 max 30").contains("min (90p) is not below max (30p)"));
+    }
+}

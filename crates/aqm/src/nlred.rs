@@ -1,0 +1,168 @@
+//! NLRED: RED whose probability rises with the square of the average, gently at first and steeply near `max`.
+//!
+//! Governing text: Zhou, Yeung and Li, "Nonlinear RED: a simple yet efficient active queue management scheme",
+//! Computer Networks 50 (2006); its curve is the study of dropping functions' d3.
+//! Control law: [`red`](crate::red) with `p_b = 1.5 max_p ((avg - min) / (max - min))^2` between `min` and `max`. With the
+//! factor 1.5 the area under the curve is RED's: the integral of 1.5 x^2 from 0 to 1 is 1/2, that of x too.
+//! Readings and deviations: all else is RED's, the spreading by count and `gentle` too; `gentle` then rises from 1.5 max_p.
+//! A p_b above 1 (max_p above 2/3) is 1. The original text was not at hand; the curve is as the study prints it.
+//! Bound: constant work a packet.
+
+use crate::red::law::Curve;
+use crate::red::{self, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Probability};
+
+crate::params! {
+    /// Parameters of `nlred`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        limit: Limit = Limit::packets(1000),
+        /// Average below which nothing is dropped, packets or bytes (RED's).
+        min: Length = Length::packets(5),
+        /// Average from which every arrival is dropped, or with gentle more and more (RED's).
+        max: Length = Length::packets(15),
+        /// RED's max_p, of which the probability reaches one and a half as the average reaches max (RED's).
+        max_p: Probability = Probability::clamped(0.1),
+        /// Weight of one arrival in the average (RED's).
+        w: Probability = Probability::clamped(0.002),
+        /// Mean packet size, for idle time and bytemode (RED's).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Let the probability rise from 1.5 max_p to 1 between max and twice max, instead of being 1 from max on (RED's).
+        gentle: bool = false,
+        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (RED's).
+        wait: bool = false,
+        /// Scale the probability by the packet's size (RED's).
+        bytemode: bool = false,
+        /// Mark ECN-capable packets instead of dropping them (RED's).
+        ecn: bool = false,
+        /// Drop, not mark, where every arrival is signalled (RED's).
+        harddrop: bool = false,
+    }
+}
+
+impl From<&Params> for red::Params {
+    fn from(p: &Params) -> Self {
+        Self {
+            limit: p.limit,
+            min: Some(p.min),
+            max: Some(p.max),
+            max_p: p.max_p,
+            w: Some(p.w),
+            avpkt: p.avpkt,
+            gentle: p.gentle,
+            wait: p.wait,
+            bytemode: p.bytemode,
+            ecn: p.ecn,
+            harddrop: p.harddrop,
+            ..Self::default()
+        }
+    }
+}
+
+/// [`Red`] on the square's curve.
+#[derive(Clone, Debug)]
+pub struct Nlred(Red);
+
+impl Aqm for Nlred {
+    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        self.0.advance(now, rate, queue);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.0.enqueue(cx, queue, packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        self.0.dequeue(cx, queue)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        self.0.internals(visit);
+    }
+}
+
+impl Algorithm for Nlred {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "NLRED",
+        summary: "RED whose drop probability rises with the square of the average queue length",
+        source: "Zhou, Yeung and Li 2006",
+        ..Red::ABOUT
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        red::Params::from(params).check()
+    }
+
+    fn new(params: &Params) -> Self {
+        let mut red = Red::new(&params.into());
+        red.band.curve = Curve::Square;
+        Self(red)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host};
+    use crate::red::law::{self, Band, Region};
+    use crate::Reason;
+
+    const BAND: Band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: true, curve: Curve::Square };
+
+    #[track_caller]
+    fn early(band: Band, avg: f64, p_b: f64) {
+        let Region::Early(p) = band.region(avg) else { panic!("{avg} is not in the early region") };
+        close(p, p_b);
+    }
+
+    #[test]
+    fn the_square_by_hand() {
+        assert_eq!(BAND.region(4.999), Region::Below);
+        early(BAND, 5.0, 0.0);
+        // x = 1/4: 0.15/16; x = 1/2: 0.15/4; x = 0.9: 0.15 x 0.81.
+        early(BAND, 7.5, 0.009_375);
+        early(BAND, 10.0, 0.0375);
+        early(BAND, 14.0, 0.1215);
+        // Gentle: from 0.15; halfway to 30 it is (0.15 + 1)/2.
+        early(BAND, 15.0, 0.15);
+        early(BAND, 22.5, 0.575);
+        assert_eq!(BAND.region(30.0), Region::Forced);
+        assert_eq!(Band { gentle: false, ..BAND }.region(15.0), Region::Forced);
+        // 1.5 x 0.8 x 0.95^2 = 1.083: no more than 1.
+        early(Band { max_p: 0.8, ..BAND }, 14.5, 1.0);
+    }
+
+    #[test]
+    fn red_and_nlred_drop_alike_over_the_whole_band() {
+        // Means over 5..15 by the midpoint rule; of the square: 0.15/3 = 0.05, and RED's: 0.1/2.
+        let mean = |p: fn(f64, f64, f64, f64) -> f64| {
+            (0..1000).map(|k| p(5.0 + (f64::from(k) + 0.5) / 100.0, 5.0, 15.0, 0.1)).sum::<f64>() / 1000.0
+        };
+        assert!((mean(law::square) - 0.05).abs() < 1e-6 && (mean(law::linear) - 0.05).abs() < 1e-6);
+    }
+
+    #[test]
+    fn it_decides_by_the_square_spread_by_count() {
+        let mut host = Host::<Nlred>::new(Params { w: Probability::clamped(1.0), ..Params::default() });
+        host.random.fixed = Some(0.999_999);
+        host.arrive_many(11);
+        // The 11th finds 10 and has counted those that found 6 to 10: 0.0375 / (1 - 5 x 0.0375).
+        close(host.internal("probability"), 0.0375 / 0.8125);
+        host.random.fixed = Some(0.0);
+        // Finds 11: 0.15 x 0.36 = 0.054, count 6: 0.054 / (1 - 0.324), and the draw is below it.
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(host.internal("probability"), 0.054 / 0.676);
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("nlred min 30p max 90p limit 1000p"), "nlred min 30p max 90p");
+        assert!(refused("nlred min 90p max 30p").contains("min (90p) is not below max (30p)"));
+        assert!(refused("nlred min none").contains("\"none\" is refused"));
+        assert!(refused("nlred adaptive").contains("unknown parameter \"adaptive\""));
+    }
+}
