@@ -3,7 +3,7 @@
 Build a network, compare schemes on it, and get estimates with their uncertainty:
 
 >>> import sojourn as sj
->>> net = sj.dumbbell(flows=4, rate=sj.mbit_s(10), rtt=sj.ms(40), duration=sj.s(5), warm_up=sj.s(1))
+>>> net = sj.dumbbell(flows=4, rate=sj.mbit_s(10), base_rtt=sj.ms(40), duration=sj.s(5), warm_up=sj.s(1))
 >>> results = sj.compare(net, ["pfifo limit 100p", "codel"], replicates=3, seed=1)
 >>> sorted(results.summary()["scheme"].unique())
 ['codel', 'pfifo limit 100p']

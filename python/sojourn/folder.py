@@ -188,7 +188,7 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all; missing folders above it are made.
 
     Raises
     ------
@@ -197,6 +197,7 @@ def write_text(path: Path, text: str) -> None:
     """
     staging: str | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, staging = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

@@ -169,13 +169,14 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
     if series is None or (series == "auto" and replication > 0):
         return None
     if series != "auto":
-        return as_text("series", series, "time")
+        # Text goes to the core as it is, whose message suits a command line too.
+        return series if isinstance(series, str) else as_text("series", series, "time")
     return str(from_ns(auto_interval_ns(str(scenario["duration"]))))
 
 
 def auto_interval_ns(duration: str) -> int:
     """Return a round sampling interval that gives a few hundred samples of a run."""
-    least = max(to_ns("duration", duration) // _AUTO_SAMPLES, 1)
+    least = max(-(-to_ns("duration", duration) // _AUTO_SAMPLES), 1)
     sizes = (int(f"{digit}{'0' * zeros}") for zeros in range(19) for digit in (1, 2, 5))
     return next(size for size in sizes if size >= least)
 

@@ -12,7 +12,15 @@ from sojourn import core
 from sojourn.core import SojournError
 from sojourn.units import Quantity, as_text
 
-DEFAULT_SCHEMES: Final = ("pfifo", "red", "pie", "codel", "fq_codel", "cobalt", "daqm preset c2")
+DEFAULT_SCHEMES: Final = (
+    "pfifo",
+    "red",
+    "pie",
+    "codel",
+    "fq_codel",
+    "cobalt",
+    "daqm preset c2 interarrival measured",
+)
 """What a comparison compares when nothing is named: one scheme of every family."""
 
 

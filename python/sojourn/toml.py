@@ -69,7 +69,7 @@ def _value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            return _quoted(value)
         case int():
             return str(value)
         case float() if math.isfinite(value):
@@ -88,4 +88,9 @@ def _is_list(value: Any) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+    return key if _BARE_KEY.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's too, but JSON leaves DEL alone and TOML forbids it.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

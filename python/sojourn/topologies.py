@@ -27,7 +27,7 @@ def dumbbell(
     *,
     flows: int = 20,
     rate: Rate = mbit_s(20),
-    rtt: Time = ms(40),
+    base_rtt: Time = ms(40),
     congestion_control: str = "cubic",
     queue: SchemeLike = "pfifo limit 100p",
     duration: Time = s(60),
@@ -43,8 +43,8 @@ def dumbbell(
         Number of sender and receiver pairs, one flow each; they start within the first second.
     rate
         Of the bottleneck. The access links have 1 Gbit/s.
-    rtt
-        Base round-trip time, propagation only: half of it on the bottleneck, a quarter on each side.
+    base_rtt
+        Round-trip time without queues, propagation only: half of it on the bottleneck, a quarter on each side.
     congestion_control
         Of every flow.
     queue
@@ -59,14 +59,14 @@ def dumbbell(
     Examples
     --------
     >>> import sojourn as sj
-    >>> sj.dumbbell(flows=2, rate=sj.mbit_s(5), rtt=sj.ms(80))
+    >>> sj.dumbbell(flows=2, rate=sj.mbit_s(5), base_rtt=sj.ms(80))
     <Network 'dumbbell': 2 nodes, 3 links, 1 flows>
     """
-    eighth = to_ns("rtt", rtt) // 8
+    eighth = to_ns("base_rtt", base_rtt) // 8
     return (
         Network(
             name=name,
-            description=f"{flows} {congestion_control.upper()} flows share {rate} with {rtt} of base RTT",
+            description=f"{flows} {congestion_control.upper()} flows share {rate} with {base_rtt} of base RTT",
             duration=duration,
             warm_up=warm_up,
         )
@@ -77,7 +77,7 @@ def dumbbell(
             from_="left",
             to="right",
             rate=rate,
-            delay=from_ns(to_ns("rtt", rtt) // 2 - 2 * eighth),
+            delay=from_ns(to_ns("base_rtt", base_rtt) // 2 - 2 * eighth),
             queue=queue,
             under_test=True,
         )

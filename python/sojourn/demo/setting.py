@@ -62,7 +62,7 @@ def lan_schemes(interarrival: str) -> dict[str, str]:
     daqm = f"interarrival {interarrival} limit 2000p"
     return {
         "RED": "red preset seed000 limit 2000p",
-        "PIE": "pie t_update 15ms alpha 0.125 beta 1.25 limit 2000p",
+        "PIE": "pie tupdate 15ms alpha 0.125 beta 1.25 limit 2000p",
         "CoDel": "codel target 5ms interval 100ms limit 2000p",
         "FQ-CoDel": "fq_codel target 5ms interval 100ms flows 1024 limit 2000p",
         "COBALT": "cobalt preset seed000 limit 2000p",

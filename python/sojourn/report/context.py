@@ -208,7 +208,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
 
     def add(name: str, picture: Any, caption: str) -> None:
-        found[name] = Figure(f"{prefix}{name}", svg.inline(picture, f"{prefix}{name}", caption), caption)
+        identity = f"{prefix}{name}-figure"
+        found[name] = Figure(identity, svg.inline(picture, identity, caption), caption)
 
     is_busy = waited(results)
     if is_busy and "goodput_bit_s" in names:

@@ -1,0 +1,115 @@
+"""The report in a real browser: headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+import sojourn as sj
+from sojourn import metrics
+
+pytestmark = pytest.mark.browser
+
+# CI sets this, so that there a missing browser is a failure and not a test left out.
+REQUIRED = "SOJOURN_TEST_BROWSER"
+
+
+def _browser(*, javascript: bool) -> webdriver.Chrome:
+    driver = shutil.which("chromedriver")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if not driver or not program:
+        message = "needs chromium and chromedriver (Debian: apt install chromium chromium-driver)"
+        if os.environ.get(REQUIRED):
+            pytest.fail(message)
+        pytest.skip(message)
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1200,2400",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    if not javascript:
+        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+    return webdriver.Chrome(options=options, service=Service(driver))
+
+
+@pytest.fixture(scope="module")
+def page(results: sj.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("browser") / "run"
+    results.to_parquet(place)
+    return place / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser(page: Path) -> Iterator[webdriver.Chrome]:
+    driver = _browser(javascript=True)
+    driver.get(page.as_uri())
+    yield driver
+    driver.quit()
+
+
+def test_nothing_is_wrong_on_the_console(browser: webdriver.Chrome) -> None:
+    assert browser.get_log("browser") == []
+
+
+def test_nothing_is_fetched(browser: webdriver.Chrome, page: Path) -> None:
+    events = [entry["message"] for entry in browser.get_log("performance")]
+    requests = [event for event in events if '"Network.requestWillBeSent"' in event]
+    assert requests, "the page itself is a request: without it the log records nothing"
+    assert [event for event in requests if page.as_uri() not in event and '"url":"data:' not in event] == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_tables_show_the_runs_numbers(browser: webdriver.Chrome, results: sj.Results) -> None:
+    table = browser.find_element(By.ID, "summary-table")
+    for label in results.labels:
+        row = table.find_element(By.CSS_SELECTOR, f'tr[data-scheme="{label}"]')
+        assert row.find_element(By.CSS_SELECTOR, "th").text == label
+        for name in ("sojourn_ms_mean", "goodput_bit_s"):
+            found, scale = results.estimate(label, name), metrics.find(name).scale
+            assert found.half_width is not None
+            shown = row.find_element(By.CSS_SELECTOR, f'td[data-metric="{name}"]').text
+            assert shown == metrics.rounded(found.mean * scale, found.half_width * scale)
+
+
+def test_the_pictures_are_drawn(browser: webdriver.Chrome, results: sj.Results) -> None:
+    figures = browser.find_elements(By.CSS_SELECTOR, "figure")
+    assert len(figures) == 5
+    for figure in figures:
+        picture = figure.find_element(By.CSS_SELECTOR, "svg")
+        assert picture.size["width"] > 600
+        assert picture.size["height"] > 100
+        assert picture.get_attribute("aria-label")
+    labels = figures[0].find_element(By.CSS_SELECTOR, "svg").get_attribute("textContent") or ""
+    assert all(look.short in labels for look in results.plot.looks.values())
+
+
+def test_nothing_overflows_the_page(browser: webdriver.Chrome) -> None:
+    for width in (1200, 800):
+        browser.set_window_size(width, 1600)
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert browser.execute_script(wide) == 0
+
+
+def test_the_page_reads_without_javascript(page: Path, results: sj.Results) -> None:
+    driver = _browser(javascript=False)
+    try:
+        driver.get(page.as_uri())
+        assert driver.find_element(By.TAG_NAME, "h1").text == "small: 3 schemes compared"
+        rows = driver.find_elements(By.CSS_SELECTOR, "#summary-table tbody tr")
+        assert len(rows) == len(results.labels)
+        assert all(row.is_displayed() for row in rows)
+    finally:
+        driver.quit()
