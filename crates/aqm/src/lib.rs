@@ -18,6 +18,7 @@ extern crate std;
 mod context;
 mod discipline;
 pub mod fair;
+mod flow_table;
 #[cfg(test)]
 mod harness;
 mod packet;
@@ -36,6 +37,7 @@ pub mod red;
 pub mod ared;
 pub mod nlred;
 pub mod choke;
+pub mod fred;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

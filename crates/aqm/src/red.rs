@@ -216,6 +216,12 @@ impl Red {
         self.average.arrival(now, queued, self.w, self.mean_packets_s);
     }
 
+    /// Takes the present queue into the average, without regard to idle time.
+    #[inline]
+    pub(crate) fn sample(&mut self, queue: &Queue) {
+        self.average.sample(self.params.unit().of(queue), self.w);
+    }
+
     /// Drops an arrival that a full queue has no room for; gives back one that it has.
     #[inline]
     pub(crate) fn admit(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: Packet) -> Option<Packet> {

@@ -36,6 +36,7 @@ registry! {
     "red" => Fifo<crate::red::Red>,
     "ared" => Fifo<crate::ared::Ared>,
     "nlred" => Fifo<crate::nlred::Nlred>,
+    "fred" => Fifo<crate::fred::Fred>,
     "choke" => Fifo<crate::choke::Choke>,
     "pie" => Fifo<crate::pie::Pie>,
     "codel" => Fifo<crate::codel::Codel>,
