@@ -149,8 +149,8 @@ def rounded(value: float, half_width: float | None) -> str:
         return _significant(value)
     if half_width == 0:
         return f"{_significant(value)} ± 0"
-    # An interval so tight that its digits would drown the value is cut at six significant digits.
-    places = min(1 - _magnitude(half_width), max(5 - _magnitude(value), 0) if value else 6)
+    # Five significant digits are the most that a table can hold, however tight the interval.
+    places = min(1 - _magnitude(half_width), max(4 - _magnitude(value), 0) if value else 6)
     places = max(places, 0)
     if round(half_width, places) == 0:
         return f"{value:.{places}f} ± <{10.0**-places:.{places}f}"

@@ -39,21 +39,28 @@ class Look:
     dashes: str | tuple[float, tuple[float, ...]]
     short: str
 
+    @property
+    def weight(self) -> float:
+        """How much larger the marker must be drawn to look as large as a disc."""
+        return {"*": 2.4, "X": 1.4, "P": 1.4, "p": 1.2, "h": 1.15}.get(self.marker, 1.0)
 
-_LOOKS: Final[tuple[tuple[str, str, str | tuple[float, tuple[float, ...]]], ...]] = (
-    ("#0072b2", "o", "-"),
-    ("#d55e00", "s", "-"),
-    ("#009e73", "^", "-"),
-    ("#cc79a7", "D", "-"),
-    ("#e69f00", "v", "-"),
-    ("#56b4e9", "P", "-"),
-    ("#882255", "X", (0, (5, 1.5))),
-    ("#7f7f2a", "<", (0, (5, 1.5))),
-    ("#5a4fcf", ">", (0, (5, 1.5))),
-    ("#6f7b86", "h", (0, (5, 1.5))),
-    ("#b0413e", "p", (0, (1.5, 1.2))),
-    ("#2a7f7f", "*", (0, (1.5, 1.2))),
+
+_COLORS: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#aa4488",
+    "#7f7f2a",
+    "#5a4fcf",
+    "#6f7b86",
+    "#b0413e",
+    "#2a7f7f",
 )
+_MARKERS: Final = "os^DvPX<>hp*"
+_DASHES: Final = ("-", (0, (5.0, 1.5)), (0, (1.5, 1.2)), (0, (6.0, 1.5, 1.5, 1.5)))
 
 # The usual schemes keep their look from report to report.
 _USUAL: Final = ("codel", "red", "fq_codel", "pie", "cobalt", "daqm", "pfifo", "ared")
@@ -73,10 +80,18 @@ def looks(labels: Sequence[str], algorithms: Sequence[str]) -> dict[str, Look]:
     for label, algorithm in zip(labels, algorithms, strict=True):
         if algorithm in _USUAL and _USUAL.index(algorithm) not in taken:
             taken[_USUAL.index(algorithm)] = label
-    free = iter(place for place in range(len(labels) + len(_LOOKS)) if place not in taken)
+    free = iter(place for place in range(len(labels) + len(_USUAL)) if place not in taken)
     for label in labels:
         if label not in taken.values():
             taken[next(free)] = label
     short = short_labels(labels)
     places = {label: place for place, label in taken.items()}
-    return {label: Look(*_LOOKS[places[label] % len(_LOOKS)], short=short[label]) for label in labels}
+    return {label: _look(places[label], short[label]) for label in labels}
+
+
+def _look(place: int, short: str) -> Look:
+    """Return the look of a place; the same colour comes back with another marker and other dashes."""
+    again, color = divmod(place, len(_COLORS))
+    marker = _MARKERS[(color + 5 * again) % len(_MARKERS)]
+    dashes = _DASHES[(color // 6 + 2 * again) % len(_DASHES)]
+    return Look(_COLORS[color], marker, dashes, short)

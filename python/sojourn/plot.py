@@ -123,7 +123,7 @@ class Plots:
                 spots[label] = (float(np.nanmean(x)), float(np.nanmean(y)))
                 axes.scatter(
                     *spots[label],
-                    s=42,
+                    s=42 * look.weight,
                     marker=look.marker,
                     color=look.color,
                     edgecolors=PAPER,
@@ -330,7 +330,7 @@ def _interval(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: 
     axes.scatter(
         [found.mean * scale],
         [row],
-        s=36,
+        s=36 * look.weight,
         marker=look.marker,
         color=look.color,
         edgecolors=PAPER,
@@ -403,9 +403,10 @@ def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, floa
                     va=va,
                     fontsize=9,
                 )
-                box = text.get_window_extent(renderer).padded(2.0)
+                box = text.get_window_extent(renderer)
                 hidden = sum(box.overlaps(other.get_window_extent(renderer)) for other in placed)
-                hidden += sum(box.contains(*at) for name, at in pixels.items() if name != label)
+                near = box.padded(6.0)
+                hidden += sum(near.contains(*at) for name, at in pixels.items() if name != label)
                 outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
                 cost = 3.0 * hidden + 5.0 * outside + 0.3 * distance
                 text.remove()

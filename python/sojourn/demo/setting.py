@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from sojourn import core
+
 if TYPE_CHECKING:
     from sojourn.results import Results
 
@@ -73,27 +75,16 @@ def lan_schemes(interarrival: str) -> dict[str, str]:
 
 
 def dumbbell_schemes(interarrival: str) -> dict[str, str]:
-    """Return every scheme of the registry with its defaults, dAQM in its middle configuration.
+    """Return every scheme of the registry with its defaults, those that need D in dAQM's middle configuration.
 
     Parameters
     ----------
     interarrival
         dAQM's D.
     """
-    texts = (
-        "pfifo",
-        "bfifo",
-        "threshold q_th 100p",
-        "dropping_function function d1",
-        "red",
-        "ared",
-        "pie",
-        "codel",
-        "fq_codel",
-        "cobalt",
-        f"daqm preset c2 interarrival {interarrival}",
-    )
-    return {text.partition(" ")[0]: text for text in texts}
+    needs_d = f"preset c2 interarrival {interarrival}"
+    parameters = {str(aqm["name"]): {str(p["name"]) for p in aqm["parameters"]} for aqm in core.aqms()}
+    return {name: f"{name} {needs_d}" if "interarrival" in known else name for name, known in parameters.items()}
 
 
 def interarrival(fifo: Results) -> str:

@@ -25,7 +25,6 @@ _DIFFERENCES: Final = (
     "queue_packets_mean",
     "goodput_bit_s",
     "loss_ratio",
-    "one_way_delay_ms_mean",
     "jain_index",
 )
 _DROPS: Final = (
@@ -170,7 +169,7 @@ def headlines(results: Results) -> list[str]:
         if results.replications < 2:
             sentences.append(f"{start}. One replication: there is no interval, and no claim.")
         elif results.best(name) == first:
-            sentences.append(f"{start}; better than every other scheme.")
+            sentences.append(f"{start}; {metric.better} than every other scheme's.")
         else:
             ties = [
                 label
