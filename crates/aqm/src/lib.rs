@@ -38,6 +38,7 @@ pub mod ared;
 pub mod nlred;
 pub mod choke;
 pub mod fred;
+pub mod rem;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

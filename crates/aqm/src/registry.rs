@@ -39,6 +39,7 @@ registry! {
     "fred" => Fifo<crate::fred::Fred>,
     "choke" => Fifo<crate::choke::Choke>,
     "pie" => Fifo<crate::pie::Pie>,
+    "rem" => Fifo<crate::rem::Rem>,
     "codel" => Fifo<crate::codel::Codel>,
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,

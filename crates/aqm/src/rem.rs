@@ -1,0 +1,359 @@
+//! REM: a price that grows while more arrives or waits than wanted, and a drop probability exponential in the price.
+//!
+//! Governing text: Athuraliya, Li, Low and Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001; the fairness
+//! investigation of AQM in wireless LANs, equations 8 and 9 (gamma, alpha and phi are its Table 2; T, b_ref, mean ns-2's).
+//! Control law: every T, `price <- max(0, price + gamma (x + alpha (b - b_ref) - c))`, x the packets that arrived in T (those
+//! dropped included), b the backlog in packets, c the packets that the link can send in T; an arrival is dropped or marked
+//! with `p = 1 - phi^-price`. `form = queue` is the investigation's equation 8, which needs no rates:
+//! `price <- max(0, price + gamma (q - (1 - alpha) q_old - alpha b_ref))`.
+//! Readings and deviations:
+//! * The investigation says that phi is "less than 1", which would give negative probabilities: a slip. It must exceed 1.
+//! * gamma is not scaled by T: with another `tupdate` the same gamma is another controller.
+//! * c is at the present rate, for packets of `avpkt` bytes. x counts packets whatever their size.
+//! * `w` below 1 smooths x exponentially, as ns-2's `inw_` can; both papers and ns-2's default do not.
+//! * Updates are at multiples of T after the first arrival; q_old is 0 at first.
+//!
+//! Bound: constant work a packet. Updates that fall due together are taken at once: nothing arrives between them and the
+//! backlog stands, so that x decays geometrically and the price moves up and then down, in closed form.
+
+use crate::ticks::Ticks;
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
+
+crate::choice! {
+    /// Which update of the price.
+    pub enum Form {
+        /// From arrivals, backlog and link rate (Athuraliya et al. 2001).
+        Rate = "rate",
+        /// From two successive queue lengths (the investigation's equation 8).
+        Queue = "queue",
+    }
+}
+
+crate::params! {
+    /// Parameters of `rem`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        limit: Limit = Limit::packets(1000),
+        /// Price per packet of mismatch and update (the investigation's Table 2; ns-2).
+        gamma: f64 = 0.001,
+        /// Weight of backlog against rate (the investigation's Table 2; ns-2).
+        alpha: f64 = 0.1,
+        /// Base of the probability, above 1 (the investigation's Table 2; ns-2).
+        phi: f64 = 1.001,
+        /// Backlog to hold (ns-2's pbo_).
+        b_ref: Packets = Packets::new(20),
+        /// Time between updates, T (ns-2's pupdtime_).
+        tupdate: Span = Span::from_millis(2),
+        /// Weight of the newest count of arrivals in x; 1 is no smoothing (ns-2's inw_).
+        w: Probability = Probability::clamped(1.0),
+        /// Mean packet size, which turns the link's rate into packets (ns-2's mean_pktsize_).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Which update of the price.
+        form: Form = Form::Rate,
+        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        ecn: bool = false,
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Rem {
+    params: Params,
+    /// ln(phi).
+    ln_phi: f64,
+    price: f64,
+    /// `1 - phi^-price`.
+    probability: f64,
+    /// Packets that arrived since the last update.
+    arrived: u32,
+    /// x of the last update, in packets.
+    input: f64,
+    /// Backlog in packets at the last update.
+    backlog_old: f64,
+    updates: Ticks,
+}
+
+impl Rem {
+    /// The price's next value for a mismatch in packets.
+    fn move_price(&mut self, mismatch: f64) {
+        self.price = (self.price + self.params.gamma * mismatch).max(0.0);
+    }
+
+    /// One update, and `rest` more over which nothing arrives and `b` packets wait.
+    fn update(&mut self, b: f64, rest: u64, rate: BitRate) {
+        let Params { alpha, b_ref, tupdate, avpkt, form, .. } = self.params;
+        let (b_ref, rest) = (b_ref.get() as f64, rest as f64);
+        match form {
+            Form::Rate => {
+                let c = rate.bytes_s() / avpkt.get() as f64 * tupdate.seconds();
+                let stand = alpha * (b - b_ref) - c;
+                let w = self.params.w.get();
+                self.input = w * f64::from(self.arrived) + (1.0 - w) * self.input;
+                self.move_price(self.input + stand);
+                if rest > 0.0 {
+                    let (sum, left) = geometric(1.0 - w, rest);
+                    // Each step adds less than the one before, so that 0 is met, if at all, for good.
+                    self.move_price(self.input * sum + rest * stand);
+                    self.input *= left;
+                }
+            }
+            Form::Queue => {
+                self.move_price(b - (1.0 - alpha) * self.backlog_old - alpha * b_ref);
+                self.move_price(rest * alpha * (b - b_ref));
+            }
+        }
+        self.arrived = 0;
+        self.backlog_old = b;
+        self.probability = if self.price > 0.0 { 1.0 - libm::exp(-self.price * self.ln_phi) } else { 0.0 };
+    }
+}
+
+/// `d + d^2 + ... + d^n`, and `d^n`.
+fn geometric(d: f64, n: f64) -> (f64, f64) {
+    if d >= 1.0 {
+        return (n, 1.0);
+    }
+    let left = if d > 0.0 { libm::pow(d, n) } else { 0.0 };
+    (d * (1.0 - left) / (1.0 - d), left)
+}
+
+impl Aqm for Rem {
+    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        if self.updates.take(now).is_some() {
+            let rest = self.updates.due(now);
+            self.update(queue.len() as f64, rest, rate);
+            if rest > 0 {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.updates.start(cx.now);
+        self.arrived = self.arrived.saturating_add(1);
+        if self.params.limit.is_full(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        if !cx.chance(self.probability) {
+            return queue.push(packet);
+        }
+        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("price", self.price);
+        visit("drop_probability", self.probability);
+        visit("input_packets", self.input);
+    }
+}
+
+impl Algorithm for Rem {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "REM",
+        summary: "drops an arrival with a probability exponential in a price that sums mismatches of rate and backlog",
+        source: "Athuraliya et al. 2001",
+        signals_on: "arrival rate and queue length",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.phi <= 1.0 {
+            return Err("phi is 1 or less; allowed: above 1, as in \"1.001\"".into());
+        }
+        if params.alpha > 1.0 {
+            return Err("alpha is above 1; allowed: 0 to 1".into());
+        }
+        if params.tupdate.is_zero() {
+            return Err("tupdate is 0; allowed: a time above 0, as in \"2ms\"".into());
+        }
+        if params.avpkt.get() == 0 {
+            return Err("avpkt is 0; allowed: 1 B or more".into());
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        Self {
+            ln_phi: libm::log(params.phi),
+            price: 0.0,
+            probability: 0.0,
+            arrived: 0,
+            input: 0.0,
+            backlog_old: 0.0,
+            updates: Ticks::new(params.tupdate),
+            params: params.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::{Ecn, Random};
+
+    /// A link of 8 Mbit/s sends c = 2 packets of 1000 B in 2 ms.
+    fn host(change: impl FnOnce(&mut Params)) -> Host<Rem> {
+        let mut params = Params { gamma: 1.0, ..Params::default() };
+        change(&mut params);
+        Host::new(params)
+    }
+
+    #[test]
+    fn price_by_hand() {
+        let mut host = host(|_| ());
+        host.arrive_many(30);
+        host.wait(Span::from_millis(2));
+        // x = 30, b = 30: 0 + 30 + 0.1 (30 - 20) - 2 = 29.
+        close(host.internal("price"), 29.0);
+        close(host.internal("drop_probability"), 1.0 - 1.001_f64.powi(-29));
+        // No arrivals, 30 wait still: + 0.1 (30 - 20) - 2 = -1 an update, five of them.
+        host.wait(Span::from_millis(10));
+        close(host.internal("price"), 24.0);
+        (0..30).for_each(|_| drop(host.send()));
+        // Empty: -0.1 x 20 - 2 = -4 an update; 6 of them end at 0, and it stays there.
+        host.wait(Span::from_millis(10));
+        close(host.internal("price"), 4.0);
+        host.wait(Span::from_secs(1000));
+        assert_eq!((host.internal("price"), host.internal("drop_probability")), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_queue_form_by_hand() {
+        let mut host = host(|params| params.form = Form::Queue);
+        host.arrive_many(30);
+        host.wait(Span::from_millis(2));
+        // 30 - 0.9 x 0 - 0.1 x 20 = 28, then 30 - 0.9 x 30 - 2 = 1 an update.
+        close(host.internal("price"), 28.0);
+        host.wait(Span::from_millis(6));
+        close(host.internal("price"), 31.0);
+        (0..20).for_each(|_| drop(host.send()));
+        host.wait(Span::from_millis(2));
+        // 10 - 0.9 x 30 - 2 = -19.
+        close(host.internal("price"), 12.0);
+    }
+
+    #[test]
+    fn dropped_arrivals_count_and_the_draw_decides() {
+        let mut host = host(|params| {
+            params.limit = Limit::packets(10);
+            params.phi = 2.0;
+        });
+        // Ten join, five are lost to overflow: x = 15, so 15 + 0.1 (10 - 20) - 2 = 12.
+        assert_eq!(host.arrive_many(15), 10);
+        host.wait(Span::from_millis(2));
+        close(host.internal("price"), 12.0);
+        host.send();
+        // p = 1 - 2^-12 = 4095/4096: a draw at p is spared, one below is not.
+        host.random.fixed = Some(4095.0 / 4096.0);
+        assert_eq!(host.arrive(), Fate::Queued);
+        host.send();
+        host.random.fixed = Some(4094.0 / 4096.0);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    #[test]
+    fn ecn_marks() {
+        let mut host = host(|params| {
+            params.phi = 1e9;
+            params.ecn = true;
+        });
+        host.ecn = Ecn::Ect0;
+        host.arrive_many(30);
+        host.wait(Span::from_millis(2));
+        assert_eq!(host.arrive(), Fate::Marked);
+        host.ecn = Ecn::NotEct;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    /// The equations with a timer at every single update.
+    fn walk(params: &Params, seed: u64) -> usize {
+        let mut host = Host::<Rem>::new(params.clone());
+        let (mut script, mut draws) = (Stream::new(seed), Stream::new(seed ^ 5));
+        host.random = draws.clone();
+        let (mut price, mut x, mut count, mut q, mut q_old, mut next_ns) = (0.0_f64, 0.0, 0, 0_u64, 0_u64, None);
+        let (t_ns, b_ref, w) = (params.tupdate.nanos(), params.b_ref.get() as f64, params.w.get());
+        let mut early = 0;
+        for step in 0..20_000 {
+            host.wait(match script.below(2000) {
+                0 => Span::from_secs(script.below(20)),
+                _ => Span::from_micros(script.below(3000)),
+            });
+            let now_ns = host.now.nanos();
+            while next_ns.is_some_and(|next| next <= now_ns) {
+                next_ns = next_ns.map(|next| next + t_ns);
+                x = w * f64::from(count) + (1.0 - w) * x;
+                let c = host.rate.bytes_s() * params.tupdate.seconds() / params.avpkt.get() as f64;
+                let mismatch = match params.form {
+                    Form::Rate => x + params.alpha * (q as f64 - b_ref) - c,
+                    Form::Queue => q as f64 - (1.0 - params.alpha) * q_old as f64 - params.alpha * b_ref,
+                };
+                price = (price + params.gamma * mismatch).max(0.0);
+                (count, q_old) = (0, q);
+            }
+            let p = 1.0 - params.phi.powf(-price);
+            let got = host.internals();
+            assert!((got["price"] - price).abs() <= 1e-9 * price.max(1.0), "step {step}: {} not {price}", got["price"]);
+            assert!((got["drop_probability"] - p).abs() < 1e-9, "step {step}");
+            if script.below(100) < if (step / 2000) % 2 == 0 { 60 } else { 42 } {
+                next_ns = next_ns.or(Some((now_ns / t_ns + 1) * t_ns));
+                count += 1;
+                let expected = if q >= 60 {
+                    Fate::Dropped(Reason::Overflow)
+                } else if p >= 1.0 || (p > 0.0 && draws.uniform() < p) {
+                    early += 1;
+                    Fate::Dropped(Reason::Early)
+                } else {
+                    q += 1;
+                    Fate::Queued
+                };
+                assert_eq!(host.arrive(), expected, "step {step}");
+            } else {
+                q = q.saturating_sub(1);
+                host.send();
+            }
+        }
+        early
+    }
+
+    #[test]
+    fn a_random_walk_agrees_with_the_equations() {
+        let base = Params { gamma: 0.1, phi: 1.02, limit: Limit::packets(60), ..Params::default() };
+        for (i, params) in [
+            base.clone(),
+            Params { form: Form::Queue, gamma: 1.0, ..base.clone() },
+            Params { w: Probability::clamped(0.1), ..base.clone() },
+            Params { w: Probability::clamped(0.0), ..base.clone() },
+            Params { w: Probability::clamped(0.5), tupdate: Span::from_micros(700), alpha: 0.9, ..base },
+        ]
+        .iter()
+        .enumerate()
+        {
+            let early = walk(params, 40 + i as u64);
+            // Without any weight the count of arrivals never enters, and the price stays where it is.
+            assert!(early > 300 || i == 3, "variant {i} decided nothing: {early}");
+        }
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("rem gamma 0.001 form queue tupdate 10ms"), "rem tupdate 10ms form queue");
+        assert!(refused("rem phi 1").contains("phi is 1 or less; allowed: above 1"));
+        assert!(refused("rem tupdate 0s").contains("tupdate is 0"));
+        assert!(refused("rem avpkt 0").contains("avpkt is 0"));
+        assert!(refused("rem alpha 1.5").contains("alpha is above 1"));
+        assert!(refused("rem form price").contains("allowed: rate, queue"));
+    }
+}
