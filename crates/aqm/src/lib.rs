@@ -39,6 +39,7 @@ pub mod nlred;
 pub mod choke;
 pub mod fred;
 pub mod rem;
+pub mod avq;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

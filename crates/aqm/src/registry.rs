@@ -40,6 +40,7 @@ registry! {
     "choke" => Fifo<crate::choke::Choke>,
     "pie" => Fifo<crate::pie::Pie>,
     "rem" => Fifo<crate::rem::Rem>,
+    "avq" => Fifo<crate::avq::Avq>,
     "codel" => Fifo<crate::codel::Codel>,
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,

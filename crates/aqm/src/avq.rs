@@ -1,0 +1,405 @@
+//! AVQ: a virtual queue that is slower than the link; what would not fit in it is dropped or marked.
+//!
+//! Governing text: Kunniyur and Srikant, "An Adaptive Virtual Queue (AVQ) Algorithm for Active Queue Management",
+//! IEEE/ACM Transactions on Networking 12(2), 2004 (pseudocode and section on dropping); equation 5 of the fairness
+//! investigation of AQM in wireless LANs, whose Table 2 is the preset `seed004`.
+//! Control law: on an arrival of b bytes, `VQ <- max(VQ - Ct (t - t_vq), 0)`; where `VQ + b > B` the packet is marked or
+//! dropped and VQ stays, else `VQ <- VQ + b`. Then `Ct <- clamp(Ct + alpha (gamma C (t - t_c) - b), 0, C)`: the virtual
+//! capacity Ct falls while more arrives than gamma C. A dropped packet changes neither Ct nor t_c: among those that
+//! enter, the rate settles at gamma C.
+//! Readings and deviations:
+//! * The investigation's equation 7 has a misplaced dot, and its text lets the capacity rise with the queue. It falls.
+//! * B is the buffer, `limit`, as in the paper; `buffer` gives the virtual queue one of its own. With `ecn` the packets
+//!   that cannot be marked are dropped, and count as such.
+//! * An arrival that the real buffer refuses is a dropped packet: it changes neither VQ nor Ct.
+//! * `unit = packets` counts b = 1, C in packets of `avpkt` bytes, B in packets; `avpkt` turns a limit into the unit.
+//! * When the link's rate changes, C is the rate that held at each time since t_c.
+//! * ns-2's Vq marks where `VQ + b` reaches B; the paper where it exceeds B, as here.
+//!
+//! Bound: constant work a packet; there is no timer.
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Probability};
+
+crate::choice! {
+    /// What the virtual queue counts.
+    pub enum Unit {
+        /// Bytes.
+        Bytes = "bytes",
+        /// Packets, whatever their size.
+        Packets = "packets",
+    }
+}
+
+crate::params! {
+    /// Parameters of `avq`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped: the real buffer, and the virtual one (the paper).
+        limit: Limit = Limit::packets(1000),
+        /// Size of the virtual buffer B; none is that of the real one (ns-2's buflim_ scales it).
+        buffer: Option<Limit> = None,
+        /// Desired utilisation (the paper; ns-2; the investigation's Table 2).
+        gamma: Probability = Probability::clamped(0.98),
+        /// How fast the virtual capacity adapts, per second (the paper, ns-2: 0.15; the investigation: 0.8).
+        alpha: f64 = 0.15,
+        /// Virtual capacity at first, as a share of the link's rate (ns-2's ecnlim_).
+        initial: Probability = Probability::clamped(0.8),
+        /// What the virtual queue counts (ns-2's queue_in_bytes_).
+        unit: Unit = Unit::Bytes,
+        /// Mean packet size, between packets and bytes (ns-2's mean_pktsize_).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        ecn: bool = false,
+    }
+}
+
+/// The algorithm and its state; amounts are in the chosen unit.
+#[derive(Clone, Debug)]
+pub struct Avq {
+    limit: Limit,
+    alpha: f64,
+    gamma: f64,
+    initial: f64,
+    /// B.
+    buffer: f64,
+    /// Units a bit/s brings in a second.
+    scale: f64,
+    unit: Unit,
+    ecn: bool,
+    /// VQ, as of `drained`.
+    virtual_queue: f64,
+    /// t_vq.
+    drained: Instant,
+    capacity: Capacity,
+}
+
+/// The virtual capacity, from the first arrival on.
+#[derive(Clone, Debug)]
+enum Capacity {
+    /// The link's rate is not known yet.
+    Unknown,
+    Known {
+        /// Ct, in units a second.
+        virtual_rate: f64,
+        /// C, in units a second, from `since` until now.
+        link: f64,
+        since: Instant,
+        /// Integral of C from t_c to `since`: what the link could have sent under other rates.
+        earlier: f64,
+        /// The last event at which C was the rate.
+        seen: Instant,
+    },
+}
+
+impl Avq {
+    fn rate(&self, rate: BitRate) -> f64 {
+        rate.bit_s() as f64 * self.scale
+    }
+
+    /// The virtual queue runs down at Ct.
+    fn drain(&mut self, now: Instant, virtual_rate: f64) {
+        let sent = virtual_rate * now.since(self.drained).seconds();
+        self.virtual_queue = (self.virtual_queue - sent).max(0.0);
+        self.drained = now;
+    }
+
+    /// An arrival of `amount` that enters moves Ct.
+    fn adapt(&mut self, now: Instant, amount: f64) {
+        if let Capacity::Known { virtual_rate, link, since, earlier, .. } = &mut self.capacity {
+            let could = *earlier + *link * now.since(*since).seconds();
+            *virtual_rate = (*virtual_rate + self.alpha * (self.gamma * could - amount)).clamp(0.0, *link);
+            (*since, *earlier) = (now, 0.0);
+        }
+    }
+}
+
+impl Aqm for Avq {
+    fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
+        let next = self.rate(rate);
+        if let Capacity::Known { link, since, earlier, seen, .. } = &mut self.capacity {
+            if next != *link {
+                *earlier += *link * seen.since(*since).seconds();
+                (*link, *since) = (next, *seen);
+            }
+            *seen = now;
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        let now = cx.now;
+        let virtual_rate = match self.capacity {
+            Capacity::Known { virtual_rate, .. } => virtual_rate,
+            Capacity::Unknown => {
+                let link = self.rate(cx.rate);
+                let virtual_rate = self.initial * link;
+                self.capacity = Capacity::Known { virtual_rate, link, since: now, earlier: 0.0, seen: now };
+                virtual_rate
+            }
+        };
+        self.drain(now, virtual_rate);
+        if self.limit.is_full(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        let amount = match self.unit {
+            Unit::Bytes => f64::from(packet.bytes),
+            Unit::Packets => 1.0,
+        };
+        let packet = if self.virtual_queue + amount > self.buffer {
+            cx.mark_or_drop(packet, self.ecn, Reason::Early)
+        } else {
+            self.virtual_queue += amount;
+            Some(packet)
+        };
+        if let Some(packet) = packet {
+            queue.push(packet);
+            self.adapt(now, amount);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        let virtual_rate = match self.capacity {
+            Capacity::Unknown => f64::NAN,
+            Capacity::Known { virtual_rate, .. } => virtual_rate / self.scale,
+        };
+        visit("virtual_capacity_bit_s", virtual_rate);
+        visit("virtual_queue", self.virtual_queue);
+        visit("virtual_buffer", self.buffer);
+    }
+}
+
+impl Algorithm for Avq {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "AVQ",
+        summary: "drops what would overflow a virtual queue whose capacity adapts to hold a utilisation",
+        source: "Kunniyur and Srikant 2004",
+        signals_on: "arrival rate (virtual queue)",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    const PRESETS: &'static [&'static str] = &["seed004"];
+
+    fn preset(name: &str) -> Option<Params> {
+        (name == "seed004").then(|| Params { alpha: 0.8, ..Params::default() })
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.avpkt.get() == 0 {
+            return Err("avpkt is 0; allowed: 1 B or more".into());
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        let mean = params.avpkt.get() as f64;
+        let bytes = match params.buffer.unwrap_or(params.limit) {
+            Limit::Packets(packets) => packets.get() as f64 * mean,
+            Limit::Bytes(bytes) => bytes.get() as f64,
+        };
+        let size = match params.unit {
+            Unit::Bytes => 1.0,
+            Unit::Packets => mean,
+        };
+        Self {
+            limit: params.limit,
+            alpha: params.alpha,
+            gamma: params.gamma.get(),
+            initial: params.initial.get(),
+            buffer: bytes / size,
+            scale: 1.0 / (8.0 * size),
+            unit: params.unit,
+            ecn: params.ecn,
+            virtual_queue: 0.0,
+            drained: Instant::ZERO,
+            capacity: Capacity::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::{Ecn, Random};
+    use sojourn_units::Span;
+
+    /// C = 1 MB/s (1000 packets a second), Ct at first 0.8 MB/s.
+    fn host(change: impl FnOnce(&mut Params)) -> Host<Avq> {
+        let mut params =
+            Params { limit: Limit::packets(100), buffer: Some(Limit::packets(5)), alpha: 100.0, ..Params::default() };
+        change(&mut params);
+        Host::new(params)
+    }
+
+    /// In bytes a second.
+    fn capacity(host: &mut Host<Avq>) -> f64 {
+        host.internal("virtual_capacity_bit_s") / 8.0
+    }
+
+    #[test]
+    fn capacity_and_virtual_queue_by_hand() {
+        let mut host = host(|_| ());
+        assert_eq!(host.arrive(), Fate::Queued);
+        // Ct = 800000 + 100 (0.98e6 x 0 - 1000) = 700000.
+        close(capacity(&mut host), 700_000.0);
+        host.wait(Span::from_micros(500));
+        assert_eq!(host.arrive(), Fate::Queued);
+        // VQ = 1000 - 700000 x 0.0005 + 1000 = 1650; Ct = 700000 + 100 (490 - 1000) = 649000.
+        close(host.internal("virtual_queue"), 1650.0);
+        close(capacity(&mut host), 649_000.0);
+        // A long idle time empties VQ and takes Ct to C and no further.
+        host.wait(Span::from_secs(9));
+        host.arrive();
+        close(host.internal("virtual_queue"), 1000.0);
+        close(capacity(&mut host), 1e6);
+    }
+
+    #[test]
+    fn a_dropped_packet_changes_neither_capacity_nor_its_clock() {
+        let mut host = host(|params| params.alpha = 1.0);
+        // Five fill B = 5000 exactly; the sixth would exceed it. Ct = 800000 - 5 x 1000.
+        assert_eq!(host.arrive_many(5), 5);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(capacity(&mut host), 795_000.0);
+        close(host.internal("virtual_queue"), 5000.0);
+        host.wait(Span::from_millis(1));
+        // VQ = 5000 - 795 = 4205: no room for 1000, but dropped packets still drain it.
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(host.internal("virtual_queue"), 4205.0);
+        host.wait(Span::from_millis(1));
+        assert_eq!(host.arrive(), Fate::Queued);
+        // Ct's clock ran through the drop: 795000 + (0.98e6 x 0.002 - 1000) = 795960.
+        close(capacity(&mut host), 795_960.0);
+    }
+
+    #[test]
+    fn a_marked_packet_moves_the_capacity_but_not_the_virtual_queue() {
+        let mut host = host(|params| {
+            params.alpha = 1.0;
+            params.ecn = true;
+        });
+        host.ecn = Ecn::Ect0;
+        assert_eq!(host.arrive_many(5), 5);
+        assert_eq!(host.arrive(), Fate::Marked);
+        close(capacity(&mut host), 794_000.0);
+        close(host.internal("virtual_queue"), 5000.0);
+        host.ecn = Ecn::NotEct;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(capacity(&mut host), 794_000.0);
+    }
+
+    #[test]
+    fn packets_as_the_unit() {
+        let mut host = host(|params| {
+            params.alpha = 1.0;
+            params.unit = Unit::Packets;
+        });
+        host.bytes = 40;
+        assert_eq!(host.arrive_many(6), 5);
+        close(host.internal("virtual_queue"), 5.0);
+        // 800 - 5 packets of 1000 B a second.
+        close(capacity(&mut host), 795_000.0);
+    }
+
+    #[test]
+    fn the_capacity_integrates_the_rate_that_held() {
+        let mut host = host(|params| params.alpha = 1.0);
+        host.arrive();
+        host.wait(Span::from_millis(3));
+        // 3 ms at 1 MB/s; a departure is an event at the old rate; then 5 ms at 2 MB/s.
+        host.send();
+        host.rate = BitRate::from_bit_s(16_000_000);
+        host.wait(Span::from_millis(5));
+        host.arrive();
+        // 799000 + 0.98 (3000 + 10000) - 1000.
+        close(capacity(&mut host), 799_000.0 + 12_740.0 - 1000.0);
+    }
+
+    #[test]
+    fn the_rate_that_enters_settles_at_gamma_c() {
+        // 1.5 times C arrives; what enters settles at 0.98 C.
+        let mut host = host(|params| params.alpha = 5.0);
+        let mut entered = 0;
+        for n in 0..30_000 {
+            host.wait(Span::from_nanos(666_667));
+            let queued = host.arrive() == Fate::Queued;
+            entered += usize::from(queued && n >= 15_000);
+            host.send();
+        }
+        // 10 s: 9800 packets, give or take what the virtual buffer holds.
+        assert!((9790..=9810).contains(&entered), "{entered}");
+    }
+
+    #[test]
+    fn a_random_walk_agrees_with_the_pseudocode() {
+        for (seed, ecn) in [(1, false), (2, true)] {
+            let params = Params {
+                limit: Limit::packets(30),
+                buffer: Some(Limit::Bytes(Bytes::new(12_000))),
+                alpha: 20.0,
+                ecn,
+                ..Params::default()
+            };
+            let mut host = Host::<Avq>::new(params);
+            let mut script = Stream::new(seed);
+            let (c, mut ct, mut vq, mut t_vq, mut t_c, mut q, mut signals) = (1e6, None, 0.0, 0.0, 0.0, 0, 0);
+            for step in 0..20_000 {
+                host.wait(Span::from_micros(script.below(600)));
+                let t = host.now.seconds();
+                if script.below(100) < if (step / 1000) % 2 == 0 { 55 } else { 40 } {
+                    host.bytes = 40 + script.below(1460) as u32;
+                    host.ecn = Ecn::from_bits(script.below(3) as u8);
+                    let b = f64::from(host.bytes);
+                    let old = ct.unwrap_or(0.8 * c);
+                    if ct.is_none() {
+                        t_c = t;
+                    }
+                    ct = Some(old);
+                    vq = f64::max(vq - old * (t - t_vq), 0.0);
+                    t_vq = t;
+                    let expected = if q >= 30 {
+                        Fate::Dropped(Reason::Overflow)
+                    } else if vq + b > 12_000.0 {
+                        signals += 1;
+                        if ecn && host.ecn != Ecn::NotEct {
+                            Fate::Marked
+                        } else {
+                            Fate::Dropped(Reason::Early)
+                        }
+                    } else {
+                        vq += b;
+                        Fate::Queued
+                    };
+                    assert_eq!(host.arrive(), expected, "step {step}");
+                    if !matches!(expected, Fate::Dropped(_)) {
+                        q += 1;
+                        ct = Some(f64::clamp(old + 20.0 * (0.98 * c * (t - t_c) - b), 0.0, c));
+                        t_c = t;
+                    }
+                } else {
+                    q -= usize::from(host.send().is_some());
+                }
+                if let Some(ct) = ct {
+                    assert!((capacity(&mut host) - ct).abs() < 1e-9 * c, "step {step}");
+                }
+            }
+            assert!(signals > 500, "{signals}");
+        }
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("avq preset seed004 buffer 50p"), "avq buffer 50p alpha 0.8");
+        assert_eq!(canonical("avq unit packets limit 100kB"), "avq limit 100000B unit packets");
+        assert!(refused("avq gamma 1.5").contains("gamma"));
+        assert!(refused("avq avpkt 0").contains("avpkt is 0"));
+    }
+}
