@@ -40,6 +40,7 @@ pub mod choke;
 pub mod fred;
 pub mod rem;
 pub mod avq;
+pub mod pi;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

@@ -39,6 +39,7 @@ registry! {
     "fred" => Fifo<crate::fred::Fred>,
     "choke" => Fifo<crate::choke::Choke>,
     "pie" => Fifo<crate::pie::Pie>,
+    "pi" => Fifo<crate::pi::Pi>,
     "rem" => Fifo<crate::rem::Rem>,
     "avq" => Fifo<crate::avq::Avq>,
     "codel" => Fifo<crate::codel::Codel>,

@@ -1,0 +1,219 @@
+//! PI: a proportional-integral controller of the queue length.
+//!
+//! Governing text: Hollot, Misra, Towsley and Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
+//! Flows", IEEE INFOCOM 2001, section IV (their design example gives a, b, q_ref and 160 updates a second).
+//! Control law: every 1/160 s, `p <- p + a (q - q_ref) - b (q_old - q_ref)`, held within 0 and 1; an arrival is dropped or
+//! marked with p. q is the queue length in packets at this update, q_old at the last.
+//! Readings and deviations: updates are at multiples of the period after the first arrival; q_old is 0 at first. a and b
+//! belong to the period: another `tupdate` needs another design.
+//! Bound: constant work a packet. Over updates that fall due together the queue stands, and p moves in a straight line.
+
+use crate::ticks::Ticks;
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{BitRate, Instant, Packets, Span};
+
+crate::params! {
+    /// Parameters of `pi`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        limit: Limit = Limit::packets(1000),
+        /// Change of p a packet of present excess (Hollot et al. 2001).
+        a: f64 = 1.822e-5,
+        /// Change of p a packet of excess at the update before, taken off (Hollot et al. 2001).
+        b: f64 = 1.816e-5,
+        /// Queue length to hold (ns-2's qref_).
+        q_ref: Packets = Packets::new(50),
+        /// Time between updates: 160 a second (Hollot et al. 2001).
+        tupdate: Span = Span::from_micros(6250),
+        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        ecn: bool = false,
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Pi {
+    params: Params,
+    probability: f64,
+    /// Queue length at the last update, less `q_ref`.
+    excess_old: f64,
+    updates: Ticks,
+}
+
+impl Pi {
+    /// One update, and `rest` more over which `queue` packets wait.
+    fn update(&mut self, queue: f64, rest: u64) {
+        let Params { a, b, q_ref, .. } = self.params;
+        let excess = queue - q_ref.get() as f64;
+        let p = (self.probability + a * excess - b * self.excess_old).clamp(0.0, 1.0);
+        self.probability = (p + rest as f64 * (a - b) * excess).clamp(0.0, 1.0);
+        self.excess_old = excess;
+    }
+}
+
+impl Aqm for Pi {
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        if self.updates.take(now).is_some() {
+            let rest = self.updates.due(now);
+            self.update(queue.len() as f64, rest);
+            if rest > 0 {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.updates.start(cx.now);
+        if self.params.limit.is_full(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        if !cx.chance(self.probability) {
+            return queue.push(packet);
+        }
+        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("drop_probability", self.probability);
+        visit("excess_packets", self.excess_old);
+    }
+}
+
+impl Algorithm for Pi {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "PI",
+        summary:
+            "drops an arrival with a probability that a proportional-integral controller moves to hold a queue length",
+        source: "Hollot et al. 2001",
+        signals_on: "queue length",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.tupdate.is_zero() {
+            return Err("tupdate is 0; allowed: a time above 0, as in \"6250us\"".into());
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        Self {
+            probability: 0.0,
+            excess_old: -(params.q_ref.get() as f64),
+            updates: Ticks::new(params.tupdate),
+            params: params.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::{Ecn, Random};
+
+    const PERIOD: Span = Span::from_micros(6250);
+
+    #[test]
+    fn probability_by_hand() {
+        let mut host = Host::<Pi>::new(Params::default());
+        host.arrive_many(150);
+        assert_eq!(host.internal("drop_probability"), 0.0);
+        host.wait(PERIOD);
+        // a (150 - 50) - b (0 - 50) = 1.822e-3 + 0.908e-3.
+        close(host.internal("drop_probability"), 2.73e-3);
+        host.wait(PERIOD);
+        // + (a - b) 100 = 6e-6 an update; four of them.
+        close(host.internal("drop_probability"), 2.736e-3);
+        host.wait(PERIOD * 3);
+        close(host.internal("drop_probability"), 2.754e-3);
+        (0..150).for_each(|_| drop(host.send()));
+        host.wait(PERIOD);
+        // a (-50) - b (100) = -0.911e-3 - 1.816e-3 = -2.727e-3; then -(a - b) 50 = -3e-6 an update: 0 after nine.
+        close(host.internal("drop_probability"), 0.027e-3);
+        host.wait(PERIOD * 8);
+        close(host.internal("drop_probability"), 0.003e-3);
+        host.wait(Span::from_secs(100));
+        assert_eq!(host.internal("drop_probability"), 0.0);
+    }
+
+    #[test]
+    fn the_probability_ends_at_1() {
+        let mut host = Host::<Pi>::new(Params { ecn: true, ..Params::default() });
+        host.arrive_many(150);
+        // 1 / 6e-6 updates are 1042 s.
+        host.wait(Span::from_secs(1000));
+        assert!(host.internal("drop_probability") < 1.0);
+        host.wait(Span::from_secs(10_000));
+        assert_eq!(host.internal("drop_probability"), 1.0);
+        host.ecn = Ecn::Ect1;
+        assert_eq!(host.arrive(), Fate::Marked);
+        host.ecn = Ecn::NotEct;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    #[test]
+    fn a_random_walk_agrees_with_the_equation() {
+        let params = Params {
+            a: 0.002,
+            b: 0.0019,
+            q_ref: Packets::new(20),
+            limit: Limit::packets(45),
+            tupdate: Span::from_millis(3),
+            ecn: false,
+        };
+        let mut host = Host::<Pi>::new(params.clone());
+        let (mut script, mut draws) = (Stream::new(3), Stream::new(4));
+        host.random = draws.clone();
+        let (mut p, mut q, mut q_old, mut next_ns, mut fates) = (0.0_f64, 0.0, 0.0, None, [0; 3]);
+        for step in 0..20_000 {
+            host.wait(match script.below(1000) {
+                0 => Span::from_millis(script.below(900)),
+                _ => Span::from_micros(script.below(3000)),
+            });
+            let now_ns = host.now.nanos();
+            while next_ns.is_some_and(|next| next <= now_ns) {
+                next_ns = next_ns.map(|next| next + 3_000_000);
+                p = (p + params.a * (q - 20.0) - params.b * (q_old - 20.0)).clamp(0.0, 1.0);
+                q_old = q;
+            }
+            assert!((host.internal("drop_probability") - p).abs() < 1e-9, "step {step}");
+            if script.below(100) < if (step / 2000) % 2 == 0 { 60 } else { 45 } {
+                next_ns = next_ns.or(Some((now_ns / 3_000_000 + 1) * 3_000_000));
+                let expected = if q >= 45.0 {
+                    fates[2] += 1;
+                    Fate::Dropped(Reason::Overflow)
+                } else if p >= 1.0 || (p > 0.0 && draws.uniform() < p) {
+                    fates[1] += 1;
+                    Fate::Dropped(Reason::Early)
+                } else {
+                    fates[0] += 1;
+                    q += 1.0;
+                    Fate::Queued
+                };
+                assert_eq!(host.arrive(), expected, "step {step}");
+            } else {
+                q = f64::max(q - 1.0, 0.0);
+                host.send();
+            }
+        }
+        assert!(fates.iter().all(|n| *n > 50), "{fates:?}");
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("pi q_ref 200 a 0.00001822"), "pi q_ref 200p");
+        assert!(refused("pi tupdate 0s").contains("tupdate is 0; allowed: a time above 0"));
+    }
+}
