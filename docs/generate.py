@@ -78,21 +78,23 @@ def algorithms() -> str:
 
 def kind(schema: dict[str, Any]) -> str:
     """What a key of the scenario takes, in words."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rsplit("/", 1)[-1]
-    if "enum" in schema:
-        return " or ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
-    if "const" in schema:
-        return f"`{json.dumps(schema['const'])}`"
-    for union in ("anyOf", "oneOf"):
-        if union in schema:
-            return " or ".join(kind(option) for option in schema[union])
-    if schema.get("type") == "array":
-        return "list of " + kind(schema.get("items", {}))
-    if schema.get("type") == "object":
-        return ", ".join(f"`{name}`: {kind(value)}" for name, value in schema.get("properties", {}).items()) or "table"
+    options = schema.get("anyOf") or schema.get("oneOf")
+    properties = schema.get("properties", {})
     types = schema.get("type", "anything")
-    return " or ".join(types) if isinstance(types, list) else str(types)
+    if "$ref" in schema:
+        text = str(schema["$ref"]).rsplit("/", 1)[-1]
+    elif "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        text = " or ".join(f"`{json.dumps(value)}`" for value in values)
+    elif options:
+        text = " or ".join(kind(option) for option in options)
+    elif types == "array":
+        text = "list of " + kind(schema.get("items", {}))
+    elif types == "object":
+        text = ", ".join(f"`{name}`: {kind(value)}" for name, value in properties.items()) or "table"
+    else:
+        text = " or ".join(types) if isinstance(types, list) else str(types)
+    return text
 
 
 def keys(schema: dict[str, Any]) -> str:
@@ -100,7 +102,9 @@ def keys(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", ()))
     rows = []
     for name, value in schema.get("properties", {}).items():
-        default = "required" if name in required else (f"`{json.dumps(value['default'])}`" if "default" in value else "")
+        default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
+        if name in required:
+            default = "required"
         rows.append((f"`{name}`", kind(value), default, value.get("description", "")))
     return table(("key", "takes", "default", "meaning"), rows)
 

@@ -88,10 +88,9 @@ impl Counters {
     /// Dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> Tally {
-        self.dropped.iter().fold(Tally::default(), |sum, t| Tally {
-            packets: sum.packets + t.packets,
-            bytes: sum.bytes + t.bytes,
-        })
+        self.dropped
+            .iter()
+            .fold(Tally::default(), |sum, t| Tally { packets: sum.packets + t.packets, bytes: sum.bytes + t.bytes })
     }
 }
 

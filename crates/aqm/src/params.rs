@@ -96,7 +96,11 @@ number_value!(f64, "number", "a finite number, 0 or more", |v| v.is_finite() && 
 impl<T: Value> Value for Option<T> {
     const KIND: &'static str = T::KIND;
     fn read(text: &str) -> Result<Self, String> {
-        if text == "none" { Ok(None) } else { T::read(text).map(Some) }
+        if text == "none" {
+            Ok(None)
+        } else {
+            T::read(text).map(Some)
+        }
     }
     fn print(&self) -> String {
         self.as_ref().map_or_else(|| "none".to_string(), T::print)
@@ -116,9 +120,7 @@ impl<T: Choice> Value for T {
     const KIND: &'static str = "choice";
     fn read(text: &str) -> Result<Self, String> {
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
-        found
-            .map(|(_, choice)| *choice)
-            .ok_or_else(|| format!("\"{text}\" is unknown; allowed: {}", Self::allowed()))
+        found.map(|(_, choice)| *choice).ok_or_else(|| format!("\"{text}\" is unknown; allowed: {}", Self::allowed()))
     }
     fn print(&self) -> String {
         let found = T::WORDS.iter().find(|(_, choice)| choice == self);
@@ -176,9 +178,9 @@ impl Value for Limit {
         if let Ok(packets) = Packets::from_tc(text) {
             return Ok(Self::Packets(packets));
         }
-        text.parse::<Bytes>().map(Self::Bytes).map_err(|_| {
-            format!("\"{text}\" is refused; allowed: {}", Self::allowed())
-        })
+        text.parse::<Bytes>()
+            .map(Self::Bytes)
+            .map_err(|_| format!("\"{text}\" is refused; allowed: {}", Self::allowed()))
     }
     fn print(&self) -> String {
         match self {

@@ -14,7 +14,12 @@ use sojourn_units::Span;
 use std::sync::Arc;
 use std::time::Duration;
 
-create_exception!(_native, SojournError, PyValueError, "Input that is refused: what is wrong, where, and what is allowed.");
+create_exception!(
+    _native,
+    SojournError,
+    PyValueError,
+    "Input that is refused: what is wrong, where, and what is allowed."
+);
 
 fn refuse(error: impl std::fmt::Display) -> PyErr {
     SojournError::new_err(error.to_string())
@@ -143,7 +148,8 @@ fn run_many(
         let results = py.detach(|| worker.join());
         match interrupted {
             Some(error) => Err(error),
-            None => results.map_err(|_| refuse("a run ended by a defect of the program; please report it with the scenario")),
+            None => results
+                .map_err(|_| refuse("a run ended by a defect of the program; please report it with the scenario")),
         }
     })?;
     results

@@ -67,7 +67,8 @@ fn run_one(network: &Arc<Network>, options: &Options, progress: &Progress) -> Op
         if progress.stop.load(Ordering::Relaxed) {
             return None;
         }
-        let until = Span::from_nanos((u128::from(network.duration.nanos()) * u128::from(slice) / u128::from(SLICES)) as u64);
+        let until =
+            Span::from_nanos((u128::from(network.duration.nanos()) * u128::from(slice) / u128::from(SLICES)) as u64);
         simulation.run_until(Instant::ZERO + until);
         progress.slices.fetch_add(1, Ordering::Relaxed);
     }

@@ -54,7 +54,8 @@ fn propagation_caps_the_frame_rate() {
 #[test]
 fn more_stations_fill_the_gaps() {
     // With more stations waiting, the first to look after the channel falls idle takes it: the gap shrinks.
-    let frames = |n| metric(&runs(&bus(n, "20 Mbit/s", "1 ms", "20 s"), None, 1, 1).remove(0), "delivered_packets") / 20.0;
+    let frames =
+        |n| metric(&runs(&bus(n, "20 Mbit/s", "1 ms", "20 s"), None, 1, 1).remove(0), "delivered_packets") / 20.0;
     let (one, ten) = (frames(1), frames(10));
     assert!(ten > one && ten < 992.1, "{one} with one station, {ten} with ten");
     // The gap is the least of ten residual back-offs with a mean of at least 1/11 of ... at most 1 ms / 10.

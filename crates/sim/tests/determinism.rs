@@ -18,7 +18,9 @@ fn printed(text: &str, scheme: &str, jobs: usize) -> Vec<String> {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    for scheme in ["pfifo limit 1000p", "fq_codel", "pie", "red min 30p max 90p limit 1000p", "daqm preset c2 interarrival 1ms"] {
+    for scheme in
+        ["pfifo limit 1000p", "fq_codel", "pie", "red min 30p max 90p limit 1000p", "daqm preset c2 interarrival 1ms"]
+    {
         for text in [short(DUMBBELL), short(LAN)] {
             let once = printed(&text, scheme, 1);
             assert_eq!(once, printed(&text, scheme, 1), "{scheme}: again");

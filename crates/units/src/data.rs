@@ -153,7 +153,9 @@ impl fmt::Display for Bytes {
         // Only whole multiples: `1.5 kB` would read, but `1500 B` is what the field writes.
         let (unit, scale) = table
             .iter()
-            .find(|(_, scale)| self.0 >= *scale && self.0 % scale == 0 && (self.0 >= 1_000_000 || *scale == 1 || *scale % 1024 == 0))
+            .find(|(_, scale)| {
+                self.0 >= *scale && self.0 % scale == 0 && (self.0 >= 1_000_000 || *scale == 1 || *scale % 1024 == 0)
+            })
             .copied()
             .unwrap_or(("B", 1));
         f.pad(&alloc::format!("{} {unit}", self.0 / scale))

@@ -102,12 +102,8 @@ impl FromStr for BitRate {
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const TABLE: &[(&str, u64)] = &[
-            ("Gbit/s", 1_000_000_000),
-            ("Mbit/s", 1_000_000),
-            ("kbit/s", 1_000),
-            ("bit/s", 1),
-        ];
+        const TABLE: &[(&str, u64)] =
+            &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)];
         f.pad(&text::print(self.0, TABLE))
     }
 }
@@ -135,7 +131,11 @@ impl Probability {
     /// `p` brought within 0 and 1; not-a-number becomes 0.
     #[must_use]
     pub fn clamped(p: f64) -> Self {
-        if p > 0.0 { Self(if p < 1.0 { p } else { 1.0 }) } else { Self(0.0) }
+        if p > 0.0 {
+            Self(if p < 1.0 { p } else { 1.0 })
+        } else {
+            Self(0.0)
+        }
     }
 
     /// The number.

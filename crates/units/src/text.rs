@@ -41,9 +41,15 @@ pub(crate) fn read(text: &str, units: &Units) -> Result<u64, UnitError> {
             None => return refuse("has no unit".to_string()),
         }
     } else {
-        let found = units.table.iter().find(|(name, _)| {
-            if units.exact { *name == unit } else { name.eq_ignore_ascii_case(unit) }
-        });
+        let found = units.table.iter().find(
+            |(name, _)| {
+                if units.exact {
+                    *name == unit
+                } else {
+                    name.eq_ignore_ascii_case(unit)
+                }
+            },
+        );
         match found {
             Some((_, scale)) => *scale,
             None => return refuse(format!("has the unknown unit \"{unit}\"")),

@@ -35,5 +35,8 @@ pub fn estimate(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
 /// freedom is 3.66 there. Seeds are fixed, so the outcome is too.
 pub fn assert_agrees(what: &str, values: impl IntoIterator<Item = f64>, expected: f64) {
     let (mean, error) = estimate(values);
-    assert!((mean - expected).abs() <= 3.66 * error, "{what}: measured {mean} +- {error} (standard error), theory {expected}");
+    assert!(
+        (mean - expected).abs() <= 3.66 * error,
+        "{what}: measured {mean} +- {error} (standard error), theory {expected}"
+    );
 }
