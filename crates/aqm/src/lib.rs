@@ -44,6 +44,7 @@ pub mod pi;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;
+pub mod dualpi2;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone};

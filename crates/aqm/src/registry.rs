@@ -46,6 +46,7 @@ registry! {
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
+    "dualpi2" => crate::dualpi2::DualPi2,
 }
 
 type Configure = fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;

@@ -1,0 +1,554 @@
+//! DualPI2: a classic and an L4S queue under one PI controller, coupled so that scalable and classic flows share the link
+//! while only the classic ones wait.
+//!
+//! Governing text: RFC 9332, appendix A (names with brackets are its pseudocode's), and for `scheduler ts_fifo` its
+//! appendix B; appendix B's other algorithm, Curvy RED, is not here. Linux's sch_dualpi2 and tc-dualpi2(8) for preset `linux`.
+//! Control law: every `tupdate`, `p' += alpha (d - target) + beta (d - d_old)`, d the age of the older of both heads.
+//! Classic packets are dropped or marked with `p_C = p'^2`, L4S packets marked with `p_L = max(native, p_CL)`, `p_CL = k p'`.
+//! Ticked off: `dualpi2_enqueue` (one buffer, ECT(1) and CE go to the L4S queue), `dualpi2_dequeue` with overload
+//! protection (once p_CL reaches 1, and so p_C reaches p_Cmax = 1/k^2, ECN is no longer obeyed: classic drops in both
+//! queues), `recur`, `laqm` (ramp), `dualpi2_update`, `scheduler` (weighted round robin or time-shifted FIFO).
+//!
+//! Readings and deviations:
+//! * `lq.time()` after `lq.dequeue(pkt)` is that packet's sojourn time, and `lq.len() > Th_len` counts the packets behind it.
+//! * No PI2 action while less than 2 `mtu` wait in both queues together, as Linux; the RFC's pseudocode has no such rule
+//!   (`mtu 0B` switches it off). The L4S queue's own ramp or step acts all the same.
+//! * MAX_LINK_RATE of the RFC's limit (250 ms) is the highest rate seen so far, and one packet always fits.
+//! * `recur` takes a likelihood above 1 as 1 (p_CL during overload), or its accumulator would never come down.
+//! * The round robin is Linux's: a credit in bytes times weight that moves only while both queues hold packets, and only by
+//!   packets that are sent; it starts again, with the L4S queue's turn, whenever both are found empty.
+//! * `marking random` draws p' twice for a classic drop, as Linux, instead of comparing with its square once.
+//! * p_Lmax is 1. `coupling_factor` is at least 1, as Linux, so that p_C >= p_Cmax and p_CL >= p_Lmax are one condition.
+//! * Updates fall on whole multiples of `tupdate` from the start of time, from the first arrival on. p' has 70 binary
+//!   places; Linux's 32, and the rounding of its gains, are not reproduced.
+//! * Linux counts the kernel's memory against `memlimit`; here it is bytes on the wire, and without limit by default.
+//! * Linux's filters can put packets that are not ECN-capable into its L4S queue; here the ECN field alone decides.
+//! * `split_gso` is accepted and without effect: packets arrive here as they are on the wire.
+//!
+//! Bound: an arrival and any number of updates take constant time; a departure, constant time a packet that it drops,
+//! of which there are at most as many as wait (all of them only at p' = 1).
+
+mod controller;
+mod values;
+
+pub use values::{BufferLimit, StepThreshold};
+
+use crate::ticks::Ticks;
+use crate::{
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Ecn, Internal, Order, Packet, Queue, Reason, Standalone,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use controller::{Controller, GAIN_MAX};
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
+
+crate::choice! {
+    /// The L4S queue's own marking.
+    pub enum L4sAqm {
+        /// RFC 9332's `laqm`: from 0 at `min_th` to 1 at `min_th + range`.
+        Ramp = "ramp",
+        /// Linux's: every packet beyond `step_thresh`.
+        Step = "step",
+    }
+}
+
+crate::choice! {
+    /// Which queue is next where both hold packets.
+    pub enum Scheduler {
+        /// Weighted round robin by bytes; `classic_protection` is the classic queue's weight.
+        Wrr = "wrr",
+        /// The head that has waited longest, the classic one `tshift` less.
+        TsFifo = "ts_fifo",
+    }
+}
+
+crate::choice! {
+    /// How a probability becomes decisions.
+    pub enum Marking {
+        /// RFC 9332's `recur`: evenly, each queue accumulating until a whole mark is due.
+        Recurrent = "recurrent",
+        /// Independent draws, as Linux.
+        Random = "random",
+    }
+}
+
+crate::params! {
+    /// Parameters of `dualpi2`.
+    pub struct Params {
+        /// Size of the buffer that both queues share (RFC 9332 appendix A.1, 250 ms at the link's rate; tc-dualpi2(8)).
+        limit: BufferLimit = BufferLimit::Time(Span::from_millis(250)),
+        /// Waiting bytes beyond which an arrival is dropped (tc-dualpi2(8)).
+        memlimit: Option<Bytes> = None,
+        /// k, from p' to the L4S probability, 1 to 255 (RFC 9332 section 2.1 and appendix A.1; 2).
+        coupling_factor: f64 = 2.0,
+        /// Delay to hold in the classic queue (RFC 9332 appendix A.1; 15 ms).
+        target: Span = Span::from_millis(15),
+        /// Time between updates, Tupdate (RFC 9332 appendix A.1; min(target, RTT_max/3) = 15 ms).
+        tupdate: Span = Span::from_millis(15),
+        /// Change of p' per second of delay above target and update, in Hz (RFC 9332 appendix A.1; 0.1 Tupdate/RTT_max^2).
+        alpha: f64 = 0.15,
+        /// Change of p' per second of growth of the delay since the last update, in Hz (RFC 9332 appendix A.1; 0.3/RTT_max).
+        beta: f64 = 3.0,
+        /// Largest RTT expected: replaces target, tupdate, alpha and beta by appendix A.1's formulas (tc-dualpi2(8); 6 typical_rtt).
+        max_rtt: Option<Span> = None,
+        /// Typical RTT, the target then; as max_rtt (tc-dualpi2(8); a sixth of max_rtt).
+        typical_rtt: Option<Span> = None,
+        /// The L4S queue's own marking.
+        l4s_aqm: L4sAqm = L4sAqm::Ramp,
+        /// Ramp: sojourn time up to which nothing is marked, minTh (RFC 9332 appendix A.1; 800 us).
+        min_th: Span = Span::from_micros(800),
+        /// Ramp: from there to where everything is marked (RFC 9332 appendix A.1; 400 us).
+        range: Span = Span::from_micros(400),
+        /// Ramp: nothing is marked unless more packets than this are left behind, Th_len (RFC 9332 appendix A.1; 1).
+        th_len: Packets = Packets::new(1),
+        /// Step: sojourn time, or packets left behind, beyond which everything is marked (tc-dualpi2(8); 1 ms).
+        step_thresh: StepThreshold = StepThreshold::Time(Span::from_millis(1)),
+        /// Step: only packets that found at least so many in the L4S queue are marked (tc-dualpi2(8); 0).
+        min_qlen_step: Packets = Packets::ZERO,
+        /// Take every ECN-capable packet as L4S, not only ECT(1) and CE; tc's any_ect and l4s_ect (tc-dualpi2(8)).
+        any_ect: bool = false,
+        /// Drop ECN-capable packets too once p_CL reaches 1; else p_CL stays at 1 and the buffer overflows, tc's overflow (tc-dualpi2(8)).
+        drop_on_overload: bool = true,
+        /// Drop and mark by p' at arrival instead of departure; tc's drop_enqueue and drop_dequeue (tc-dualpi2(8)).
+        drop_enqueue: bool = false,
+        /// Which queue is next (RFC 9332 appendices A.1 and B.1).
+        scheduler: Scheduler = Scheduler::Wrr,
+        /// Round robin: share of the link that the classic queue is sure of (RFC 9332 appendix A.1, 1/16; tc-dualpi2(8)).
+        classic_protection: Probability = Probability::clamped(1.0 / 16.0),
+        /// Time-shifted FIFO: how much longer a classic packet must have waited (RFC 9332 appendix A.1; 50 ms).
+        tshift: Span = Span::from_millis(50),
+        /// How a probability becomes decisions (RFC 9332 appendix A.1).
+        marking: Marking = Marking::Recurrent,
+        /// Largest packet: no PI2 action below two of them (sch_dualpi2), and room for one in a limit in bytes or time (RFC 9332 appendix A.1).
+        mtu: Bytes = Bytes::new(1514),
+        /// Without effect here: packets are never aggregated (tc-dualpi2(8)).
+        split_gso: bool = true,
+    }
+}
+
+impl Params {
+    /// Linux's defaults (sch_dualpi2).
+    fn linux() -> Self {
+        Self {
+            limit: BufferLimit::Packets(Packets::new(10_000)),
+            tupdate: Span::from_millis(16),
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            l4s_aqm: L4sAqm::Step,
+            classic_protection: Probability::clamped(0.1),
+            marking: Marking::Random,
+            ..Self::default()
+        }
+    }
+
+    /// With target, tupdate, alpha and beta derived where an RTT is given (RFC 9332 appendix A.1, lines 8 to 14).
+    fn derived(&self) -> Self {
+        let (max, typical) = match (self.max_rtt, self.typical_rtt) {
+            (None, None) => return self.clone(),
+            (Some(max), Some(typical)) => (max, typical),
+            (Some(max), None) => (max, max / 6),
+            (None, Some(typical)) => (typical * 6, typical),
+        };
+        let tupdate = typical.min(max / 3).max(Span::from_nanos(1));
+        Self {
+            target: typical,
+            tupdate,
+            alpha: 0.1 * tupdate.seconds() / (max.seconds() * max.seconds()),
+            beta: 0.3 / max.seconds(),
+            ..self.clone()
+        }
+    }
+}
+
+/// Which queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    L4s,
+    Classic,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// Both queues and the controller.
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    params: Params,
+    l4s: Queue,
+    classic: Queue,
+    /// Of every packet in `l4s`, whether the step may mark it; unused while `min_qlen_step` is 0.
+    steps: VecDeque<bool>,
+    controller: Controller,
+    updates: Ticks,
+    /// p'.
+    base: f64,
+    /// `p_C`.
+    classic_probability: f64,
+    /// `p_CL`.
+    coupled: f64,
+    /// `q.count` of `recur`, by [`Class`].
+    due: [f64; 2],
+    /// Bytes times weight; the L4S queue's turn up to 0.
+    credit: i64,
+    /// What `credit` starts from.
+    credit_start: i64,
+    /// Weights of both queues in millionths, by [`Class`].
+    weights: [i64; 2],
+    /// MAX_LINK_RATE, as far as known.
+    highest_rate: BitRate,
+}
+
+impl DualPi2 {
+    /// Classification by the ECN field: ECT(1) and CE (odd), or with `any_ect` all but not-ECT.
+    fn class(&self, ecn: Ecn) -> Class {
+        let l4s = if self.params.any_ect { ecn != Ecn::NotEct } else { matches!(ecn, Ecn::Ect1 | Ecn::Ce) };
+        if l4s {
+            Class::L4s
+        } else {
+            Class::Classic
+        }
+    }
+
+    fn waiting(&self) -> Backlog {
+        Backlog {
+            packets: (self.l4s.len() + self.classic.len()) as u64,
+            bytes: self.l4s.bytes() + self.classic.bytes(),
+        }
+    }
+
+    /// `dualpi2_enqueue`, line 2.
+    fn is_full(&self, bytes: u32) -> bool {
+        let Backlog { packets, bytes: waiting } = self.waiting();
+        let bytes = u64::from(bytes);
+        let mtu = self.params.mtu.get();
+        let full = match self.params.limit {
+            BufferLimit::Packets(limit) => packets >= limit.get(),
+            BufferLimit::Bytes(limit) => waiting + bytes.max(mtu) > limit.get(),
+            BufferLimit::Time(time) => {
+                let room = (self.highest_rate * time).get();
+                packets > 0 && waiting.saturating_add(bytes.max(mtu)) > room
+            }
+        };
+        full || self.params.memlimit.is_some_and(|limit| waiting + bytes > limit.get())
+    }
+
+    /// `dualpi2_update` at every nominal instant up to and including `now`.
+    fn advance(&mut self, now: Instant) {
+        let Some(first) = self.updates.take(now) else { return };
+        let n = 1 + self.updates.due(now);
+        self.updates.skip_to_last(now, 0);
+        let heads = [self.l4s.head(), self.classic.head()];
+        let oldest = heads.into_iter().flatten().map(|packet| packet.enqueued).min();
+        self.controller.updates(n, oldest.map(|enqueued| first.since(enqueued)));
+        self.base = self.controller.base_probability();
+        self.classic_probability = self.base * self.base;
+        self.coupled = self.params.coupling_factor * self.base;
+    }
+
+    /// `recur`, or a draw.
+    fn happens(&mut self, cx: &mut Cx<'_>, class: Class, likelihood: f64) -> bool {
+        if self.params.marking == Marking::Random {
+            return cx.chance(likelihood);
+        }
+        let due = &mut self.due[class as usize];
+        *due += likelihood.min(1.0);
+        let whole = *due > 1.0;
+        if whole {
+            *due -= 1.0;
+        }
+        whole
+    }
+
+    /// The same with p_C.
+    fn happens_squared(&mut self, cx: &mut Cx<'_>, class: Class) -> bool {
+        if self.params.marking == Marking::Random {
+            return cx.chance(self.base) && cx.chance(self.base);
+        }
+        self.happens(cx, class, self.classic_probability)
+    }
+
+    /// PI2 acts only on a standing queue.
+    fn stands(&self) -> bool {
+        self.waiting().bytes >= 2 * self.params.mtu.get()
+    }
+
+    /// `p_CL >= p_Lmax`, and so `p_C >= p_Cmax`.
+    fn is_overloaded(&self) -> bool {
+        self.params.drop_on_overload && self.coupled >= 1.0
+    }
+
+    /// `dualpi2_dequeue`, lines 10 to 17.
+    fn judge_classic(&mut self, cx: &mut Cx<'_>, ecn: Ecn) -> Verdict {
+        if !self.stands() || !self.happens_squared(cx, Class::Classic) {
+            Verdict::Pass
+        } else if ecn == Ecn::NotEct || self.is_overloaded() {
+            Verdict::Drop
+        } else {
+            Verdict::Mark
+        }
+    }
+
+    /// `dualpi2_dequeue`, lines 4 to 8; `coupling` where p' counts here.
+    fn judge_l4s(&mut self, cx: &mut Cx<'_>, native: f64, coupling: bool) -> Verdict {
+        let coupled = if coupling && self.stands() { self.coupled } else { 0.0 };
+        if coupled >= 1.0 && self.is_overloaded() && self.happens_squared(cx, Class::L4s) {
+            return Verdict::Drop;
+        }
+        if self.happens(cx, Class::L4s, coupled.max(native)) {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// `laqm`, for a packet that has just left the L4S queue.
+    fn native(&self, sojourn: Span, may_step: bool) -> f64 {
+        let Params { min_th, range, th_len, step_thresh, .. } = self.params;
+        match self.params.l4s_aqm {
+            L4sAqm::Ramp if (self.l4s.len() as u64) <= th_len.get() => 0.0,
+            L4sAqm::Ramp if sojourn >= min_th + range => 1.0,
+            L4sAqm::Ramp if sojourn <= min_th => 0.0,
+            L4sAqm::Ramp => (sojourn.nanos() - min_th.nanos()) as f64 / range.nanos() as f64,
+            L4sAqm::Step => {
+                let beyond = match step_thresh {
+                    StepThreshold::Time(time) => sojourn > time,
+                    StepThreshold::Packets(packets) => self.l4s.len() as u64 > packets.get(),
+                };
+                f64::from(u8::from(may_step && beyond))
+            }
+        }
+    }
+
+    /// `scheduler`: whose turn it is, and whether the other had waited for it too.
+    fn turn(&self, now: Instant) -> Option<(Class, bool)> {
+        match (self.l4s.head(), self.classic.head()) {
+            (None, None) => None,
+            (Some(_), None) => Some((Class::L4s, false)),
+            (None, Some(_)) => Some((Class::Classic, false)),
+            (Some(l4s), Some(classic)) => {
+                let l4s_first = match self.params.scheduler {
+                    Scheduler::Wrr => self.credit <= 0,
+                    Scheduler::TsFifo => now.since(l4s.enqueued) + self.params.tshift >= now.since(classic.enqueued),
+                };
+                Some((if l4s_first { Class::L4s } else { Class::Classic }, true))
+            }
+        }
+    }
+
+    /// Takes the head of a queue and says what becomes of it.
+    fn take(&mut self, cx: &mut Cx<'_>, class: Class) -> Option<(Packet, Verdict)> {
+        match class {
+            Class::Classic => {
+                let packet = self.classic.pop()?;
+                let at_enqueue = self.params.drop_enqueue;
+                let verdict = if at_enqueue { Verdict::Pass } else { self.judge_classic(cx, packet.ecn) };
+                Some((packet, verdict))
+            }
+            Class::L4s => {
+                let packet = self.l4s.pop()?;
+                let may_step = self.params.min_qlen_step == Packets::ZERO || self.steps.pop_front().unwrap_or(true);
+                let native = self.native(cx.now.since(packet.enqueued), may_step);
+                let verdict = self.judge_l4s(cx, native, !self.params.drop_enqueue);
+                Some((packet, verdict))
+            }
+        }
+    }
+
+    /// The round robin: what one queue sends while the other waits earns the other its turn.
+    fn charge(&mut self, class: Class, bytes: u32) {
+        self.credit += match class {
+            Class::L4s => i64::from(bytes) * self.weights[Class::Classic as usize],
+            Class::Classic => -i64::from(bytes) * self.weights[Class::L4s as usize],
+        };
+    }
+}
+
+impl Discipline for DualPi2 {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        packet.enqueued = cx.now;
+        cx.arrived(&packet);
+        self.advance(cx.now);
+        self.updates.start(cx.now);
+        self.highest_rate = self.highest_rate.max(cx.rate);
+        if self.is_full(packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        let class = self.class(packet.ecn);
+        if self.params.drop_enqueue {
+            let verdict = match class {
+                Class::L4s => self.judge_l4s(cx, 0.0, true),
+                Class::Classic => self.judge_classic(cx, packet.ecn),
+            };
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Mark => _ = cx.mark(&mut packet),
+                Verdict::Drop => return cx.drop(packet, Reason::Early),
+            }
+        }
+        match class {
+            Class::L4s => {
+                let least = self.params.min_qlen_step.get();
+                if least > 0 {
+                    self.steps.push_back(self.l4s.len() as u64 >= least);
+                }
+                self.l4s.push(packet);
+            }
+            Class::Classic => self.classic.push(packet),
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        self.advance(cx.now);
+        while let Some((class, contended)) = self.turn(cx.now) {
+            let Some((mut packet, verdict)) = self.take(cx, class) else { break };
+            if verdict == Verdict::Drop {
+                cx.drop(packet, Reason::Early);
+                continue;
+            }
+            if verdict == Verdict::Mark {
+                _ = cx.mark(&mut packet);
+            }
+            if contended {
+                self.charge(class, packet.bytes);
+            }
+            cx.forwarded(&packet);
+            return Dequeued::Packet(packet);
+        }
+        self.credit = self.credit_start;
+        Dequeued::Empty
+    }
+
+    fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {
+        self.advance(cx.now);
+    }
+
+    fn drain(&mut self) -> Option<Packet> {
+        let first = |queue: &Queue| queue.head().map_or(Instant::NEVER, |packet| packet.enqueued);
+        if first(&self.classic) < first(&self.l4s) {
+            return self.classic.pop();
+        }
+        self.steps.pop_front();
+        self.l4s.pop().or_else(|| self.classic.pop())
+    }
+
+    fn reset(&mut self) {
+        let fresh = Self::new(&self.params);
+        let (l4s, classic) = (core::mem::take(&mut self.l4s), core::mem::take(&mut self.classic));
+        *self = Self { l4s, classic, steps: core::mem::take(&mut self.steps), ..fresh };
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting()
+    }
+
+    fn internals(&mut self, now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
+        self.advance(now);
+        visit("base_probability", self.base);
+        visit("classic_probability", self.classic_probability);
+        visit("coupled_probability", self.coupled.min(1.0));
+        visit("delay_s", self.controller.delay_s());
+        visit("classic_packets", self.classic.len() as f64);
+        visit("classic_bytes", self.classic.bytes() as f64);
+        visit("l4s_packets", self.l4s.len() as f64);
+        visit("l4s_bytes", self.l4s.bytes() as f64);
+        visit("credit_bytes", self.credit as f64 / 1e6);
+    }
+
+    fn clone_box(&self) -> Box<dyn Discipline> {
+        Box::new(self.clone())
+    }
+}
+
+impl Standalone for DualPi2 {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "DualPI2",
+        summary:
+            "a classic and an L4S queue whose marking is coupled: the L4S queue stays near empty, flows share alike",
+        source: "RFC 9332",
+        signals_on: "queue delay",
+        drops_at: DropsAt::Both,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    const ORDER: Order = Order::Codepoint;
+
+    const PRESETS: &'static [&'static str] = &["rfc", "linux"];
+
+    const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[
+        ("overflow", "drop_on_overload", "false"),
+        ("drop_dequeue", "drop_enqueue", "false"),
+        ("l4s_ect", "any_ect", "false"),
+        ("no_split_gso", "split_gso", "false"),
+    ];
+
+    fn preset(name: &str) -> Option<Params> {
+        match name {
+            "rfc" => Some(Params::default()),
+            "linux" => Some(Params::linux()),
+            _ => None,
+        }
+    }
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.tupdate.is_zero() {
+            return Err("tupdate is 0; allowed: a time above 0, as in \"15ms\"".into());
+        }
+        let k = params.coupling_factor;
+        if !(1.0..=255.0).contains(&k) {
+            return Err(format!("coupling_factor is {k}; allowed: 1 to 255"));
+        }
+        for (name, gain) in [("alpha", params.alpha), ("beta", params.beta)] {
+            if gain > GAIN_MAX {
+                return Err(format!("{name} is {gain}; allowed: 0 to {GAIN_MAX}, in Hz"));
+            }
+        }
+        let shortest = Span::from_micros(1);
+        for (name, rtt) in [("max_rtt", params.max_rtt), ("typical_rtt", params.typical_rtt)] {
+            if let Some(rtt) = rtt.filter(|rtt| *rtt < shortest) {
+                return Err(format!("{name} is {rtt}; allowed: {shortest} or more, or \"none\""));
+            }
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        let params = params.derived();
+        let cap = if params.drop_on_overload { 1.0 } else { 1.0 / params.coupling_factor };
+        let controller = Controller::new(params.alpha, params.beta, params.target, params.tupdate, cap);
+        let classic = libm::round(params.classic_protection.get() * 1e6) as i64;
+        let weights = [1_000_000 - classic, classic];
+        let mtu = i64::try_from(params.mtu.get().min(u64::from(u32::MAX))).unwrap_or(0);
+        let credit = mtu * (weights[Class::Classic as usize] - weights[Class::L4s as usize]);
+        Self {
+            l4s: Queue::default(),
+            classic: Queue::default(),
+            steps: VecDeque::new(),
+            controller,
+            updates: Ticks::new(params.tupdate),
+            base: 0.0,
+            classic_probability: 0.0,
+            coupled: 0.0,
+            due: [0.0; 2],
+            credit,
+            credit_start: credit,
+            weights,
+            highest_rate: BitRate::ZERO,
+            params,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod walk;
