@@ -6,6 +6,8 @@ import doctest
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,10 @@ def test_there_are_docstring_examples() -> None:
 def test_examples_on_pages(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})  # noqa: S102
+
+
+def test_generated_pages_are_what_the_library_says() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
