@@ -41,6 +41,7 @@ pub mod fred;
 pub mod rem;
 pub mod avq;
 pub mod pi;
+pub mod sfb;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;

@@ -138,7 +138,9 @@ mod tests {
         close(host.internal("drop_probability"), 2.736e-3);
         host.wait(PERIOD * 3);
         close(host.internal("drop_probability"), 2.754e-3);
-        (0..150).for_each(|_| drop(host.send()));
+        for _ in 0..150 {
+            host.send();
+        }
         host.wait(PERIOD);
         // a (-50) - b (100) = -0.911e-3 - 1.816e-3 = -2.727e-3; then -(a - b) 50 = -3e-6 an update: 0 after nine.
         close(host.internal("drop_probability"), 0.027e-3);

@@ -42,6 +42,7 @@ registry! {
     "pi" => Fifo<crate::pi::Pi>,
     "rem" => Fifo<crate::rem::Rem>,
     "avq" => Fifo<crate::avq::Avq>,
+    "sfb" => Fifo<crate::sfb::Sfb>,
     "codel" => Fifo<crate::codel::Codel>,
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,

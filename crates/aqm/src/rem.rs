@@ -222,7 +222,9 @@ mod tests {
         // No arrivals, 30 wait still: + 0.1 (30 - 20) - 2 = -1 an update, five of them.
         host.wait(Span::from_millis(10));
         close(host.internal("price"), 24.0);
-        (0..30).for_each(|_| drop(host.send()));
+        for _ in 0..30 {
+            host.send();
+        }
         // Empty: -0.1 x 20 - 2 = -4 an update; 6 of them end at 0, and it stays there.
         host.wait(Span::from_millis(10));
         close(host.internal("price"), 4.0);
@@ -239,7 +241,9 @@ mod tests {
         close(host.internal("price"), 28.0);
         host.wait(Span::from_millis(6));
         close(host.internal("price"), 31.0);
-        (0..20).for_each(|_| drop(host.send()));
+        for _ in 0..20 {
+            host.send();
+        }
         host.wait(Span::from_millis(2));
         // 10 - 0.9 x 30 - 2 = -19.
         close(host.internal("price"), 12.0);

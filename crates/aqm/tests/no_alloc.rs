@@ -105,6 +105,11 @@ fn allocations(text: &str) -> u64 {
         }
         while queue.drain().is_some() {}
     }
+    // And so does a queue for all, where an algorithm admits but few packets of each flow.
+    for n in 0..128_000 {
+        queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow: n % 64, ..Packet::default() });
+    }
+    while queue.drain().is_some() {}
     host.drive(&mut *queue, 4000);
     let before = COUNT.with(Cell::get);
     host.drive(&mut *queue, 4000);

@@ -1,0 +1,325 @@
+//! Stochastic fair BLUE: a BLUE probability for every bin of a counting Bloom filter of flows; a flow's is its least.
+//!
+//! Governing text: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue", IEEE INFOCOM 2001; tc-sfb(8), whose parameters and
+//! defaults these are; the fairness investigation of AQM in wireless LANs, section III.C.
+//! Control law: a flow has one bin in each of 8 levels of 16. On its arrival a bin without packets lowers its probability by
+//! `decrement`, one with `target` or more raises it by `increment`. p and n are the least probability and the least count
+//! over its bins: `n >= max` drops; `p = 1` (a flow that does not respond) sends it to the penalty box, a token bucket of
+//! `penalty_rate` packets a second; else it is marked with p, but dropped with `2 (p - 1/2)` of it even if ECN-capable.
+//! Every `rehash` the flows move to other bins, so that none suffers for long from sharing all of them; for the last `db` before
+//! that, the bins to come are warmed by the flows that are in the penalty box, and by no others.
+//! Readings and deviations:
+//! * One 32-bit hash gives the eight bins, four bits each, as in Linux; the paper has eight hashes. Its seed is drawn at the
+//!   first arrival and changes with every rehash.
+//! * tc's bare times (in milliseconds) need their unit here. Rehashing is at multiples of `rehash`; Linux's at the first
+//!   arrival after.
+//! * Rehashing empties the bins left behind; in Linux they keep their probabilities under the next hash.
+//! * The token bucket fills steadily. Linux's fills when found empty and forgets the fraction, so that a flow which tries
+//!   more often than `penalty_rate` gets nothing after its burst.
+//! * Probabilities are doubles, Linux's have 16 bits. Linux always marks ECN-capable packets; `noecn` is ours.
+//!
+//! Bound: an arrival visits 8 bins (16 while warming), a departure as many. A rehash visits every waiting packet.
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use sojourn_units::{BitRate, Instant, Packets, Probability, Span};
+
+crate::params! {
+    /// Parameters of `sfb`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (tc-sfb(8)).
+        limit: Limit = Limit::packets(1000),
+        /// Packets in a bin from which its probability rises (tc-sfb(8); Linux's bin_size).
+        target: Packets = Packets::new(20),
+        /// Packets in all bins of a flow at which its arrivals are dropped (tc-sfb(8)).
+        max: Packets = Packets::new(25),
+        /// What a bin at target adds to its probability on an arrival (tc-sfb(8); Linux).
+        increment: Probability = Probability::clamped(1.0 / 1000.0),
+        /// What an empty bin takes from its probability on an arrival (tc-sfb(8); Linux).
+        decrement: Probability = Probability::clamped(1.0 / 6000.0),
+        /// Packets a second that flows which do not respond may send, all together (tc-sfb(8)).
+        penalty_rate: f64 = 10.0,
+        /// Burst of the penalty box (tc-sfb(8)).
+        penalty_burst: Packets = Packets::new(20),
+        /// Time between changes of the hash; 0 is never (tc-sfb(8)).
+        rehash: Span = Span::from_secs(600),
+        /// How long before a change the coming bins are warmed, "double buffering" (tc-sfb(8)).
+        db: Span = Span::from_secs(60),
+        /// Mark ECN-capable packets instead of dropping them (Linux always does).
+        ecn: bool = true,
+    }
+}
+
+const LEVELS: usize = 8;
+const BINS: usize = 16;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    packets: u32,
+    probability: f64,
+}
+
+/// The bins under one hash.
+#[derive(Clone, Debug)]
+struct Bins([[Bin; BINS]; LEVELS]);
+
+impl Bins {
+    const EMPTY: Self = Self([[Bin { packets: 0, probability: 0.0 }; BINS]; LEVELS]);
+
+    fn of(&mut self, hash: u32) -> impl Iterator<Item = &mut Bin> {
+        self.0.iter_mut().enumerate().map(move |(level, bins)| &mut bins[(hash >> (4 * level)) as usize % BINS])
+    }
+
+    fn add(&mut self, hash: u32) {
+        self.of(hash).for_each(|bin| bin.packets += 1);
+    }
+
+    fn remove(&mut self, hash: u32) {
+        self.of(hash).for_each(|bin| bin.packets = bin.packets.saturating_sub(1));
+    }
+}
+
+/// Under which hashes a waiting packet is counted in each of the two sets of bins.
+type Counted = [Option<u32>; 2];
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Sfb {
+    limit: Limit,
+    target: u32,
+    max: u32,
+    increment: f64,
+    decrement: f64,
+    penalty_rate: f64,
+    penalty_burst: f64,
+    rehash: Span,
+    db: Span,
+    ecn: bool,
+    /// The first hash's seed; drawn at the first arrival.
+    seed: Option<u64>,
+    /// Changes of the hash so far; the bins in use are those of its parity.
+    generation: u64,
+    next_rehash: Instant,
+    sets: [Bins; 2],
+    /// For the packets at the tail of the queue, in its order; those before them (after a reset) are not counted.
+    counted: VecDeque<Counted>,
+    tokens: f64,
+    /// When `tokens` was right.
+    filled: Instant,
+}
+
+/// All bits of flow and seed mixed (splitmix64's finaliser).
+fn mix(flow: u32, seed: u64) -> u32 {
+    let mut x = seed ^ u64::from(flow).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 32) as u32
+}
+
+impl Sfb {
+    fn active(&self) -> usize {
+        (self.generation % 2) as usize
+    }
+
+    /// The flow's hash in the present generation, or in a later one.
+    fn hash(&self, flow: u32, later: u64) -> u32 {
+        mix(flow, self.seed.unwrap_or(0).wrapping_add(self.generation.wrapping_add(later)))
+    }
+
+    /// The bins of a flow learn from its arrival; gives the least probability and the least count.
+    fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
+        let (target, increment, decrement) = (self.target, self.increment, self.decrement);
+        let mut least = (1.0_f64, u32::MAX);
+        for bin in self.sets[set].of(hash) {
+            if bin.packets == 0 {
+                bin.probability = (bin.probability - decrement).max(0.0);
+            } else if bin.packets >= target {
+                bin.probability = (bin.probability + increment).min(1.0);
+            }
+            least = (least.0.min(bin.probability), least.1.min(bin.packets));
+        }
+        least
+    }
+
+    /// The penalty box has a token for this packet.
+    fn is_excused(&mut self, now: Instant) -> bool {
+        let gained = self.penalty_rate * now.since(self.filled).seconds();
+        self.tokens = (self.tokens + gained).min(self.penalty_burst);
+        self.filled = now;
+        let excused = self.tokens >= 1.0;
+        if excused {
+            self.tokens -= 1.0;
+        }
+        excused
+    }
+
+    /// The packet counted longest is gone.
+    fn forget_first(&mut self) {
+        if let Some(counted) = self.counted.pop_front() {
+            for (set, hash) in counted.into_iter().enumerate() {
+                if let Some(hash) = hash {
+                    self.sets[set].remove(hash);
+                }
+            }
+        }
+    }
+
+    /// The bins in use are left behind for the others.
+    fn change_hash(&mut self) {
+        let left = self.active();
+        self.sets[left] = Bins::EMPTY;
+        self.counted.iter_mut().for_each(|counted| counted[left] = None);
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    fn is_warming(&self, now: Instant) -> bool {
+        !self.rehash.is_zero() && now >= self.next_rehash.before(self.db)
+    }
+
+    /// Decides on an arrival: `None` when it was dropped.
+    fn judge(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<(Packet, Counted)> {
+        let (active, hash) = (self.active(), self.hash(packet.flow, 0));
+        let mut counted = [None; 2];
+        counted[active] = Some(hash);
+        let (p, packets) = self.learn(active, hash);
+        if packets >= self.max {
+            cx.drop(packet, Reason::Flow);
+            return None;
+        }
+        if p >= 1.0 {
+            if self.is_warming(cx.now) {
+                let next = self.hash(packet.flow, 1);
+                self.learn(1 - active, next);
+                counted[1 - active] = Some(next);
+            }
+            if self.is_excused(cx.now) {
+                return Some((packet, counted));
+            }
+            cx.drop(packet, Reason::Flow);
+            return None;
+        }
+        let draw = if p > 0.0 { cx.random.uniform() } else { 1.0 };
+        if draw >= p {
+            return Some((packet, counted));
+        }
+        // Marking so many has not helped, whether it is this flow's fault or not.
+        let ecn = self.ecn && draw >= 2.0 * (p - 0.5);
+        Some((cx.mark_or_drop(packet, ecn, Reason::Early)?, counted))
+    }
+}
+
+impl Aqm for Sfb {
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        // A container may have taken packets from the head.
+        while self.counted.len() > queue.len() {
+            self.forget_first();
+        }
+        if self.seed.is_some() && !self.rehash.is_zero() && now >= self.next_rehash && self.next_rehash < Instant::NEVER
+        {
+            let passed = now.since(self.next_rehash).nanos() / self.rehash.nanos() + 1;
+            // Two changes leave nothing of what was learnt, and so do more.
+            self.change_hash();
+            if passed > 1 {
+                self.change_hash();
+                self.generation = self.generation.wrapping_add(passed - 2);
+            }
+            self.next_rehash += self.rehash * passed;
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if self.seed.is_none() {
+            self.seed = Some(cx.random.next_u64());
+            self.filled = cx.now;
+            if !self.rehash.is_zero() {
+                let whole = cx.now.nanos() / self.rehash.nanos();
+                self.next_rehash = Instant::ZERO + self.rehash * whole + self.rehash;
+            }
+        }
+        if self.limit.is_full(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        if let Some((packet, counted)) = self.judge(cx, packet) {
+            for (set, hash) in counted.into_iter().enumerate() {
+                if let Some(hash) = hash {
+                    self.sets[set].add(hash);
+                }
+            }
+            self.counted.push_back(counted);
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        if self.counted.len() == queue.len() {
+            self.forget_first();
+        }
+        queue.pop()
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        let bins = self.sets[self.active()].0.iter().flatten();
+        let most = bins.fold(Bin::default(), |most, bin| Bin {
+            packets: most.packets.max(bin.packets),
+            probability: most.probability.max(bin.probability),
+        });
+        visit("greatest_probability", most.probability);
+        visit("greatest_bin_packets", f64::from(most.packets));
+        visit("penalty_tokens", self.tokens);
+        visit("rehashes", self.generation as f64);
+    }
+}
+
+impl Algorithm for Sfb {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "SFB",
+        summary: "a drop probability for each bin of a Bloom filter of flows, and a penalty box for those that do not respond",
+        source: "Feng et al. 2001; tc-sfb(8)",
+        signals_on: "queue length of each flow's bins",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: true,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        let Params { max, rehash, db, .. } = params;
+        if *max == Packets::ZERO {
+            return Err("max is 0 p; allowed: 1 p or more".into());
+        }
+        if !rehash.is_zero() && db > rehash {
+            return Err(format!("db is {db}, longer than rehash ({rehash}); allowed: at most rehash"));
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        let count = |packets: Packets| u32::try_from(packets.get()).unwrap_or(u32::MAX);
+        let burst = params.penalty_burst.get() as f64;
+        Self {
+            limit: params.limit,
+            target: count(params.target),
+            max: count(params.max),
+            increment: params.increment.get(),
+            decrement: params.decrement.get(),
+            penalty_rate: params.penalty_rate,
+            penalty_burst: burst,
+            rehash: params.rehash,
+            db: params.db,
+            ecn: params.ecn,
+            seed: None,
+            generation: 0,
+            next_rehash: Instant::NEVER,
+            sets: [Bins::EMPTY; 2],
+            counted: VecDeque::new(),
+            tokens: burst,
+            filled: Instant::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
