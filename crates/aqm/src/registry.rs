@@ -47,6 +47,11 @@ registry! {
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
+    "fq_pfifo" => FairQueue<crate::pfifo::Pfifo>,
+    "fq_red" => FairQueue<crate::red::Red>,
+    "fq_pie" => FairQueue<crate::pie::Pie>,
+    "fq_cobalt" => FairQueue<crate::cobalt::Cobalt>,
+    "fq_daqm" => FairQueue<crate::daqm::Daqm>,
     "dualpi2" => crate::dualpi2::DualPi2,
 }
 
