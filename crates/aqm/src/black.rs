@@ -1,0 +1,252 @@
+//! BLACK: RED that finds flows with more than their share of the queue by sampling it, and drops theirs by that excess.
+//!
+//! Governing text: Chatranon, Labrador and Banerjee, "BLACK: detection and preferential dropping of high bandwidth
+//! unresponsive flows", IEEE ICC 2003, as the fairness investigation of AQM schemes in wireless networks retells it
+//! (section III.D, equations 3 and 4).
+//! Control law: an arrival that finds more than `q_th` packets waiting draws one of them with equal chances: a sample. When
+//! both are of one flow (a match), the flow enters a small cache. A period has m samples; H_i, the hits of flow i in the
+//! last period over m, estimates the flow's share of the queue, and within a period the running value is
+//! `(Hit_i + H_i m) / (m' + m)`, m' samples so far. `1 / N_act` is the same running value of the matches. An arrival of a
+//! cached flow is dropped with `p_i = (H_i - 1/N_act) / (1/N_act)`, clamped to 0 and 1, times
+//! `(avg - min) / (max - min)`; all others meet [`red`](crate::red). From `max` on every arrival is dropped.
+//! ECN: RED's signals mark; drops by p_i stay drops, since they exist against flows that do not respond.
+//!
+//! Readings and deviations (the original text was not at hand):
+//! * The retold running value is divided by "m - m"; the sum of both is our reading.
+//! * `hit = drawn` (default): a sample is a hit for the flow of the drawn packet, once that is in the cache. So hits estimate
+//!   shares of the queue, which the retelling says they do. It also says that a match sets the hit: `hit = matched` counts
+//!   only those. Then the hits of one flow never exceed all matches together, so H_i <= 1/N_act and p_i is always 0.
+//! * N_act is samples over matches: n equal flows match once in n samples. Without a match there is no estimate: p_i is 0.
+//! * At the end of a period a flow without a hit leaves the cache. Into a full cache no flow comes.
+//! * A period ends with its last sample, before the arrival that drew it is judged.
+//! * Arrivals judged by p_i do not move RED's count.
+//!
+//! Bound: a sample and a judgement look through the cache, at most `cache` flows each.
+
+use crate::red::law::{linear, Region};
+use crate::red::{self, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
+
+crate::choice! {
+    /// What counts as a hit of a cached flow.
+    pub enum Hit {
+        /// A drawn packet of the flow.
+        Drawn = "drawn",
+        /// A drawn packet of the flow when the arrival is of it too.
+        Matched = "matched",
+    }
+}
+
+crate::params! {
+    /// Parameters of `black`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        limit: Limit = Limit::packets(1000),
+        /// Average below which nothing is dropped (RED's).
+        min: Packets = Packets::new(5),
+        /// Average from which every arrival is dropped (RED's).
+        max: Packets = Packets::new(15),
+        /// RED's probability as the average reaches max (RED's).
+        max_p: Probability = Probability::clamped(0.1),
+        /// Weight of one arrival in the average (RED's).
+        w: Probability = Probability::clamped(0.002),
+        /// Waiting packets above which an arrival draws a sample (ours: RED's min).
+        q_th: Packets = Packets::new(5),
+        /// Samples in a period, 1 or more (ours: H_i then has a standard deviation of at most 0.016).
+        m: u32 = 1000,
+        /// Flows that the cache holds, 1 to 256 (ours).
+        cache: u32 = 20,
+        /// What a hit is: the drawn packet's flow, or only a match (see the readings).
+        hit: Hit = Hit::Drawn,
+        /// Mean packet size, for idle time (RED's).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Mark ECN-capable packets instead of RED's drops (ours).
+        ecn: bool = false,
+    }
+}
+
+impl From<&Params> for red::Params {
+    fn from(p: &Params) -> Self {
+        Self {
+            limit: p.limit,
+            min: Some(Length::Packets(p.min)),
+            max: Some(Length::Packets(p.max)),
+            max_p: p.max_p,
+            w: Some(p.w),
+            avpkt: p.avpkt,
+            ecn: p.ecn,
+            ..Self::default()
+        }
+    }
+}
+
+/// A number of samples in the present period and in the last one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    now: u64,
+    last: u64,
+}
+
+impl Tally {
+    /// What the running value is made of: `Hit + H m`, since H is hits over m.
+    fn both(self) -> u64 {
+        self.now + self.last
+    }
+
+    fn next_period(&mut self) {
+        *self = Self { now: 0, last: self.now };
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Black {
+    red: Red,
+    q_th: u64,
+    m: u64,
+    hit: Hit,
+    samples: Tally,
+    matches: Tally,
+    /// The cache: flows, and at the same place the hits of each. Apart, so that a search reads little.
+    flows: Vec<u32>,
+    hits: Vec<Tally>,
+    room: usize,
+}
+
+impl Black {
+    fn place(&self, flow: u32) -> Option<usize> {
+        self.flows.iter().position(|cached| *cached == flow)
+    }
+
+    /// Compares an arrival of `flow` with a packet of the flow `drawn`.
+    fn sample(&mut self, flow: u32, drawn: u32) {
+        self.samples.now += 1;
+        let matched = flow == drawn;
+        if matched {
+            self.matches.now += 1;
+        }
+        match self.place(drawn) {
+            Some(at) if matched || self.hit == Hit::Drawn => self.hits[at].now += 1,
+            None if matched && self.flows.len() < self.room => {
+                self.flows.push(drawn);
+                self.hits.push(Tally { now: 1, last: 0 });
+            }
+            _ => {}
+        }
+        if self.samples.now >= self.m {
+            self.end_period();
+        }
+    }
+
+    fn end_period(&mut self) {
+        self.samples.next_period();
+        self.matches.next_period();
+        for at in (0..self.flows.len()).rev() {
+            self.hits[at].next_period();
+            if self.hits[at].last == 0 {
+                self.flows.remove(at);
+                self.hits.remove(at);
+            }
+        }
+    }
+
+    /// p_i of equation 3: both running values have the same divisor, which cancels.
+    fn excess(&self, hits: Tally) -> f64 {
+        match self.matches.both() {
+            0 => 0.0,
+            matches => (hits.both() as f64 / matches as f64 - 1.0).clamp(0.0, 1.0),
+        }
+    }
+}
+
+impl Aqm for Black {
+    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        self.red.advance(now, rate, queue);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.red.observe(cx.now, queue);
+        let waiting = queue.len() as u64;
+        if waiting > self.q_th {
+            if let Some(drawn) = queue.get(cx.random.below(waiting) as usize) {
+                self.sample(packet.flow, drawn.flow);
+            }
+        }
+        let Some(packet) = self.red.admit(cx, queue, packet) else { return };
+        let band = self.red.band;
+        let avg = self.red.average.get();
+        if let (Region::Early(_), Some(at)) = (band.region(avg), self.place(packet.flow)) {
+            // Equation 4.
+            let p = linear(avg, band.min, band.max, self.excess(self.hits[at]));
+            self.red.probability = p;
+            if cx.chance(p) {
+                cx.drop(packet, Reason::Flow);
+            } else {
+                queue.push(packet);
+            }
+        } else {
+            self.red.decide(cx, queue, packet, band);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        self.red.dequeue(cx, queue)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        let per = |value: u64, of: u64| if of == 0 { 0.0 } else { value as f64 / of as f64 };
+        let most = self.hits.iter().map(|hits| hits.both()).max().unwrap_or(0);
+        visit("avg", self.red.average.get());
+        visit("count", self.red.count.packets());
+        visit("probability", self.red.probability);
+        visit("samples", self.samples.now as f64);
+        visit("n_act", per(self.samples.both(), self.matches.both()));
+        visit("cached_flows", self.flows.len() as f64);
+        visit("largest_hit_fraction", per(most, self.samples.both()));
+    }
+}
+
+impl Algorithm for Black {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "BLACK",
+        summary: "RED that drops flows by how far their sampled share of the queue exceeds a fair one",
+        source: "Chatranon, Labrador and Banerjee 2003",
+        signals_on: "average queue length; sampled shares of the queue",
+        per_flow_state: true,
+        ..Red::ABOUT
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.m == 0 {
+            return Err("m is 0; allowed: 1 sample or more".into());
+        }
+        if !(1..=256).contains(&params.cache) {
+            return Err(format!("cache is {}; allowed: 1 to 256 flows", params.cache));
+        }
+        red::Params::from(params).check()
+    }
+
+    fn new(params: &Params) -> Self {
+        let room = params.cache as usize;
+        Self {
+            red: Red::new(&params.into()),
+            q_th: params.q_th.get(),
+            m: u64::from(params.m),
+            hit: params.hit,
+            samples: Tally::default(),
+            matches: Tally::default(),
+            flows: Vec::with_capacity(room),
+            hits: Vec::with_capacity(room),
+            room,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

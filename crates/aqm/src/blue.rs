@@ -1,0 +1,365 @@
+//! BLUE: a drop probability that overflow raises and idleness lowers.
+//!
+//! Governing text: Feng, Shin, Kandlur and Saha, "The BLUE active queue management algorithms", IEEE/ACM Transactions on
+//! Networking 10 (2002), section 3; the thesis on dAQM, section 2.5, gives the values.
+//! Control law: a packet lost to a full queue: `p += d1`; the link idle: `p -= d2`; neither within `freeze_time` of the last
+//! change of either kind. Every arrival is dropped or marked with probability p.
+//! Readings and deviations:
+//! * "Within" includes the end: a change needs more than `freeze_time` since the last, as in the paper's figure. The first
+//!   change is free.
+//! * `idle = event` is the figure: the link asks for a packet and none waits. A link that asks once and then rests until
+//!   something is queued makes one event of a long idle time. With `idle = lasting`, as in its authors' simulator, p falls by
+//!   d2 every `freeze_time` of it.
+//! * `raise_above` is the figure's "or Q_len > L": an arrival that finds more than L packets waiting raises p as a loss
+//!   does, before it is judged itself.
+//! * A full queue drops before p is drawn for.
+//!
+//! Bound: constant work a packet; an idle time of any length is one division.
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::string::String;
+use sojourn_units::{BitRate, Instant, Packets, Probability, Span};
+
+crate::choice! {
+    /// What counts as idle.
+    pub enum Idle {
+        /// Every time that the link asks for a packet and finds none.
+        Event = "event",
+        /// All the time until it sends again.
+        Lasting = "lasting",
+    }
+}
+
+crate::params! {
+    /// Parameters of `blue`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        limit: Limit = Limit::packets(1000),
+        /// What a loss adds to the probability (0.0025: the thesis on dAQM, section 2.5; Feng's ns).
+        d1: Probability = Probability::clamped(0.0025),
+        /// What idleness takes from the probability (0.00025: the thesis on dAQM, section 2.5; Feng's ns).
+        d2: Probability = Probability::clamped(0.00025),
+        /// Least time between two changes of the probability (100 ms: the thesis on dAQM, section 2.5).
+        freeze_time: Span = Span::from_millis(100),
+        /// Whether an idle time lowers the probability once, or as long as it lasts (the figure; the authors' simulator).
+        idle: Idle = Idle::Event,
+        /// Waiting packets above which an arrival raises the probability as a loss does (the figure's L).
+        raise_above: Option<Packets> = None,
+        /// Mark ECN-capable packets instead of dropping them (section 3: "marks or drops").
+        ecn: bool = false,
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Blue {
+    params: Params,
+    d1: f64,
+    d2: f64,
+    probability: f64,
+    /// last_update.
+    changed: Option<Instant>,
+    /// The link asked last for a packet and got none.
+    idle: bool,
+}
+
+impl Blue {
+    /// True, and noted as a change, when the last one is long enough ago.
+    fn may_change(&mut self, now: Instant) -> bool {
+        let may = self.changed.is_none_or(|changed| now.since(changed) > self.params.freeze_time);
+        if may {
+            self.changed = Some(now);
+        }
+        may
+    }
+
+    fn raise(&mut self, now: Instant) {
+        if self.may_change(now) {
+            self.probability = (self.probability + self.d1).min(1.0);
+        }
+    }
+
+    fn lower(&mut self, now: Instant) {
+        if self.may_change(now) {
+            self.probability = (self.probability - self.d2).max(0.0);
+        }
+    }
+
+    /// The changes of an idle time that lasts, each as soon as the one before is `freeze_time` ago.
+    fn stay_idle(&mut self, now: Instant) {
+        let (Some(changed), freeze) = (self.changed, self.params.freeze_time) else { return };
+        let changes = now.since(changed).nanos().saturating_sub(1) / freeze.nanos().max(1);
+        if changes > 0 {
+            self.changed = Some(changed + freeze * changes);
+            self.probability = (self.probability - self.d2 * changes as f64).max(0.0);
+        }
+    }
+}
+
+impl Aqm for Blue {
+    fn advance(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) {
+        if self.idle && self.params.idle == Idle::Lasting {
+            self.stay_idle(now);
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        if self.params.limit.is_full(queue, packet.bytes) {
+            self.raise(cx.now);
+            return cx.drop(packet, Reason::Overflow);
+        }
+        if self.params.raise_above.is_some_and(|above| queue.len() as u64 > above.get()) {
+            self.raise(cx.now);
+        }
+        if !cx.chance(self.probability) {
+            return queue.push(packet);
+        }
+        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        let packet = queue.pop();
+        self.idle = packet.is_none();
+        if self.idle {
+            self.lower(cx.now);
+        }
+        packet
+    }
+
+    fn overflowed(&mut self, now: Instant, _packets: u64) {
+        self.raise(now);
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("probability", self.probability);
+    }
+}
+
+impl Algorithm for Blue {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "BLUE",
+        summary: "drops arrivals with a probability that overflow raises and idleness lowers",
+        source: "Feng, Shin, Kandlur and Saha 2002",
+        signals_on: "full and empty queue",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: false,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.freeze_time.is_zero() && params.idle == Idle::Lasting {
+            return Err("freeze_time is 0: p would be 0 at once; allowed: above 0, or \"idle event\"".into());
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        Self {
+            params: params.clone(),
+            d1: params.d1.get(),
+            d2: params.d2.get(),
+            probability: 0.0,
+            changed: None,
+            idle: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::{Ecn, Random};
+
+    fn params() -> Params {
+        let (d1, d2) = (Probability::clamped(0.25), Probability::clamped(0.0625));
+        Params { d1, d2, limit: Limit::packets(2), ..Params::default() }
+    }
+
+    /// Two wait, and one was lost at 0 ms, so that p is 1/4.
+    fn full(params: Params) -> Host<Blue> {
+        let mut host = Host::new(params);
+        host.random.fixed = Some(0.999_999);
+        assert_eq!(host.arrive_many(2), 2);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Overflow));
+        close(host.internal("probability"), 0.25);
+        host
+    }
+
+    fn wait(host: &mut Host<Blue>, ms: u64) {
+        host.wait(Span::from_millis(ms));
+    }
+
+    #[test]
+    fn losses_raise_p_once_in_freeze_time() {
+        let mut host = full(params());
+        wait(&mut host, 100);
+        host.arrive();
+        close(host.internal("probability"), 0.25);
+        host.wait(Span::from_nanos(1));
+        host.arrive();
+        close(host.internal("probability"), 0.5);
+        for p in [0.75, 1.0, 1.0] {
+            wait(&mut host, 101);
+            host.arrive();
+            close(host.internal("probability"), p);
+        }
+        // p is 1: nothing comes in.
+        host.send();
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    #[test]
+    fn losses_and_idleness_share_the_freeze_time() {
+        let mut host = full(params());
+        host.send();
+        host.send();
+        wait(&mut host, 100);
+        assert!(host.send().is_none());
+        close(host.internal("probability"), 0.25);
+        wait(&mut host, 1);
+        assert!(host.send().is_none());
+        close(host.internal("probability"), 0.1875);
+        // 50 ms after that fall nothing rises.
+        wait(&mut host, 50);
+        assert_eq!((host.arrive_many(2), host.arrive()), (2, Fate::Dropped(Reason::Overflow)));
+        close(host.internal("probability"), 0.1875);
+    }
+
+    #[test]
+    fn an_idle_time_lowers_p_once_or_as_long_as_it_lasts() {
+        for (idle, at_450_ms) in [(Idle::Event, 0.1875), (Idle::Lasting, 0.0)] {
+            let mut host = full(Params { idle, ..params() });
+            host.send();
+            host.send();
+            wait(&mut host, 150);
+            host.send();
+            close(host.internal("probability"), 0.1875);
+            // The next is due at 250 ms, and comes after it.
+            wait(&mut host, 100);
+            close(host.internal("probability"), 0.1875);
+            host.wait(Span::from_nanos(1));
+            close(host.internal("probability"), if idle == Idle::Event { 0.1875 } else { 0.125 });
+            wait(&mut host, 200);
+            close(host.internal("probability"), at_450_ms);
+            wait(&mut host, 1_000_000_000);
+            close(host.internal("probability"), at_450_ms);
+        }
+    }
+
+    #[test]
+    fn sending_ends_an_idle_time() {
+        let mut host = full(Params { idle: Idle::Lasting, ..params() });
+        while host.send().is_some() {}
+        host.arrive();
+        host.arrive();
+        host.send();
+        wait(&mut host, 10_000);
+        close(host.internal("probability"), 0.25);
+    }
+
+    #[test]
+    fn a_long_queue_can_raise_p_too() {
+        let raise_above = Some(Packets::new(1));
+        let mut host = Host::<Blue>::new(Params { raise_above, limit: Limit::packets(9), ..params() });
+        host.random.fixed = Some(0.999_999);
+        host.arrive_many(2);
+        assert_eq!(host.internal("probability"), 0.0);
+        // Finds 2, which is more than 1, and meets the raised p.
+        host.random.fixed = Some(0.2499);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(host.internal("probability"), 0.25);
+    }
+
+    #[test]
+    fn arrivals_are_dropped_or_marked_with_p() {
+        let mut host = full(Params { ecn: true, ..params() });
+        host.send();
+        host.random.fixed = Some(0.25);
+        assert_eq!(host.arrive(), Fate::Queued);
+        host.send();
+        host.random.fixed = Some(0.2499);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        host.ecn = Ecn::Ect1;
+        assert_eq!(host.arrive(), Fate::Marked);
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Overflow), "a full queue cannot mark");
+    }
+
+    #[test]
+    fn an_overflow_of_all_queues_together_raises_p() {
+        let mut host = Host::<Blue>::new(params());
+        host.with(|blue| blue.overflowed(Instant::ZERO, 3));
+        close(host.internal("probability"), 0.25);
+    }
+
+    #[test]
+    fn a_random_walk_agrees_with_the_figure() {
+        for idle in [Idle::Event, Idle::Lasting] {
+            let freeze = 3_000_000;
+            let mut host = Host::<Blue>::new(Params {
+                limit: Limit::packets(6),
+                freeze_time: Span::from_nanos(freeze),
+                idle,
+                d1: Probability::clamped(0.03),
+                d2: Probability::clamped(0.01),
+                ..Params::default()
+            });
+            let (mut draws, mut script) = (host.random.clone(), Stream::new(17));
+            let (mut p, mut last, mut waiting, mut idling) = (0.0_f64, None::<u64>, 0_u64, false);
+            let mut fates = [0; 4];
+            for step in 0..30_000 {
+                // Whole tenths of the freeze time, so that its end is met exactly too.
+                let pause = if script.below(200) == 0 { script.below(100) } else { script.below(3) };
+                host.wait(Span::from_nanos(freeze / 10 * pause));
+                let now = host.now.nanos();
+                while let (true, Idle::Lasting, Some(before)) = (idling, idle, last) {
+                    if now <= before + freeze {
+                        break;
+                    }
+                    (p, last) = ((p - 0.01).max(0.0), Some(before + freeze));
+                }
+                let free = last.is_none_or(|before| now - before > freeze);
+                if script.below(100) < [35, 80, 50][(step / 200) % 3] {
+                    let expected = if waiting == 6 {
+                        if free {
+                            (p, last) = ((p + 0.03).min(1.0), Some(now));
+                        }
+                        Fate::Dropped(Reason::Overflow)
+                    } else if p > 0.0 && draws.uniform() < p {
+                        Fate::Dropped(Reason::Early)
+                    } else {
+                        waiting += 1;
+                        Fate::Queued
+                    };
+                    assert_eq!(host.arrive(), expected, "step {step}");
+                    fates[if let Fate::Dropped(reason) = expected { reason as usize } else { 3 }] += 1;
+                } else if host.send().is_some() {
+                    waiting -= 1;
+                    idling = false;
+                } else {
+                    if free {
+                        (p, last) = ((p - 0.01).max(0.0), Some(now));
+                    }
+                    idling = true;
+                }
+                let seen = host.internal("probability");
+                assert!((seen - p).abs() < 1e-9, "step {step}: {seen} {p}");
+                // The model's sum, so that rounding never decides.
+                host.with(|blue| blue.probability = p);
+            }
+            assert!(fates[0] > 100 && fates[1] > 100 && fates[3] > 1000, "{fates:?}");
+        }
+    }
+
+    #[test]
+    fn texts() {
+        let text = "blue d1 0.02 d2 0.002 freeze_time 50ms idle lasting raise_above 30p ecn";
+        assert_eq!(canonical(text), text);
+        assert!(refused("blue idle lasting freeze_time 0ms").contains("freeze_time is 0"));
+        assert!(refused("blue idle always").contains("allowed: event, lasting"));
+    }
+}

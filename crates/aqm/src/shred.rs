@@ -1,0 +1,281 @@
+//! SHRED: RED that drops short-lived flows later and less, told by the small congestion windows of their packets.
+//!
+//! Governing text: Claypool, Kinicki and Hartling, "Active queue management for web traffic", IEEE IPCCC 2004, which the
+//! fairness investigation of AQM schemes in wireless networks names; the equations below are our reading of it.
+//! Control law: a packet carries its sender's congestion window w; w_avg is the average over arrivals. For `w < w_avg` the
+//! arrival meets [`red`](crate::red) with `min' = min + (max - min)(1 - w / w_avg)` and `max_p' = max_p w / w_avg`; else, and
+//! where w is unknown (0), RED as it is.
+//!
+//! Readings and deviations (the original text was not at hand):
+//! * w_avg is an exponential average of weight `window_w`; the first window known begins it, and an arrival's own is in it
+//!   when the arrival is judged. Packets that are dropped count, those of unknown window do not.
+//! * One count spreads the signals of all flows, whichever thresholds each met; an arrival below its own min' restarts it.
+//! * With `gentle` the probability between `max` and twice `max` rises from max_p'.
+//!
+//! Bound: constant work a packet.
+
+use crate::red::law::Band;
+use crate::red::{self, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Probability};
+
+crate::params! {
+    /// Parameters of `shred`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        limit: Limit = Limit::packets(1000),
+        /// Average below which nothing is dropped, packets or bytes (RED's).
+        min: Length = Length::packets(5),
+        /// Average from which every arrival is dropped, or with gentle more and more (RED's).
+        max: Length = Length::packets(15),
+        /// Probability as the average reaches max, for windows from the average on (RED's).
+        max_p: Probability = Probability::clamped(0.1),
+        /// Weight of one arrival in the average queue length (RED's).
+        w: Probability = Probability::clamped(0.002),
+        /// Weight of one arrival in the average window (ours: as in the average queue length).
+        window_w: Probability = Probability::clamped(0.002),
+        /// Mean packet size, for idle time and bytemode (RED's).
+        avpkt: Bytes = Bytes::new(1000),
+        /// Let the probability rise from max_p to 1 between max and twice max, instead of being 1 from max on (RED's).
+        gentle: bool = false,
+        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (RED's).
+        wait: bool = false,
+        /// Scale the probability by the packet's size (RED's).
+        bytemode: bool = false,
+        /// Mark ECN-capable packets instead of dropping them (RED's).
+        ecn: bool = false,
+        /// Drop, not mark, where every arrival is signalled (RED's).
+        harddrop: bool = false,
+    }
+}
+
+impl From<&Params> for red::Params {
+    fn from(p: &Params) -> Self {
+        Self {
+            limit: p.limit,
+            min: Some(p.min),
+            max: Some(p.max),
+            max_p: p.max_p,
+            w: Some(p.w),
+            avpkt: p.avpkt,
+            gentle: p.gentle,
+            wait: p.wait,
+            bytemode: p.bytemode,
+            ecn: p.ecn,
+            harddrop: p.harddrop,
+            ..Self::default()
+        }
+    }
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Shred {
+    red: Red,
+    window_w: f64,
+    /// w_avg, in packets, once a window is known.
+    window_avg: Option<f64>,
+}
+
+impl Shred {
+    /// Takes a known window into the average; the window's share of it, at most 1.
+    fn share(&mut self, window: f64) -> f64 {
+        let before = self.window_avg.unwrap_or(window);
+        let avg = before + self.window_w * (window - before);
+        self.window_avg = Some(avg);
+        if window < avg {
+            window / avg
+        } else {
+            1.0
+        }
+    }
+}
+
+/// What a packet meets whose window has this share of the average.
+fn scaled(band: Band, share: f64) -> Band {
+    Band { min: band.min + (band.max - band.min) * (1.0 - share), max_p: band.max_p * share, ..band }
+}
+
+impl Aqm for Shred {
+    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        self.red.advance(now, rate, queue);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        self.red.observe(cx.now, queue);
+        let share = if packet.window > 0 { self.share(f64::from(packet.window)) } else { 1.0 };
+        if let Some(packet) = self.red.admit(cx, queue, packet) {
+            let band = if share < 1.0 { scaled(self.red.band, share) } else { self.red.band };
+            self.red.decide(cx, queue, packet, band);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        self.red.dequeue(cx, queue)
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("avg", self.red.average.get());
+        visit("count", self.red.count.packets());
+        visit("probability", self.red.probability);
+        visit("window_avg", self.window_avg.unwrap_or(0.0));
+    }
+}
+
+impl Algorithm for Shred {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "SHRED",
+        summary: "RED whose thresholds rise and whose probability falls for packets of small congestion windows",
+        source: "Claypool, Kinicki and Hartling 2004",
+        signals_on: "average queue length; congestion window hints",
+        ..Red::ABOUT
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        if params.window_w.get() <= 0.0 {
+            return Err("window_w is 0: the average window would never move; allowed: above 0, up to 1".into());
+        }
+        red::Params::from(params).check()
+    }
+
+    fn new(params: &Params) -> Self {
+        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::red::law::{Curve, Region};
+    use crate::{Random, Reason};
+    use sojourn_units::Span;
+
+    fn instant() -> Params {
+        Params { w: Probability::clamped(1.0), window_w: Probability::clamped(0.5), ..Params::default() }
+    }
+
+    #[test]
+    fn thresholds_by_hand() {
+        let band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: true, curve: Curve::Linear };
+        // A quarter of the average window: min' = 5 + 10 x 3/4 = 12.5, max_p' = 0.025.
+        let quarter = scaled(band, 0.25);
+        assert_eq!((quarter.min, quarter.max_p), (12.5, 0.025));
+        assert_eq!(quarter.region(12.4), Region::Below);
+        // Halfway from 12.5 to 15: 0.0125. RED at 13.75: 0.0875.
+        assert_eq!(quarter.region(13.75), Region::Early(0.0125));
+        // Gentle from 0.025: at 22.5 halfway to 1.
+        assert_eq!(quarter.region(22.5), Region::Early(0.5125));
+        assert_eq!(quarter.region(30.0), Region::Forced);
+    }
+
+    #[test]
+    fn the_average_window_by_hand() {
+        let mut host = Host::<Shred>::new(instant());
+        for (window, avg) in [(0, 0.0), (8, 8.0), (4, 6.0), (0, 6.0), (2, 4.0), (12, 8.0)] {
+            host.window = window;
+            host.arrive();
+            close(host.internal("window_avg"), avg);
+        }
+    }
+
+    #[test]
+    fn small_windows_are_spared() {
+        let mut host = Host::<Shred>::new(Params { window_w: Probability::clamped(1e-15), ..instant() });
+        host.window = 10;
+        host.random.fixed = Some(0.999_999);
+        assert_eq!(host.arrive_many(10), 10);
+        host.random.fixed = Some(0.0);
+        // Finds 10. A fifth of the average: min' = 13.
+        host.window = 2;
+        assert_eq!(host.arrive(), Fate::Queued);
+        assert_eq!((host.internal("count"), host.internal("probability")), (-1.0, 0.0));
+        // Finds 11. Half: min' = 10, max_p' 0.05: p_b = 0.05 x 1/5, count 0.
+        host.window = 5;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+        close(host.internal("probability"), 0.01);
+        // The average, more than it, and unknown: 0.1 x 6/10, count 1.
+        for window in [10, 1000, 0] {
+            host.window = window;
+            assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+            close(host.internal("probability"), 0.06 / 0.94);
+        }
+    }
+
+    #[test]
+    fn from_max_on_windows_do_not_help_and_a_full_queue_hears_them_too() {
+        let mut host = Host::<Shred>::new(Params { limit: Limit::packets(15), ..instant() });
+        host.random.fixed = Some(0.999_999);
+        assert_eq!(host.arrive_many(15), 15);
+        host.window = 8;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Overflow));
+        close(host.internal("window_avg"), 8.0);
+        let mut host = Host::<Shred>::new(instant());
+        host.random.fixed = Some(0.999_999);
+        host.window = 100;
+        host.arrive_many(15);
+        host.window = 1;
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    }
+
+    #[test]
+    fn a_random_walk_agrees_with_the_equations() {
+        let (w, g, max_p, min, max) = (0.05, 0.01, 0.4, 5.0, 15.0);
+        let mut host = Host::<Shred>::new(Params {
+            w: Probability::clamped(w),
+            window_w: Probability::clamped(g),
+            max_p: Probability::clamped(max_p),
+            ..Params::default()
+        });
+        let (mut draws, mut script) = (host.random.clone(), Stream::new(5));
+        let (mut avg, mut window_avg, mut count, mut waiting) = (0.0_f64, 0.0_f64, -1.0_f64, 0_u64);
+        let mut spared = 0;
+        let mut fates = [0; 2];
+        for step in 0..30_000 {
+            host.wait(Span::from_micros(script.below(900)));
+            // One packet is always left, so that the link is never idle.
+            if waiting > 1 && script.below(100) >= if (step / 400) % 2 == 0 { 57 } else { 45 } {
+                assert!(host.send().is_some());
+                waiting -= 1;
+                continue;
+            }
+            avg = (1.0 - w) * avg + w * waiting as f64;
+            host.window = [0, 1, 2, 4, 10, 40][script.below(6) as usize];
+            let hint = f64::from(host.window);
+            if hint > 0.0 {
+                window_avg = if window_avg == 0.0 { hint } else { (1.0 - g) * window_avg + g * hint };
+            }
+            let x = if hint > 0.0 && hint < window_avg { hint / window_avg } else { 1.0 };
+            let from = min + (max - min) * (1.0 - x);
+            let mut expected = Fate::Queued;
+            if avg < from {
+                count = -1.0;
+                spared += usize::from(avg >= min);
+            } else if avg >= max {
+                (count, expected) = (0.0, Fate::Dropped(Reason::Early));
+            } else {
+                count += 1.0;
+                let p_b = x * max_p * (avg - from) / (max - from);
+                let p_a = if count * p_b < 1.0 { p_b / (1.0 - count * p_b) } else { 1.0 };
+                if p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a) {
+                    (count, expected) = (0.0, Fate::Dropped(Reason::Early));
+                }
+            }
+            assert_eq!(host.arrive(), expected, "step {step}, avg {avg}");
+            close(host.internal("window_avg"), window_avg);
+            waiting += u64::from(expected == Fate::Queued);
+            fates[usize::from(expected == Fate::Queued)] += 1;
+        }
+        assert!(spared > 100 && fates.iter().all(|n| *n > 1000), "{spared} {fates:?}");
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("shred min 30p max 90p window_w 0.01"), "shred min 30p max 90p window_w 0.01");
+        assert!(refused("shred window_w 0").contains("window_w is 0"));
+        assert!(refused("shred min 90p max 30p").contains("min (90p) is not below max (30p)"));
+    }
+}
