@@ -41,6 +41,7 @@ pub mod fred;
 pub mod black;
 pub mod shred;
 pub mod blue;
+pub mod green;
 pub mod rem;
 pub mod avq;
 pub mod pi;

@@ -42,6 +42,7 @@ registry! {
     "shred" => Fifo<crate::shred::Shred>,
     "pie" => Fifo<crate::pie::Pie>,
     "blue" => Fifo<crate::blue::Blue>,
+    "green" => Fifo<crate::green::Green>,
     "pi" => Fifo<crate::pi::Pi>,
     "rem" => Fifo<crate::rem::Rem>,
     "avq" => Fifo<crate::avq::Avq>,

@@ -1,0 +1,214 @@
+//! GREEN: two schemes that carry the name. One computes the drop probability from TCP's throughput equation and the number
+//! of active flows; the other steps it up or down as arrivals exceed a target rate or not. Neither looks at the queue.
+//!
+//! Governing text: (`scheme flows`) Feng, Kapadia and Thulasidasan, "GREEN: proactive queue management over a best-effort
+//! network", IEEE GLOBECOM 2002, which the fairness investigation of AQM schemes in wireless networks names;
+//! (`scheme rate`) Wydrowski and Zukerman, "GREEN: an active queue management algorithm for a self managed Internet",
+//! IEEE ICC 2002.
+//! Control law:
+//! * `flows`: N flows of `mss / rtt x c / sqrt(p)` each fill the link C when `p = (N mss c / (C rtt))^2`, at most 1.
+//! * `rate`: every `interval` `P += dp sign(x_est - c_t C)`, within 0 and 1; x_est is the arrival rate, dropped packets
+//!   included: `x_est <- (1 - e) B / T + e x_est` with `e = exp(-T / time_constant)`, B the bits that arrived in T.
+//!
+//! Every arrival is dropped or marked with that probability.
+//! Readings and deviations (the original texts were not at hand):
+//! * A flow is active while its last arrival, dropped or not, is at most `window` ago; an arrival's own flow is. Of more than
+//!   `flows` at once, the one that was silent longest is forgotten.
+//! * `rtt` and `mss` are one value for all flows: packets do not carry their own, which the first paper infers.
+//! * The second paper averages its rate at each arrival, T the time since the one before; here T is `interval`, so that one
+//!   update does both. Updates fall on whole multiples of it from the start of time, from the first arrival on.
+//! * At x_est equal to the target P stands.
+//!
+//! Bound: constant work a packet. Of `flows`, an arrival may also forget up to `flows` flows, each once for having arrived.
+//! An idle time of any length is caught up with one exponential and one logarithm.
+
+mod active;
+mod step;
+
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use active::Active;
+use alloc::string::String;
+use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
+use step::Step;
+
+crate::choice! {
+    /// Which of the two schemes.
+    pub enum Kind {
+        /// The throughput equation and the number of active flows (Feng, Kapadia and Thulasidasan).
+        Flows = "flows",
+        /// Steps by the sign of arrival rate less target (Wydrowski and Zukerman).
+        Rate = "rate",
+    }
+}
+
+crate::params! {
+    /// Parameters of `green`.
+    pub struct Params {
+        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        limit: Limit = Limit::packets(1000),
+        /// Which of the two schemes that carry the name.
+        scheme: Kind = Kind::Flows,
+        /// flows: round-trip time of a flow (ours: CoDel's worst case).
+        rtt: Span = Span::from_millis(100),
+        /// flows: segment size of a flow (ours: of an Ethernet frame without options).
+        mss: Bytes = Bytes::new(1460),
+        /// flows: the equation's constant (0.93: delayed acknowledgements, random losses).
+        c: f64 = 0.93,
+        /// flows: silence after which a flow is not active (ours).
+        window: Span = Span::from_secs(1),
+        /// flows: most flows counted at once, 1 to 65536 (ours).
+        flows: u32 = 4096,
+        /// rate: target as a share of the link's rate (0.97).
+        c_t: Probability = Probability::clamped(0.97),
+        /// rate: step of the probability (0.001).
+        dp: Probability = Probability::clamped(0.001),
+        /// rate: time between two steps (ours).
+        interval: Span = Span::from_millis(10),
+        /// rate: time constant of the arrival rate's average (ours).
+        time_constant: Span = Span::from_millis(100),
+        /// Mark ECN-capable packets instead of dropping them (the second paper's).
+        ecn: bool = false,
+    }
+}
+
+/// `p = (n mss c / (C rtt))^2`, at most 1; 0 without flows.
+fn equation(n: usize, mss_c: f64, rate: BitRate, rtt: Span) -> f64 {
+    if n == 0 {
+        return 0.0;
+    }
+    let share = n as f64 * mss_c / (rate.bytes_s() * rtt.seconds());
+    (share * share).min(1.0)
+}
+
+/// What each scheme knows.
+#[derive(Clone, Debug)]
+enum Scheme {
+    Flows {
+        active: Active,
+        rtt: Span,
+        /// mss in bytes times c.
+        mss_c: f64,
+        /// The number of flows and the rate that `probability` was computed for.
+        computed_for: (usize, BitRate),
+        probability: f64,
+    },
+    Rate(Step),
+}
+
+/// The algorithm and its state.
+#[derive(Clone, Debug)]
+pub struct Green {
+    limit: Limit,
+    ecn: bool,
+    scheme: Scheme,
+}
+
+impl Scheme {
+    /// An arrival, whatever becomes of it; the probability that it meets.
+    fn arrival(&mut self, now: Instant, rate: BitRate, packet: &Packet) -> f64 {
+        match self {
+            Self::Flows { active, .. } => active.arrival(now, packet.flow),
+            Self::Rate(step) => step.arrival(now, packet.bytes),
+        }
+        self.recompute(rate);
+        self.probability()
+    }
+
+    fn recompute(&mut self, rate: BitRate) {
+        if let Self::Flows { active, rtt, mss_c, computed_for, probability } = self {
+            if *computed_for != (active.len(), rate) {
+                *computed_for = (active.len(), rate);
+                *probability = equation(active.len(), *mss_c, rate, *rtt);
+            }
+        }
+    }
+
+    fn probability(&self) -> f64 {
+        match self {
+            Self::Flows { probability, .. } => *probability,
+            Self::Rate(step) => step.probability(),
+        }
+    }
+}
+
+impl Aqm for Green {
+    fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
+        match &mut self.scheme {
+            Scheme::Flows { active, .. } => active.expire(now),
+            Scheme::Rate(step) => step.advance(now, rate),
+        }
+        self.scheme.recompute(rate);
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+        let probability = self.scheme.arrival(cx.now, cx.rate, &packet);
+        if self.limit.is_full(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
+        if !cx.chance(probability) {
+            return queue.push(packet);
+        }
+        if let Some(marked) = cx.mark_or_drop(packet, self.ecn, Reason::Early) {
+            queue.push(marked);
+        }
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
+
+    fn internals(&self, visit: &mut Internal<'_>) {
+        visit("probability", self.scheme.probability());
+        match &self.scheme {
+            Scheme::Flows { active, .. } => visit("active_flows", active.len() as f64),
+            Scheme::Rate(step) => visit("arrival_rate_bit_s", step.rate_bit_s()),
+        }
+    }
+}
+
+impl Algorithm for Green {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "GREEN",
+        summary: "drops arrivals by TCP's throughput equation, or by the sign of arrival rate less target",
+        source: "Feng, Kapadia and Thulasidasan 2002; Wydrowski and Zukerman 2002",
+        signals_on: "number of active flows, or arrival rate",
+        drops_at: DropsAt::Enqueue,
+        ecn: true,
+        per_flow_state: true,
+    };
+
+    fn check(params: &Params) -> Result<(), String> {
+        for (name, span) in
+            [("rtt", params.rtt), ("interval", params.interval), ("time_constant", params.time_constant)]
+        {
+            if span.is_zero() {
+                return Err(alloc::format!("{name} is 0; allowed: a time above 0, as in \"100ms\""));
+            }
+        }
+        if !(1..=65536).contains(&params.flows) {
+            return Err(alloc::format!("flows is {}; allowed: 1 to 65536", params.flows));
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        let scheme = match params.scheme {
+            Kind::Flows => Scheme::Flows {
+                active: Active::new(params.window, params.flows),
+                rtt: params.rtt,
+                mss_c: params.mss.get() as f64 * params.c,
+                computed_for: (0, BitRate::ZERO),
+                probability: 0.0,
+            },
+            Kind::Rate => {
+                Scheme::Rate(Step::new(params.interval, params.time_constant, params.c_t.get(), params.dp.get()))
+            }
+        };
+        Self { limit: params.limit, ecn: params.ecn, scheme }
+    }
+}
+
+#[cfg(test)]
+mod tests;
