@@ -1,7 +1,8 @@
-"""The command line: ``sojourn run | compare | list | demo | report | schema``.
+"""The command line: ``sojourn run | compare | list | demo | report | crosscheck | schema``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
-standard error. Exit status: 0 done, 2 bad input (one message, nothing written), 130 interrupted.
+standard error. Exit status: 0 done, 1 a crosscheck that does not agree, 2 bad input (one message, nothing written),
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NoReturn
 
 from sojourn.cli import commands
 from sojourn.core import SojournError, version
+from sojourn.crosscheck import command as crosscheck
 
 __all__ = ["main", "parser"]
 
@@ -115,6 +117,8 @@ def parser() -> argparse.ArgumentParser:
     )
     report.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
     report.set_defaults(command=commands.report)
+
+    crosscheck.add(verbs)
 
     schema = verbs.add_parser(
         "schema", help="print the JSON Schema of scenarios", description="Print the JSON Schema of scenarios."

@@ -1,0 +1,98 @@
+"""Agreement with Linux, ns-3 and ns-2: the same work on both sides, and a verdict by a rule fixed beforehand.
+
+The peers' results are recorded beside this module, so nothing needs to be installed; ``live`` runs the peer itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from sojourn import core
+from sojourn.core import SojournError
+from sojourn.crosscheck import linux, ns2, ns3
+from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
+
+__all__ = ["PEERS", "Outcome", "Row", "check"]
+
+POINTS: Final[dict[str, Callable[..., list[Point]]]] = {"linux": linux.points, "ns3": ns3.points, "ns2": ns2.points}
+PEERS: Final = tuple(POINTS)
+
+REPLICATIONS: Final = 5
+QUICK_REPLICATIONS: Final = 3
+
+
+def check(
+    peer: str,
+    *,
+    quick: bool = False,
+    live: bool = False,
+    jobs: int | None = None,
+    seed: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run our side of every point and compare.
+
+    Parameters
+    ----------
+    peer
+        ``linux``, ``ns3`` or ``ns2``.
+    quick
+        Some points only, three replications instead of five.
+    live
+        Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project.
+    jobs
+        Number of threads; by default one a core. It changes no number.
+    seed
+        Of our runs.
+    progress
+        Called with the name of each point before it runs.
+
+    Raises
+    ------
+    SojournError
+        A peer that is unknown, not installed, or fails.
+    """
+    if peer not in POINTS:
+        raise SojournError(f"peer {peer!r}: is not known; allowed: {', '.join(PEERS)}")
+    points = POINTS[peer]()
+    if quick:
+        points = [point for point in points if point.is_quick]
+    if live:
+        from sojourn.crosscheck.live import measured
+
+        points = measured(peer, points, progress=progress)
+    rows: list[Row] = []
+    left_out: list[tuple[Point, str]] = []
+    for point in points:
+        if progress:
+            progress(point.name)
+        try:
+            runs = _runs(point, QUICK_REPLICATIONS if quick else REPLICATIONS, seed, jobs)
+        except SojournError as error:
+            # A discipline or a congestion control that this version does not have: said, not hidden.
+            left_out.append((point, str(error).splitlines()[0]))
+            continue
+        rows.extend(row(point, metric, runs) for metric in point.metrics)
+    return Outcome(peer, tuple(rows), tuple(left_out))
+
+
+def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[Run]:
+    from sojourn.runner import cores
+
+    threads = cores() if jobs is None else jobs
+    scheme = core.parse_aqm(point.scheme)
+    tasks: Sequence[dict[str, Any]] = [
+        {"scheme": scheme, "seed": seed, "replication": replication, "series": point.series}
+        for replication in range(replications)
+    ]
+
+    def results(*sets: str) -> list[core.Document]:
+        scenario = core.load(json.dumps(point.scenario), source=f"crosscheck {point.name}", sets=sets)
+        return core.run_many(scenario, tasks, jobs=threads)
+
+    measured = results()
+    if not point.needs_whole:
+        return [Run(document) for document in measured]
+    return [Run(*pair) for pair in zip(measured, results("warm_up=0 s"), strict=True)]

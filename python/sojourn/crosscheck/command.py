@@ -1,0 +1,68 @@
+"""The command ``sojourn crosscheck``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from sojourn import crosscheck
+from sojourn.core import SojournError
+from sojourn.crosscheck import page, text
+
+DISAGREES = 1
+EVERYONE = "all"
+
+
+def add(verbs: Any) -> None:
+    """Add the command to a parser's subcommands."""
+    parser = verbs.add_parser(
+        "crosscheck",
+        help="the same work on Linux, ns-3 or ns-2, and here",
+        description="Compare with what Linux, ns-3 or ns-2 measured on the same work. Exit status 1 where fewer than "
+        "nine points in ten agree, for any metric.",
+    )
+    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE))
+    parser.add_argument("--quick", action="store_true", help="some points, 3 replications instead of 5")
+    parser.add_argument(
+        "--live", action="store_true", help="run the peer too, where it is installed, instead of reading its records"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of our runs (default 1)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    parser.add_argument("--page", metavar="FILE", help="write the page of all peers, too (needs the peer `all`)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, print, and say by the exit status whether both sides agree."""
+    peers = crosscheck.PEERS if options.peer == EVERYONE else (options.peer,)
+    if options.page and (options.peer != EVERYONE or options.quick or options.live):
+        raise SojournError("--page: the page shows every recorded point of every peer; use it with `all` alone")
+    outcomes = [
+        crosscheck.check(
+            peer,
+            quick=options.quick,
+            live=options.live,
+            jobs=options.jobs,
+            seed=options.seed,
+            progress=_show if sys.stderr.isatty() else None,
+        )
+        for peer in peers
+    ]
+    if sys.stderr.isatty():
+        _show("")
+    if options.page:
+        Path(options.page).write_text(page.page(outcomes), encoding="utf-8")
+    if options.json:
+        documents = [text.document(outcome) for outcome in outcomes]
+        print(json.dumps(documents if options.peer == EVERYONE else documents[0], ensure_ascii=False))
+    else:
+        print("\n\n".join(text.terminal(outcome) for outcome in outcomes))
+    return 0 if all(outcome.agrees for outcome in outcomes) else DISAGREES
+
+
+def _show(name: str) -> None:
+    print(f"\r\x1b[K{name}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,262 @@
+"""Linux's dumbbell: hosts a and b around a router whose way out is shaped, as in crosscheck/linux/guest/point.sh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sojourn.core import Document
+from sojourn.crosscheck import records, teeth
+from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
+from sojourn.crosscheck.ns3 import theirs as estimate
+
+# The shared points count drops over the whole run; those recorded here over the measured time.
+RECORD_20: Final = "linux_20mbit.csv"
+RECORD: Final = "linux_points.csv"
+RECORD_WINDOWS: Final = "linux_windows.csv"
+
+# Linux's qdiscs compute CoDel's spacing by Newton's step.
+SCHEMES: Final = {
+    "pfifo": "pfifo limit 100p",
+    "codel": "codel limit 1000p control_law newton",
+    "pie": "pie preset linux limit 1000p",
+    "fq_codel": "fq_codel noecn limit 10240p control_law newton count_overflow",
+    "red": "red preset linux limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
+    "cake": "cake bandwidth {rate} besteffort",
+    "fq_pie": "fq_pie limit 10240p",
+}
+
+# These give the ping a queue of its own: the delay of the flows themselves is in their RTT.
+PER_FLOW: Final = ("fq_codel", "cake", "fq_pie")
+
+PING_INTERVAL_S: Final = 0.05
+_SAMPLES: Final = "50 ms"
+
+
+def _bulk(document: Document, name: str) -> list[float]:
+    return [
+        float(flow["metrics"][name])
+        for flow in document["flows"]
+        if flow["group"] == "bulk" and flow["metrics"][name] is not None
+    ]
+
+
+def _goodput(run: Run) -> float:
+    return sum(_bulk(run.measured, "goodput_bit_s")) / 1e6
+
+
+def _ping_delay(one_way_ms: float) -> Callable[[Run], float]:
+    def value(run: Run) -> float:
+        ping = next(flow for flow in run.measured["flows"] if flow["group"] == "ping")
+        return float(ping["metrics"]["one_way_delay_ms_mean"]) - one_way_ms
+
+    return value
+
+
+def _rtt_delay(base_rtt_ms: float, *, whole: bool) -> Callable[[Run], float]:
+    def value(run: Run) -> float:
+        document = (run.whole if whole else None) or run.measured
+        rtts = _bulk(document, "rtt_ms_mean")
+        return sum(rtts) / len(rtts) - base_rtt_ms
+
+    return value
+
+
+def _whole_drops(run: Run) -> float:
+    document = run.whole or run.measured
+    return float(document["metrics"]["drops_packets"])
+
+
+def _drop_rate(run: Run) -> float:
+    return float(run.measured["metrics"]["drops_packets"]) / float(run.measured["measured_s"])
+
+
+def _metrics(kind: str, rtt_ms: int, *, whole: bool) -> tuple[Metric, ...]:
+    value = _rtt_delay(rtt_ms, whole=whole) if kind in PER_FLOW else _ping_delay(rtt_ms / 2)
+    delay = Metric("delay", "queueing delay", "ms", 2, value, relative=0.15, absolute=1.0)
+    if whole:
+        drops = Metric(
+            "drops", "drops in the whole run", "packets", 1, _whole_drops, relative=0.25, quantum=lambda _: 1.0
+        )
+    else:
+        drops = Metric(
+            "drops",
+            "drop rate",
+            "packets/s",
+            2,
+            _drop_rate,
+            relative=0.25,
+            quantum=lambda run: 1 / float(run.measured["measured_s"]),
+        )
+    return (Metric("goodput", "goodput", "Mbit/s", 3, _goodput, relative=0.02), delay, drops)
+
+
+def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
+    """Return the points, with what Linux measured.
+
+    Parameters
+    ----------
+    rows
+        As crosscheck/linux/run.py records them; by default the recorded ones, the shared points at 20 Mbit/s and the
+        sawtooth among them.
+    """
+    if rows is not None:
+        return _recorded(rows)
+    windows = records.table(RECORD_WINDOWS)
+    return [*map(_shared, records.table(RECORD_20)), *_recorded(records.table(RECORD)), *sawteeth(windows)]
+
+
+def _kind(qdisc: str) -> str:
+    return qdisc.split(" ", 1)[0]
+
+
+def _name(control: str, flows: int, rtt_ms: int, mbit_s: int, qdisc: str) -> str:
+    return f"{control}, {flows} flow{'s' * (flows > 1)}, {rtt_ms} ms, {mbit_s} Mbit/s, {_kind(qdisc)}"
+
+
+def _recipe(
+    control: str, flows: int, rtt_ms: int, mbit_s: int, qdisc: str, seconds: int, warm_up_s: int
+) -> dict[str, Any]:
+    return {
+        "congestion_control": control,
+        "flows": flows,
+        "base_rtt_ms": rtt_ms,
+        "rate_mbit_s": mbit_s,
+        "qdisc": qdisc,
+        "seconds": seconds,
+        "warm_up_s": warm_up_s,
+        "sockets": False,
+    }
+
+
+def _shared(row: Mapping[str, str]) -> Point:
+    control, flows, rtt_ms = row["congestion_control"], int(row["flows"]), int(row["base_rtt_ms"])
+    kind = _kind(row["qdisc"])
+    delay = float(row["tcp_mean_rtt_ms" if kind in PER_FLOW else "ping_mean_ms"]) - rtt_ms
+    return Point(
+        name=_name(control, flows, rtt_ms, 20, row["qdisc"]) + " (shared)",
+        scenario=dumbbell(control, flows, rtt_ms, 20, 20, 5),
+        scheme=SCHEMES[kind].format(rate="20mbit"),
+        theirs={
+            "goodput": Theirs(float(row["goodput_mbps"])),
+            "delay": Theirs(delay),
+            "drops": Theirs(float(row["qdisc_drops_whole_run"])),
+        },
+        metrics=_metrics(kind, rtt_ms, whole=True),
+        is_quick=control == "cubic",
+        needs_whole=True,
+        recipe=_recipe(control, flows, rtt_ms, 20, row["qdisc"], 20, 5),
+    )
+
+
+def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
+    grouped: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    keys = ("congestion_control", "flows", "base_rtt_ms", "rate_mbit_s", "qdisc", "seconds", "warm_up_s")
+    for row in rows:
+        grouped.setdefault(tuple(row[key] for key in keys), []).append(row)
+    found = []
+    for (control, *numbers), group in grouped.items():
+        flows, rtt_ms, mbit_s = map(int, numbers[:3])
+        qdisc, seconds, warm_up_s = numbers[3], int(numbers[4]), int(numbers[5])
+        kind = _kind(qdisc)
+        delay = "tcp_rtt_ms_mean" if kind in PER_FLOW else "ping_ms_mean"
+        found.append(
+            Point(
+                name=_name(control, flows, rtt_ms, mbit_s, qdisc),
+                scenario=dumbbell(control, flows, rtt_ms, mbit_s, seconds, warm_up_s),
+                scheme=SCHEMES[kind].format(rate=f"{mbit_s}mbit"),
+                theirs={
+                    "goodput": estimate([float(row["goodput_mbit_s"]) for row in group]),
+                    "delay": estimate([float(row[delay]) - rtt_ms for row in group]),
+                    "drops": estimate([float(row["drops_packets"]) / float(row["counted_s"]) for row in group]),
+                },
+                metrics=_metrics(kind, rtt_ms, whole=False),
+                is_quick=mbit_s == 5 and flows == 1,
+                recipe=_recipe(control, flows, rtt_ms, mbit_s, qdisc, seconds, warm_up_s),
+            )
+        )
+    return found
+
+
+def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
+    """Return the sawteeth of one flow in tail drop, from its congestion window every 50 ms."""
+    found = []
+    for control in dict.fromkeys(row["congestion_control"] for row in rows):
+        own = [row for row in rows if row["congestion_control"] == control]
+        measured = teeth.teeth([float(row["t_s"]) for row in own], [float(row["window_packets"]) for row in own])
+        found.append(
+            Point(
+                name=f"{control}, 1 flow, 20 ms, 20 Mbit/s, pfifo: sawtooth",
+                scenario=dumbbell(control, 1, 20, 20, 100, 20),
+                scheme=SCHEMES["pfifo"],
+                theirs={"period": Theirs(measured.period_s), "amplitude": Theirs(measured.amplitude)},
+                metrics=_TEETH,
+                is_quick=True,
+                series=_SAMPLES,
+                recipe=_recipe(control, 1, 20, 20, "pfifo limit 100", 100, 20) | {"sockets": True},
+            )
+        )
+    return found
+
+
+def _our_teeth(run: Run) -> teeth.Teeth:
+    # The path is full all the time, so the window is the queue and a constant: the amplitudes are the same.
+    series = next(entry for entry in run.measured["series"] if entry["name"] == "queue_packets")
+    return teeth.teeth(series["t_s"], series["value"])
+
+
+_TEETH: Final = (
+    Metric("period", "sawtooth period", "s", 3, lambda run: _our_teeth(run).period_s, relative=0.10),
+    Metric("amplitude", "sawtooth amplitude", "packets", 2, lambda run: _our_teeth(run).amplitude, relative=0.10),
+)
+
+
+def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int) -> Document:
+    """Return our form of the machine's network, with Linux's TCP and a ping."""
+    return {
+        "name": "crosscheck-linux",
+        "duration": f"{seconds} s",
+        "warm_up": f"{warm_up_s} s",
+        "nodes": [{"name": "sender", "count": flows}, {"name": "pinger"}],
+        "links": [
+            {
+                "name": "bottleneck",
+                "from": "router",
+                "to": "b",
+                "rate": f"{mbit_s} Mbit/s",
+                "delay": "0 ms",
+                "overhead": "14 B",
+                "under_test": True,
+            },
+            *(
+                {
+                    "name": f"access-{name}",
+                    "from": name,
+                    "to": "router",
+                    "rate": "10 Gbit/s",
+                    "delay": f"{rtt_ms * 500} us",
+                    "overhead": "14 B",
+                }
+                for name in ("sender", "pinger")
+            ),
+        ],
+        "flows": [
+            {
+                "name": "bulk",
+                "from": "sender",
+                "to": "b",
+                # iperf3 opens its connections one after the other.
+                "start": {"uniform": ["0 s", "10 ms"]},
+                "transport": {"kind": "tcp", "congestion_control": control},
+                "traffic": {"kind": "bulk"},
+            },
+            {
+                "name": "ping",
+                "from": "pinger",
+                "to": "b",
+                # 56 B after 28 B of headers, as ping sends them.
+                "transport": {"kind": "udp"},
+                "traffic": {"kind": "cbr", "rate": f"{56 * 8 / PING_INTERVAL_S:g} bit/s", "packet_size": "56 B"},
+            },
+        ],
+    }

@@ -1,0 +1,93 @@
+"""Running the peers themselves: takes them installed, and a checkout of the project."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import sojourn
+from sojourn.core import SojournError
+from sojourn.crosscheck import linux, ns2, ns3
+from sojourn.crosscheck.compare import Point
+
+_NS2_SEEDS: Final = 5
+_PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
+
+
+def measured(peer: str, points: Sequence[Point], *, progress: Callable[[str], None] | None = None) -> list[Point]:
+    """Return the points with what the peer measures now.
+
+    Raises
+    ------
+    SojournError
+        A peer that is not installed or fails; the message is what it said.
+    """
+    if not _PROGRAMS.is_dir():
+        raise SojournError(
+            f"--live: {_PROGRAMS} does not exist; the peers' programs are in a checkout of the project"
+        )
+    show = progress or (lambda _: None)
+    return {"linux": _linux, "ns3": _ns3, "ns2": _ns2}[peer](points, show)
+
+
+def _output(command: Sequence[str | Path], folder: Path) -> str:
+    try:
+        # The programs are the project's own.
+        done = subprocess.run(list(command), cwd=folder, check=True, capture_output=True, text=True)  # noqa: S603
+    except FileNotFoundError as error:
+        raise SojournError(f"--live: {error.filename} is not installed; see {folder / 'README.md'}") from error
+    except subprocess.CalledProcessError as error:
+        words = " ".join(map(str, command))
+        raise SojournError(f"--live: `{words}` failed in {folder}:\n{error.stderr[-2000:]}") from error
+    return done.stdout
+
+
+def _ns3(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
+    folder = _PROGRAMS / "ns3"
+    show("building ns-3's side")
+    _output(["make", "--quiet", "dumbbell"], folder)
+    rows = []
+    for point in points:
+        show(f"ns-3: {point.name}")
+        line = _output(["./dumbbell", *(f"--{key}={value}" for key, value in point.recipe.items())], folder)
+        rows.append(_texts(json.loads(line)))
+    return ns3.points(rows)
+
+
+def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
+    folder = _PROGRAMS / "ns2"
+    rows = []
+    for point in points:
+        runs = []
+        for seed in range(1, _NS2_SEEDS + 1):
+            show(f"ns-2: {point.name}, seed {seed}")
+            words = [point.recipe["scheme"], seed, int(point.recipe["is_random"])]
+            runs.append(json.loads(_output(["ns", "fairness.tcl", *map(str, words)], folder)))
+        rows.append(ns2.summary(point.name, runs))
+    return ns2.points(rows)
+
+
+def _linux(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
+    folder = _PROGRAMS / "linux"
+    show("Linux: half a minute of CPU time and more for each point")
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted, results = Path(scratch) / "points.json", Path(scratch) / "results.jsonl"
+        wanted.write_text(json.dumps([dict(point.recipe) for point in points]), encoding="utf-8")
+        _output([sys.executable, "run.py", "--points", str(wanted), "--results", str(results)], folder)
+        rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    windows = [
+        {"congestion_control": row["congestion_control"], "t_s": str(t_s), "window_packets": str(packets)}
+        for row in rows
+        for t_s, packets in row.get("windows", ())
+        if t_s >= row["warm_up_s"]
+    ]
+    return [*linux.points(map(_texts, (row for row in rows if not row["sockets"]))), *linux.sawteeth(windows)]
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in row.items()}

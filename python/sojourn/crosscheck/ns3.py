@@ -1,0 +1,135 @@
+"""ns-3's dumbbell: NewReno through one bottleneck, as crosscheck/ns3/dumbbell.cc runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sojourn.core import Document
+from sojourn.crosscheck import records
+from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
+
+RECORD: Final = "ns3_dumbbell.csv"
+
+# CoDel's spacing is computed as ns-3 computes it, the thresholds of RED are shares of its limit.
+SCHEMES: Final = {
+    "pfifo": "pfifo limit {limit}p",
+    "red": "red preset ns3 min {min}p max {max}p limit {limit}p max_p 0.02 gentle avpkt 1500B",
+    "pie": "pie preset ns3 limit 1000p",
+    "codel": "codel limit 1000p control_law newton mtu 1500",
+    "fqcodel": "fq_codel noecn limit 10240p control_law newton mtu 1500 quantum 1502",
+    "cobalt": "cobalt preset ns3 limit 1000p",
+}
+
+_BISTABLE: Final = (
+    "no reference: ns-3 itself gives a mean queue of 6.9, 4.8 and 6.9 packets and a utilisation of 0.994, 0.892 and "
+    "0.994 with three seeds"
+)
+
+
+def _metric(run: Run, name: str) -> float:
+    return float(run.measured["metrics"][name])
+
+
+METRICS: Final = (
+    Metric("util", "utilisation", "", 4, lambda run: _metric(run, "utilisation"), absolute=0.01),
+    Metric(
+        "qlen_mean",
+        "mean queue",
+        "packets",
+        2,
+        lambda run: _metric(run, "queue_packets_mean"),
+        relative=0.10,
+        absolute=1.0,
+    ),
+    Metric(
+        "loss",
+        "loss ratio",
+        "",
+        5,
+        lambda run: _metric(run, "loss_ratio"),
+        relative=0.15,
+        quantum=lambda run: 1 / max(_metric(run, "arrivals_packets"), 1.0),
+    ),
+)
+
+
+def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
+    """Return the points, with what ns-3 measured.
+
+    Parameters
+    ----------
+    rows
+        As the program prints them; by default the recorded ones. Rows of one point with several seeds are averaged.
+    """
+    grouped: dict[tuple[int, int, int, str, int], list[Mapping[str, str]]] = {}
+    for row in records.table(RECORD) if rows is None else rows:
+        key = (int(row["n"]), int(row["mbps"]), int(row["rtt_ms"]), row["qd"], int(row["limit"]))
+        grouped.setdefault(key, []).append(row)
+    return [_point(*key, group) for key, group in grouped.items()]
+
+
+def _point(flows: int, mbit_s: int, rtt_ms: int, kind: str, limit: int, group: list[Mapping[str, str]]) -> Point:
+    scheme = SCHEMES[kind].format(limit=limit, min=limit // 4, max=limit * 3 // 4)
+    return Point(
+        name=f"{kind}, {flows} flow{'s' * (flows > 1)}, {mbit_s} Mbit/s, {rtt_ms} ms",
+        scenario=dumbbell(flows, mbit_s, rtt_ms),
+        scheme=scheme,
+        theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
+        metrics=METRICS,
+        is_quick=flows in {1, 20} and kind in {"pfifo", "red", "codel"},
+        no_reference=_BISTABLE if (kind, flows, mbit_s, rtt_ms) == ("fqcodel", 5, 10, 20) else None,
+        recipe={"flows": flows, "mbit": mbit_s, "rtt": rtt_ms, "queue": kind, "limit": limit},
+    )
+
+
+def theirs(values: list[float]) -> Theirs:
+    """Return the mean of the peer's runs, with their spread where there are several."""
+    n = len(values)
+    mean = sum(values) / n
+    sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5 if n > 1 else None
+    return Theirs(mean, n, sd)
+
+
+def dumbbell(flows: int, mbit_s: int, rtt_ms: int) -> Document:
+    """Return our form of ns-3's dumbbell, with ns-3's TCP."""
+    access = {"rate": "1 Gbit/s", "delay": f"{rtt_ms * 125} us", "overhead": "2 B"}
+    return {
+        "name": "crosscheck-ns3",
+        "duration": "60 s",
+        "warm_up": "12 s",
+        "nodes": [{"name": "sender", "count": flows}, {"name": "sink", "count": flows}],
+        "links": [
+            {
+                "name": "bottleneck",
+                "from": "left",
+                "to": "right",
+                "rate": f"{mbit_s} Mbit/s",
+                "delay": f"{rtt_ms * 250} us",
+                "overhead": "2 B",
+                "under_test": True,
+            },
+            {"name": "access", "from": "sender", "to": "left", **access},
+            {"name": "leaf", "from": "right", "to": "sink", **access},
+        ],
+        "flows": [
+            {
+                "name": "bulk",
+                "from": "sender",
+                "to": "sink",
+                "start": {"uniform": ["0 s", "1 s"]},
+                "transport": {
+                    "kind": "tcp",
+                    "congestion_control": "newreno",
+                    "mss": "1448 B",
+                    "rto": "rfc",
+                    "min_rto": "1 s",
+                    "quick_acks": "0 p",
+                    "delayed_ack": "200 ms",
+                    "receive_buffer": "8 MiB",
+                    "send_buffer": "8 MiB",
+                },
+                "traffic": {"kind": "bulk"},
+            }
+        ],
+    }

@@ -1,0 +1,52 @@
+"""The recorded results that come with the package."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sojourn.crosscheck.compare import Row
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a recorded table, none where there is no such file."""
+    file = resources.files("sojourn.crosscheck") / "recorded" / name
+    if not file.is_file():
+        return []
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a metric of some points misses: which side is right, and how we know.
+
+    Parameters
+    ----------
+    peer, point, metric
+        Of the rows it explains; patterns with ``*``.
+    text
+        For the page.
+    """
+
+    peer: str
+    point: str
+    metric: str
+    text: str
+
+    def explains(self, peer: str, row: Row) -> bool:
+        """Return whether it is about this row."""
+        return (
+            self.peer == peer and fnmatchcase(row.point.name, self.point) and fnmatchcase(row.metric.key, self.metric)
+        )
+
+
+def explanations() -> list[Explanation]:
+    """Return the explanations beside the records."""
+    file = resources.files("sojourn.crosscheck") / "recorded" / "explanations.toml"
+    entries = tomllib.loads(file.read_text(encoding="utf-8")).get("explanation", [])
+    return [Explanation(e["peer"], e["point"], e.get("metric", "*"), " ".join(e["text"].split())) for e in entries]
