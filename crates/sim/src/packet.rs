@@ -49,20 +49,23 @@ impl Slab {
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> u32 {
         self.used += 1;
-        let handle = self.free;
-        if let Some(slot) = self.packets.get_mut(handle as usize) {
-            self.free = slot.hop;
-            *slot = packet;
-            return handle;
+        if self.free == NONE {
+            self.grow();
         }
-        self.grow(packet)
+        let handle = self.free;
+        let slot = &mut self.packets[handle as usize];
+        self.free = slot.hop;
+        *slot = packet;
+        handle
     }
 
+    /// One more slot.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, packet: Packet) -> u32 {
-        self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+    fn grow(&mut self) {
+        self.free = self.packets.len() as u32;
+        let body = Body::Datagram { sent: Instant::ZERO, payload: 0 };
+        self.packets.push(Packet { body, flow: 0, hop: NONE, bytes: 0, ecn: Ecn::NotEct });
     }
 
     #[inline]

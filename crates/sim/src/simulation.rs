@@ -9,7 +9,7 @@ pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, R
 
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Dropped, Line, Port};
+use crate::port::{Dropped, Line, LineQueue, Port};
 use crate::random::Stream;
 use crate::scenario::Network;
 use crate::traffic::Source;
@@ -18,9 +18,6 @@ use sojourn_aqm::Config;
 use sojourn_measure::{Histogram, Level, Moments};
 use sojourn_units::{Instant, Span};
 use std::fmt;
-
-/// Marks a flow without TCP.
-const NONE: u32 = u32::MAX;
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,35 +94,44 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
+/// A flow's TCP, and what its two hosts need besides.
 #[derive(Clone, Debug)]
 struct Tcp {
     sender: Sender,
     receiver: Receiver,
+    /// First port of the data's route in `routes`.
+    route: u32,
+    /// First port of the acknowledgements' route.
+    ack_route: u32,
+    /// What the application of a finite transfer has yet to write.
+    unwritten: u64,
+    /// Bytes of a finite transfer.
+    transfer: Option<u64>,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,
     acknowledge_at: Instant,
 }
 
+/// What is measured of a flow besides what its TCP counts itself.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
-    sent_packets: u64,
-    delivered_packets: u64,
-    delivered_ip_bytes: u64,
-    /// Payload handed to the receiving application.
-    payload: u64,
-    dropped_packets: u64,
+    /// Of delivered packets: their number is that of the flow's.
     delay: Moments,
-    first_sent: Option<Instant>,
+    delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
+    dropped_packets: u64,
     completed: Option<Instant>,
-    /// What TCP had counted when the measurement began.
-    before: TcpCounts,
+    /// UDP: packets sent, when first, and payload delivered.
+    sent_packets: u64,
+    first_sent: Option<Instant>,
+    payload: u64,
 }
 
 /// TCP's own counters that are measured as differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct TcpCounts {
+    sent: u64,
     rtt_ns: u128,
     rtt_samples: u64,
     retransmitted: u64,
@@ -133,29 +139,26 @@ struct TcpCounts {
     delivered: u64,
 }
 
+/// A flow's application.
 #[derive(Clone, Debug)]
 struct Flow {
     /// First port of the data's route in `routes`.
     route: u32,
-    /// First port of the acknowledgements' route.
-    ack_route: u32,
-    /// Index of its TCP state; `NONE` for UDP.
-    tcp: u32,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
-    hash: u32,
-    source_hash: u32,
-    destination_hash: u32,
     stop: Option<Instant>,
     source: Option<Source>,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
     random: Stream,
-    /// Bytes of a finite transfer.
-    transfer: Option<u64>,
-    /// What its application has yet to write.
-    unwritten: u64,
-    meter: FlowMeter,
+}
+
+/// What disciplines tell flows and hosts apart by.
+#[derive(Clone, Copy, Debug)]
+struct Hashes {
+    flow: u32,
+    source: u32,
+    destination: u32,
 }
 
 /// Counts that never restart, for the final audit.
@@ -182,12 +185,18 @@ pub struct Simulation {
     ports: Vec<Port>,
     /// Ports that are computed.
     lines: Vec<Line>,
+    line_queues: Vec<LineQueue>,
     /// For each bus: the instant at which the channel is idle again.
     bus_idle: Vec<Instant>,
     /// All routes one after another.
     routes: Vec<Hop>,
     flows: Vec<Flow>,
-    tcp: Vec<Tcp>,
+    /// Of each flow, as are the next three; apart, because a packet needs one or two of them at a time.
+    tcp: Vec<Option<Box<Tcp>>>,
+    hashes: Vec<Hashes>,
+    meters: Vec<FlowMeter>,
+    /// What TCP had counted when the measurement began.
+    before: Vec<TcpCounts>,
     dropped: Dropped,
     backoff: Stream,
     /// Waiting in all queues under test together, where there are several.

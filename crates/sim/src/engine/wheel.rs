@@ -6,6 +6,7 @@
 //! so memory follows the number of pending events and nothing allocates after the high-water mark.
 
 use sojourn_units::Instant;
+use std::cmp::Reverse;
 
 /// Slots of the finest level, as a power of two.
 const FINE_BITS: u32 = 12;
@@ -106,64 +107,70 @@ impl<T: Copy> Wheel<T> {
     /// Schedules `what` at `time`, which must not lie before the event popped last.
     #[inline]
     pub fn push(&mut self, time: Instant, what: T) {
-        let event = Event { time, order: self.scheduled, what };
+        let order = self.scheduled;
         self.scheduled += 1;
         let tick = time.nanos() >> self.shift;
         // Past ticks wrap around to far ones, and `far` sorts them out.
         if tick.wrapping_sub(self.tick).wrapping_sub(1) < FINE as u64 - 1 {
-            self.place_fine(event, tick);
+            self.place_fine(tick, time, order, what);
         } else {
-            self.far(event, tick);
+            self.far(tick, time, order, what);
         }
     }
 
     /// An event of the present tick, or of one beyond the finest level.
     #[inline(never)]
-    fn far(&mut self, event: Event<T>, tick: u64) {
+    fn far(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         if tick <= self.tick {
             // The present bucket holds few events, latest first, so search from the early end.
-            let after = self.current.iter().rev().take_while(|e| e.time <= event.time).count();
-            self.current.insert(self.current.len() - after, event);
+            let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
+            self.current.insert(self.current.len() - after, Event { time, order, what });
         } else {
-            self.place_coarse(event, tick);
+            self.place_coarse(tick, time, order, what);
         }
     }
 
     /// Into the slot of one of the next ticks.
     #[inline]
-    fn place_fine(&mut self, event: Event<T>, tick: u64) {
+    fn place_fine(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         let slot = tick as usize % FINE;
         self.fine_used[slot / 64] |= 1 << (slot % 64);
-        self.fine[slot] = self.node(event, self.fine[slot]);
+        self.fine[slot] = self.node(time, order, what, self.fine[slot]);
     }
 
     /// Into the slot of the coarse level at which the tick first differs from the present one.
-    fn place_coarse(&mut self, event: Event<T>, tick: u64) {
+    fn place_coarse(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         let differ = tick ^ self.tick;
         let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
         let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
         let level = level as usize;
         self.coarse_used[level][slot / 64] |= 1 << (slot % 64);
-        self.coarse[level][slot] = self.node(event, self.coarse[level][slot]);
+        self.coarse[level][slot] = self.node(time, order, what, self.coarse[level][slot]);
     }
 
     /// Stores an event in front of `next`.
     #[inline]
-    fn node(&mut self, event: Event<T>, next: u32) -> u32 {
-        let free = self.free;
-        if let Some(node) = self.pool.get_mut(free as usize) {
-            self.free = node.next;
-            *node = Node { event, next };
-            return free;
+    fn node(&mut self, time: Instant, order: u64, what: T, next: u32) -> u32 {
+        if self.free == NONE {
+            self.grow(what);
         }
-        self.grow(Node { event, next })
+        let place = self.free;
+        let node = &mut self.pool[place as usize];
+        self.free = node.next;
+        // Field by field into its place: a record put together elsewhere and copied costs more than the rest.
+        node.event.time = time;
+        node.event.order = order;
+        node.event.what = what;
+        node.next = next;
+        place
     }
 
+    /// One more place in the pool.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, node: Node<T>) -> u32 {
-        self.pool.push(node);
-        (self.pool.len() - 1) as u32
+    fn grow(&mut self, what: T) {
+        self.free = self.pool.len() as u32;
+        self.pool.push(Node { event: Event { time: Instant::ZERO, order: 0, what }, next: NONE });
     }
 
     /// Takes the next event, if it happens at `until` or before.
@@ -227,7 +234,7 @@ impl<T: Copy> Wheel<T> {
             self.free = at;
             at = next;
         }
-        self.current.sort_unstable_by(|a, b| (b.time, b.order).cmp(&(a.time, a.order)));
+        self.current.sort_unstable_by_key(|event| Reverse((event.time, event.order)));
     }
 
     /// The block of ticks is over: moves on to the first tick of the next block that has events. What waits for it at a coarse level
@@ -273,9 +280,9 @@ impl<T: Copy> Wheel<T> {
             at = next;
             let tick = event.time.nanos() >> self.shift;
             if tick - self.tick < FINE as u64 {
-                self.place_fine(event, tick);
+                self.place_fine(tick, event.time, event.order, event.what);
             } else {
-                self.place_coarse(event, tick);
+                self.place_coarse(tick, event.time, event.order, event.what);
             }
         }
     }

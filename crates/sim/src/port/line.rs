@@ -9,145 +9,176 @@ use std::collections::VecDeque;
 /// before. So a packet costs no event here, and the queue length at an arrival is the number of starts still
 /// to come. Exactly `pfifo`; arrivals must come in the order of time.
 ///
-/// Links that hardly ever queue are many, so what a packet that need not wait touches is kept small.
+/// Links that hardly ever queue are many, so what a packet that need not wait touches is one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Line {
     wire: Wire,
     pub busy_until: Instant,
     pub delay: Span,
-    pub overhead: u32,
-    limit: u32,
-    /// Packets that have not started, as far as it has been looked.
-    waiting: u32,
-    pub packets: u64,
-    pub bytes: u64,
-    /// Time spent sending.
-    pub busy: Span,
-    pub queue: Box<LineQueue>,
+    /// Arrived.
+    packets: u64,
+    bytes: u64,
 }
 
+const _: () = assert!(size_of::<Line>() == 64);
+
 /// What only a packet that waits or is dropped touches.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct LineQueue {
-    /// When each waiting packet will start.
+    limit: u32,
+    /// When each waiting packet will start, as far as it has been looked.
     starts: VecDeque<Instant>,
     pub level: Level,
     /// Of packets that waited.
     pub sojourn: Sampled,
     pub losses: LossRuns,
-    pub dropped_packets: u64,
-    pub dropped_bytes: u64,
+    dropped_packets: u64,
+    dropped_bytes: u64,
     /// Counters when the measurement began: packets and bytes arrived, packets and bytes dropped.
-    pub before: [u64; 4],
+    before: [u64; 4],
+    /// Time spent sending before the measurement began; a transmission under way then counts from there on.
+    sent_before: Span,
 }
 
-impl Line {
-    pub fn new(wire: Wire, delay: Span, overhead: u32, limit: u32) -> Self {
+impl LineQueue {
+    /// An empty queue for `limit` packets, one at least.
+    pub fn new(limit: u32) -> Self {
         Self {
-            wire,
-            busy_until: Instant::ZERO,
-            delay,
-            overhead,
             limit,
-            waiting: 0,
-            packets: 0,
-            bytes: 0,
-            busy: Span::ZERO,
-            queue: Box::default(),
+            starts: VecDeque::new(),
+            level: Level::default(),
+            sojourn: Sampled::default(),
+            losses: LossRuns::default(),
+            dropped_packets: 0,
+            dropped_bytes: 0,
+            before: [0; 4],
+            sent_before: Span::ZERO,
         }
     }
 
-    /// A packet of `bytes` on the wire arrives at `now`: the instant at which it reaches the far end, or `None` when dropped.
+    /// Counts the packets that have started by `now`.
+    fn settle(&mut self, now: Instant) {
+        while let Some(start) = self.starts.front().copied().filter(|start| *start <= now) {
+            self.starts.pop_front();
+            self.level.down(start);
+        }
+    }
+}
+
+impl Line {
+    pub fn new(wire: Wire, delay: Span) -> Self {
+        Self { wire, busy_until: Instant::ZERO, delay, packets: 0, bytes: 0 }
+    }
+
+    /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped.
     #[inline]
-    pub fn enter(&mut self, now: Instant, bytes: u32) -> Option<Instant> {
+    pub fn enter(&mut self, queue: &mut LineQueue, now: Instant, bytes: u32) -> Option<Instant> {
         let serial = self.packets;
+        let framed = bytes + self.wire.overhead;
         self.packets += 1;
-        self.bytes += u64::from(bytes);
+        self.bytes += u64::from(framed);
         let mut start = now;
         if self.busy_until > now {
-            if !self.wait(now, bytes, serial) {
+            if !Self::wait(queue, now, self.busy_until, framed, serial) {
                 return None;
             }
             start = self.busy_until;
         }
-        let time = self.wire.take(bytes);
-        self.busy_until = start + time;
-        self.busy += time;
+        self.busy_until = start + self.wire.take(bytes);
         Some(self.busy_until + self.delay)
     }
 
-    /// A packet finds the link busy: it waits, or false when it is dropped.
+    /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
     #[inline(never)]
-    fn wait(&mut self, now: Instant, bytes: u32, serial: u64) -> bool {
-        self.settle(now);
-        if self.waiting >= self.limit {
-            self.queue.dropped_packets += 1;
-            self.queue.dropped_bytes += u64::from(bytes);
-            self.queue.losses.add(serial);
+    fn wait(queue: &mut LineQueue, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
+        queue.settle(now);
+        if queue.starts.len() >= queue.limit as usize {
+            queue.dropped_packets += 1;
+            queue.dropped_bytes += u64::from(bytes);
+            queue.losses.add(serial);
             return false;
         }
-        self.waiting += 1;
-        self.queue.starts.push_back(self.busy_until);
-        self.queue.level.up(now);
-        self.queue.sojourn.add(self.busy_until - now);
+        queue.starts.push_back(start);
+        queue.level.up(now);
+        queue.sojourn.add(start - now);
         true
     }
 
-    /// Counts the packets that have started by `now`.
-    pub fn settle(&mut self, now: Instant) {
-        while let Some(start) = self.queue.starts.front().copied().filter(|start| *start <= now) {
-            self.queue.starts.pop_front();
-            self.queue.level.down(start);
-            self.waiting -= 1;
-        }
+    fn counters(&self, queue: &LineQueue) -> [u64; 4] {
+        [self.packets, self.bytes, queue.dropped_packets, queue.dropped_bytes]
     }
 
-    fn counters(&self) -> [u64; 4] {
-        [self.packets, self.bytes, self.queue.dropped_packets, self.queue.dropped_bytes]
+    /// Begins the measurement.
+    pub fn restart(&mut self, queue: &mut LineQueue, now: Instant) {
+        queue.settle(now);
+        queue.level.restart(now);
+        queue.sojourn.clear();
+        queue.losses.restart();
+        queue.sent_before = self.sending(queue, now);
+        queue.before = self.counters(queue);
     }
 
-    /// Begins the measurement; a transmission under way counts from here on.
-    pub fn restart(&mut self, now: Instant) {
-        self.settle(now);
-        self.queue.level.restart(now);
-        self.queue.sojourn.clear();
-        self.queue.losses.restart();
-        self.busy = self.busy_until.since(now);
-        self.queue.before = self.counters();
+    /// Ends the measurement.
+    pub fn finish(&mut self, queue: &mut LineQueue, now: Instant) {
+        queue.settle(now);
+        queue.level.settle(now);
     }
 
-    /// Ends the measurement: a transmission under way counts up to here.
-    pub fn finish(&mut self, now: Instant) {
-        self.settle(now);
-        self.queue.level.settle(now);
-        self.busy = self.busy.saturating_sub(self.busy_until.since(now));
+    /// Time spent sending up to `now`, of which `queue` must have been told. A packet that comes from a port may lie
+    /// ahead of `now`: of what has not started, only waiting packets and one more are taken off.
+    fn sending(&self, queue: &LineQueue, now: Instant) -> Span {
+        let next = queue.starts.front().copied().unwrap_or(self.busy_until);
+        let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
+        self.wire.taken(self.bytes - queue.dropped_bytes).saturating_sub(ahead)
+    }
+
+    /// Time spent sending since the measurement began.
+    pub fn busy(&self, queue: &LineQueue, now: Instant) -> Span {
+        self.sending(queue, now).saturating_sub(queue.sent_before)
     }
 
     /// Packets and bytes arrived, packets and bytes dropped since the measurement began.
-    pub fn counted(&self) -> [u64; 4] {
-        let now = self.counters();
-        std::array::from_fn(|i| now[i] - self.queue.before[i])
+    pub fn counted(&self, queue: &LineQueue) -> [u64; 4] {
+        let now = self.counters(queue);
+        std::array::from_fn(|i| now[i] - queue.before[i])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sojourn_units::BitRate;
+    use sojourn_units::{BitRate, Bytes};
 
     #[test]
     fn a_burst_waits_in_line_and_the_rest_is_dropped() {
         // 1000 B at 8 Mbit/s take 1 ms. Four at once with room for two: starts 0, 1, 2 ms, the fourth is dropped.
-        let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000)), Span::from_millis(10), 0, 2);
+        let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::from_millis(10));
+        let mut queue = LineQueue::new(2);
         let ms = |n: u64| Instant::ZERO + Span::from_millis(n);
-        let arrivals: Vec<_> = (0..4).map(|_| line.enter(ms(0), 1000)).collect();
+        let arrivals: Vec<_> = (0..4).map(|_| line.enter(&mut queue, ms(0), 1000)).collect();
         assert_eq!(arrivals, [Some(ms(11)), Some(ms(12)), Some(ms(13)), None]);
         // At 1 ms the second starts, so there is room again: behind the third, which starts at 2 ms.
-        assert_eq!(line.enter(ms(1), 1000), Some(ms(14)));
-        line.finish(ms(4));
+        assert_eq!(line.enter(&mut queue, ms(1), 1000), Some(ms(14)));
+        line.finish(&mut queue, ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
-        assert_eq!(line.queue.level.mean(), Some(1.25));
-        assert_eq!(line.counted(), [5, 5000, 1, 1000]);
-        assert_eq!(line.busy, Span::from_millis(4));
+        assert_eq!(queue.level.mean(), Some(1.25));
+        assert_eq!(line.counted(&queue), [5, 5000, 1, 1000]);
+        assert_eq!(line.busy(&queue, ms(4)), Span::from_millis(4));
+    }
+
+    #[test]
+    fn a_measurement_cuts_through_transmissions() {
+        // 1 ms a packet. Four sent back to back from 0; measured from 1.5 ms to 3.25 ms: busy all of the 1.75 ms.
+        let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
+        let mut queue = LineQueue::new(10);
+        for _ in 0..4 {
+            line.enter(&mut queue, Instant::ZERO, 1000);
+        }
+        line.restart(&mut queue, Instant::from_nanos(1_500_000));
+        let end = Instant::from_nanos(3_250_000);
+        line.finish(&mut queue, end);
+        assert_eq!(line.busy(&queue, end), Span::from_micros(1750));
+        assert_eq!(line.counted(&queue), [0; 4]);
     }
 }

@@ -1,9 +1,9 @@
 //! From the resolved network to a simulation that is ready to run.
 
-use super::{report, Audit, Flow, FlowMeter, Hop, Options, Place, Simulation, Tcp, What, NONE};
+use super::{report, Audit, Flow, FlowMeter, Hashes, Hop, Options, Place, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, Medium, Meter, Port, Station, Wire};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Station, Wire};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -21,7 +21,7 @@ impl Simulation {
     /// A run of `network`, at its start.
     #[must_use]
     pub fn new(network: Arc<Network>, options: Options) -> Self {
-        let (places, ports, lines) = make_ports(&network, &options);
+        let Ports { places, ports, lines, line_queues } = make_ports(&network, &options);
         let (routes, starts) = lay_routes(&network, &places);
         let shift = tick_shift(&network);
         let several = ports.iter().filter(|port| port.under_test).count() > 1;
@@ -38,10 +38,14 @@ impl Simulation {
             recorder: options.series.map(report::Recorder::new),
             dropped: Dropped::default(),
             flows: Vec::with_capacity(network.flows.len()),
-            tcp: Vec::new(),
+            tcp: Vec::with_capacity(network.flows.len()),
+            hashes: Vec::with_capacity(network.flows.len()),
+            meters: vec![FlowMeter::default(); network.flows.len()],
+            before: vec![TcpCounts::default(); network.flows.len()],
             places,
             ports,
             lines,
+            line_queues,
             routes,
             network: Arc::clone(&network),
             options,
@@ -60,35 +64,37 @@ impl Simulation {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
-        let (mut tcp, mut header) = (NONE, 0);
+        let (mut tcp, mut header) = (None, 0);
+        let transfer = if let Traffic::Transfer { size } = flow.traffic { Some(size.get()) } else { None };
         match &flow.transport {
             Transport::Tcp { sender, receiver } => {
-                tcp = self.tcp.len() as u32;
-                self.tcp.push(Tcp {
-                    sender: Sender::new(sender.clone()),
-                    receiver: Receiver::new(receiver.clone()),
+                tcp = Some(Box::new(Tcp {
+                    sender: Sender::new(*sender),
+                    receiver: Receiver::new(*receiver),
+                    route,
+                    ack_route,
+                    unwritten: 0,
+                    transfer,
                     retransmit_at: Instant::NEVER,
                     pace_at: Instant::NEVER,
                     acknowledge_at: Instant::NEVER,
-                });
+                }));
             }
             Transport::Udp { header: bytes } => header = bytes.get() as u32,
         }
+        self.tcp.push(tcp);
+        self.hashes.push(Hashes {
+            flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
+            source: hash(node(flow.from)),
+            destination: hash(node(flow.to)),
+        });
         self.flows.push(Flow {
             route,
-            ack_route,
-            tcp,
             header,
-            hash: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
-            source_hash: hash(node(flow.from)),
-            destination_hash: hash(node(flow.to)),
             stop: flow.stop,
             source: Source::new(&flow.traffic),
             next_bytes: 0,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
-            transfer: if let Traffic::Transfer { size } = flow.traffic { Some(size.get()) } else { None },
-            unwritten: 0,
-            meter: FlowMeter::default(),
         });
         let start = match flow.start {
             Start::At(at) => at,
@@ -155,9 +161,17 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
     (packets > 0).then(|| packets.min(u64::from(u32::MAX)) as u32)
 }
 
-fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, Vec<Line>) {
+/// The network's ports.
+struct Ports {
+    places: Vec<Place>,
+    ports: Vec<Port>,
+    lines: Vec<Line>,
+    line_queues: Vec<LineQueue>,
+}
+
+fn make_ports(network: &Network, options: &Options) -> Ports {
     let tested = network.ports.iter().filter(|port| port.under_test).count();
-    let (mut places, mut ports, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut places, mut ports, mut lines, mut line_queues) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for port in &network.ports {
         let config = match &options.scheme {
             Some(scheme) if port.under_test => scheme,
@@ -171,11 +185,12 @@ fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, V
                 (medium, channel.rate, channel.delay, channel.overhead)
             }
         };
-        let (wire, overhead) = (Wire::new(rate), overhead.get() as u32);
+        let wire = Wire::new(rate, overhead);
         let plain = !port.under_test && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
-            lines.push(Line::new(wire, delay, overhead, limit));
+            lines.push(Line::new(wire, delay));
+            line_queues.push(LineQueue::new(limit));
             continue;
         }
         places.push(Place::Port(ports.len() as u32));
@@ -185,7 +200,6 @@ fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, V
             medium,
             wire,
             delay,
-            overhead,
             busy_until: Instant::ZERO,
             unasked: false,
             waking: false,
@@ -199,5 +213,5 @@ fn make_ports(network: &Network, options: &Options) -> (Vec<Place>, Vec<Port>, V
             abandoned: 0,
         });
     }
-    (places, ports, lines)
+    Ports { places, ports, lines, line_queues }
 }

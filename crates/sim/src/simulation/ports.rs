@@ -1,6 +1,6 @@
 //! Packets at ports: queueing, sending, and the shared channel.
 
-use super::{Hop, Simulation, What};
+use super::{Hashes, Hop, Simulation, What};
 use crate::port::{Medium, Station};
 use sojourn_aqm::{Cx, Dequeued, Ecn, Packet, Random};
 use sojourn_units::{Instant, Span};
@@ -30,9 +30,10 @@ impl Simulation {
             // A route is never empty, so this is seen by `arrive` alone.
             Hop::End => {}
             Hop::Port(port) => self.discipline_enter(port, handle),
-            Hop::Line(line) | Hop::Fused(line) => {
-                let line = &mut self.lines[line as usize];
-                match line.enter(self.now, self.slab.get(handle).bytes + line.overhead) {
+            Hop::Line(index) | Hop::Fused(index) => {
+                let bytes = self.slab.get(handle).bytes;
+                let queue = &mut self.line_queues[index as usize];
+                match self.lines[index as usize].enter(queue, self.now, bytes) {
                     Some(at) => self.travel(handle, at),
                     None => self.lose(handle),
                 }
@@ -46,9 +47,9 @@ impl Simulation {
         let packet = self.slab.get_mut(handle);
         packet.hop += 1;
         // Bound: the length of the route.
-        while let Some(Hop::Fused(line)) = self.routes.get(packet.hop as usize) {
-            let line = &mut self.lines[*line as usize];
-            let Some(later) = line.enter(at, packet.bytes + line.overhead) else {
+        while let Some(&Hop::Fused(index)) = self.routes.get(packet.hop as usize) {
+            let queue = &mut self.line_queues[index as usize];
+            let Some(later) = self.lines[index as usize].enter(queue, at, packet.bytes) else {
                 self.lose(handle);
                 return;
             };
@@ -65,17 +66,19 @@ impl Simulation {
         self.free_first(index);
         let now = self.now;
         let sim_packet = self.slab.get(handle);
-        let flow = &self.flows[sim_packet.flow as usize];
-        let is_data = !matches!(sim_packet.body, crate::packet::Body::Ack(_));
-        let (source, destination) =
-            if is_data { (flow.source_hash, flow.destination_hash) } else { (flow.destination_hash, flow.source_hash) };
+        let Hashes { flow, source, destination } = self.hashes[sim_packet.flow as usize];
+        // The two directions of a connection are two flows, as a five-tuple hash has it.
+        let (flow, source, destination) = if matches!(sim_packet.body, crate::packet::Body::Ack(_)) {
+            (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source)
+        } else {
+            (flow, source, destination)
+        };
         let port = &mut self.ports[index as usize];
         let packet = Packet {
             serial: port.serial,
             handle,
-            bytes: sim_packet.bytes + port.overhead,
-            // The two directions of a connection are two flows, as a five-tuple hash has it.
-            flow: if is_data { flow.hash } else { flow.hash.rotate_left(16) ^ 0x9e37_79b9 },
+            bytes: sim_packet.bytes + port.wire.overhead,
+            flow,
             source,
             destination,
             ecn: sim_packet.ecn,
@@ -183,7 +186,7 @@ impl Simulation {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
         if !matches!(packet.body, crate::packet::Body::Ack(_)) {
-            self.flows[packet.flow as usize].meter.dropped_packets += 1;
+            self.meters[packet.flow as usize].dropped_packets += 1;
         }
     }
 
@@ -278,7 +281,7 @@ impl Simulation {
         let Some(handle) = self.next_for_wire(index) else { return };
         let bytes = self.slab.get(handle).bytes;
         let port = &mut self.ports[index as usize];
-        let time = port.wire.take(bytes + port.overhead);
+        let time = port.wire.take(bytes);
         port.busy_until = self.now + time;
         port.meter.busy += time;
         let more = port.meter.waiting.get() > 0 || port.device.as_ref().is_some_and(|d| !d.handles.is_empty());
@@ -348,7 +351,7 @@ impl Simulation {
         if self.bus_idle[bus as usize] <= now {
             let bytes = self.slab.get(handle).bytes;
             let port = &mut self.ports[index as usize];
-            let time = port.wire.take(bytes + port.overhead);
+            let time = port.wire.take(bytes);
             port.busy_until = now + time;
             let arrival = port.busy_until + port.delay;
             port.meter.busy += time + port.delay;

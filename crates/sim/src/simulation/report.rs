@@ -1,7 +1,7 @@
 //! What a run reports.
 
 use super::{Place, RunError, Simulation, What};
-use crate::port::{Line, Medium, Station};
+use crate::port::{Line, LineQueue, Medium, Station};
 use crate::scenario::{PortKind, Transport};
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Counters, Tally};
@@ -198,24 +198,24 @@ fn add(sum: &mut Counters, more: &Counters) {
     }
 }
 
-fn merged_line(line: &Line, measured: Span) -> Merged {
-    let [packets, bytes, dropped_packets, dropped_bytes] = line.counted();
+fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> Merged {
+    let [packets, bytes, dropped_packets, dropped_bytes] = line.counted(queue);
     let mut counters = Counters::default();
     counters.arrived = Tally { packets, bytes };
     counters.forwarded = Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes };
     counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
-    let mut sojourn = line.queue.sojourn.clone();
+    let mut sojourn = queue.sojourn.clone();
     sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
     let mut dropped = Moments::default();
     dropped.add_zeros(dropped_packets);
     Merged {
-        waiting: line.queue.level.clone(),
+        waiting: queue.level.clone(),
         sojourn,
         dropped,
         counters,
-        lost: line.queue.losses.lost(),
-        runs: line.queue.losses.runs(),
-        busy: line.busy,
+        lost: queue.losses.lost(),
+        runs: queue.losses.runs(),
+        busy: line.busy(queue, end),
         capacity: measured,
         ..Merged::default()
     }
@@ -263,8 +263,8 @@ impl Simulation {
             let port = &mut self.ports[index];
             port.meter.restart(now, &port.counters, port.busy_until);
         }
-        for line in &mut self.lines {
-            line.restart(now);
+        for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
+            line.restart(queue, now);
         }
         if let Some((waiting, system)) = &mut self.total {
             waiting.restart(now);
@@ -272,10 +272,10 @@ impl Simulation {
         }
         self.delay.clear();
         for index in 0..self.flows.len() {
-            let before = self.tcp_counts(index);
-            let meter = &mut self.flows[index].meter;
+            self.before[index] = self.tcp_counts(index);
+            let meter = &mut self.meters[index];
             let (first_sent, last_delivered, completed) = (meter.first_sent, meter.last_delivered, meter.completed);
-            *meter = super::FlowMeter { first_sent, last_delivered, completed, before, ..super::FlowMeter::default() };
+            *meter = super::FlowMeter { first_sent, last_delivered, completed, ..super::FlowMeter::default() };
         }
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
@@ -308,8 +308,7 @@ impl Simulation {
 
     /// Payload delivered to the application of flow `index` since the measurement began.
     fn payload(&self, index: usize) -> u64 {
-        let meter = &self.flows[index].meter;
-        meter.payload + self.tcp_counts(index).delivered - meter.before.delivered
+        self.meters[index].payload + self.tcp_counts(index).delivered - self.before[index].delivered
     }
 
     /// A point of the time series.
@@ -338,8 +337,8 @@ impl Simulation {
             let port = &mut self.ports[index];
             port.meter.finish(self.end, port.busy_until);
         }
-        for line in &mut self.lines {
-            line.finish(self.end);
+        for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
+            line.finish(queue, self.end);
         }
         if let Some((waiting, system)) = &mut self.total {
             waiting.settle(self.end);
@@ -428,7 +427,9 @@ impl Simulation {
     fn merged(&self, index: usize, measured: Span) -> Merged {
         let port = match self.places[index] {
             Place::Port(port) => &self.ports[port as usize],
-            Place::Line(line) => return merged_line(&self.lines[line as usize], measured),
+            Place::Line(line) => {
+                return merged_line(&self.lines[line as usize], &self.line_queues[line as usize], self.end, measured)
+            }
         };
         Merged {
             waiting: port.meter.waiting.clone(),
@@ -495,31 +496,34 @@ impl Simulation {
         let mut completed = Moments::default();
         let mut tcp_all = TcpSums::default();
         for (index, spec) in self.network.flows.iter().enumerate() {
-            let meter = &self.flows[index].meter;
+            let meter = &self.meters[index];
+            let sent_packets = meter.sent_packets + self.tcp_counts(index).sent - self.before[index].sent;
+            let delivered_packets = meter.delay.count();
+            let first_sent = self.tcp[index].as_ref().map_or(meter.first_sent, |tcp| tcp.sender.stats().first_sent);
             let payload = self.payload(index);
             let tcp = TcpSums::of(self, index);
-            let duration = meter.first_sent.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds());
-            let completion = meter.first_sent.zip(meter.completed).map(|(first, last)| last - first);
+            let duration = first_sent.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds());
+            let completion = first_sent.zip(meter.completed).map(|(first, last)| last - first);
             let mut metrics = Metrics::new();
             metrics.insert("goodput_bit_s", Some(payload as f64 * 8.0 / seconds));
             metrics.insert("throughput_bit_s", Some(meter.delivered_ip_bytes as f64 * 8.0 / seconds));
-            metrics.insert("sent_packets", Some(meter.sent_packets as f64));
-            metrics.insert("delivered_packets", Some(meter.delivered_packets as f64));
+            metrics.insert("sent_packets", Some(sent_packets as f64));
+            metrics.insert("delivered_packets", Some(delivered_packets as f64));
             metrics.insert("dropped_packets", Some(meter.dropped_packets as f64));
-            metrics.insert("loss_ratio", ratio(meter.dropped_packets, meter.sent_packets));
+            metrics.insert("loss_ratio", ratio(meter.dropped_packets, sent_packets));
             metrics.insert("one_way_delay_ms_mean", meter.delay.mean_ms());
             metrics.insert("one_way_delay_ms_sd", meter.delay.sd_ms());
             metrics.insert("flow_duration_s", duration);
             metrics.insert("flow_completion_s", completion.map(Span::seconds));
             tcp.metrics(&mut metrics);
-            if meter.first_sent.is_some() {
+            if first_sent.is_some() {
                 goodputs.push(payload as f64);
             }
             durations.extend(duration);
             payload_all += payload;
             ip_all += meter.delivered_ip_bytes;
-            sent += meter.sent_packets;
-            delivered += meter.delivered_packets;
+            sent += sent_packets;
+            delivered += delivered_packets;
             delay.merge(&meter.delay);
             if let Some(completion) = completion {
                 completions.add(completion);
@@ -567,7 +571,7 @@ struct TcpSums {
 
 impl TcpSums {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let (now, before) = (simulation.tcp_counts(index), simulation.flows[index].meter.before);
+        let (now, before) = (simulation.tcp_counts(index), simulation.before[index]);
         Self {
             rtt_ns: now.rtt_ns - before.rtt_ns,
             rtt_samples: now.rtt_samples - before.rtt_samples,
