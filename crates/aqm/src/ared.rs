@@ -66,6 +66,7 @@ impl From<&Params> for red::Params {
             bytemode: p.bytemode,
             ecn: p.ecn,
             harddrop: p.harddrop,
+            nodrop: false,
             adaptive: true,
             target: p.target,
             interval: p.interval,

@@ -8,6 +8,10 @@
 //! `count_overflow` is Linux's fq_codel, whose overflow drops raise the count of the queue they hit; RFC 8290 does not.
 //! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
 
+mod selector;
+
+pub use selector::Selector;
+
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{Bytes, Instant, Span};
@@ -35,6 +39,8 @@ crate::params! {
         ecn: bool = false,
         /// Mark every ECN-capable packet whose sojourn time is above this (tc-codel(8)).
         ce_threshold: Option<Span> = None,
+        /// Which packets ce_threshold marks; "none": all that are ECN-capable (tc-fq_codel(8)).
+        ce_threshold_selector: Option<Selector> = None,
         /// No drop while at most this much waits: one full frame (RFC 8289 section 5.4, `maxpacket_`).
         mtu: Bytes = Bytes::new(1514),
         /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
@@ -201,7 +207,9 @@ impl Aqm for Codel {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let mut packet = self.deque(cx, queue)?;
-        if self.params.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above) {
+        if self.params.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above)
+            && self.params.ce_threshold_selector.is_none_or(|selector| selector.selects(&packet))
+        {
             let _ = cx.mark(&mut packet);
         }
         Some(packet)

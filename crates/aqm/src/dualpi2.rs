@@ -31,7 +31,7 @@
 mod controller;
 mod values;
 
-pub use values::{BufferLimit, StepThreshold};
+pub use values::{BufferLimit, Share, StepThreshold};
 
 use crate::ticks::Ticks;
 use crate::{
@@ -42,7 +42,7 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use controller::{Controller, GAIN_MAX};
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 
 crate::choice! {
     /// The L4S queue's own marking.
@@ -116,7 +116,7 @@ crate::params! {
         /// Which queue is next (RFC 9332 appendices A.1 and B.1).
         scheduler: Scheduler = Scheduler::Wrr,
         /// Round robin: share of the link that the classic queue is sure of (RFC 9332 appendix A.1, 1/16; tc-dualpi2(8)).
-        classic_protection: Probability = Probability::clamped(1.0 / 16.0),
+        classic_protection: Share = Share::new(1.0 / 16.0),
         /// Time-shifted FIFO: how much longer a classic packet must have waited (RFC 9332 appendix A.1; 50 ms).
         tshift: Span = Span::from_millis(50),
         /// How a probability becomes decisions (RFC 9332 appendix A.1).
@@ -137,7 +137,7 @@ impl Params {
             alpha: 41.0 / 256.0,
             beta: 819.0 / 256.0,
             l4s_aqm: L4sAqm::Step,
-            classic_protection: Probability::clamped(0.1),
+            classic_protection: Share::new(0.1),
             marking: Marking::Random,
             ..Self::default()
         }

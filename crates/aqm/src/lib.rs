@@ -25,6 +25,7 @@ mod packet;
 mod params;
 mod queue;
 pub mod registry;
+mod tc;
 #[cfg(test)]
 mod testing;
 mod ticks;

@@ -48,7 +48,7 @@ macro_rules! unit_value {
 unit_value!(Span, "time", str::parse);
 unit_value!(Bytes, "bytes", Bytes::from_tc);
 unit_value!(Packets, "packets", Packets::from_tc);
-unit_value!(BitRate, "rate", str::parse);
+unit_value!(BitRate, "rate", BitRate::from_tc);
 unit_value!(Probability, "probability", str::parse);
 
 impl Value for bool {

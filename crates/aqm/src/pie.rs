@@ -33,6 +33,9 @@
 //! empty queue (any gains: 0.98^4096 is 1e-36), and 1 under a head that has waited a minute.
 
 mod departures;
+mod gain;
+
+pub use gain::Gain;
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
@@ -76,10 +79,10 @@ crate::params! {
         target: Span = Span::from_millis(15),
         /// Time between updates, T_UPDATE (RFC 8033 section 4.2; 15 ms).
         tupdate: Span = Span::from_millis(15),
-        /// Change of p per second of delay above target and update, in Hz (RFC 8033 section 4.2; 1/8).
-        alpha: f64 = 0.125,
-        /// Change of p per second of growth of the delay since the last update, in Hz (RFC 8033 section 4.2; 1 + 1/4).
-        beta: f64 = 1.25,
+        /// Change of p per second of delay above target and update, in Hz; whole numbers are tc's sixteenths (RFC 8033 section 4.2; 1/8).
+        alpha: Gain = Gain::from_hz(0.125),
+        /// Change of p per second of growth of the delay since the last update, in Hz as alpha (RFC 8033 section 4.2; 1 + 1/4).
+        beta: Gain = Gain::from_hz(1.25),
         /// How long a burst passes unharmed, MAX_BURST (RFC 8033 section 4.4; 150 ms).
         max_burst: Span = Span::from_millis(150),
         /// Mark ECN-capable packets instead of dropping them (RFC 8033 section 5.1; tc-pie(8)).

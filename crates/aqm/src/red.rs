@@ -37,7 +37,7 @@ mod length;
 pub use length::Length;
 
 use crate::ticks::Ticks;
-use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;
 use alloc::format;
 use alloc::string::String;
@@ -73,6 +73,8 @@ crate::params! {
         ecn: bool = false,
         /// Drop, not mark, where every arrival is signalled (tc-red(8)).
         harddrop: bool = false,
+        /// Queue packets that are not ECN-capable where they would be dropped early; only with ecn (tc-red(8)).
+        nodrop: bool = false,
         /// Adapt max_p so that the average stays in the middle of the band (Adaptive RED; tc-red(8)).
         adaptive: bool = false,
         /// Queue delay from which "min none" is computed (Adaptive RED section 5).
@@ -149,6 +151,9 @@ impl Params {
         }
         if self.w.is_some_and(|w| w.get() <= 0.0) {
             return Err("w is 0: the average would never move; allowed: above 0, up to 1".into());
+        }
+        if self.nodrop && !self.ecn {
+            return Err("nodrop has no meaning without ecn; allowed: both".into());
         }
         if self.avpkt.get() == 0 {
             return Err("avpkt is 0; allowed: 1 B or more".into());
@@ -266,6 +271,9 @@ impl Red {
                 self.params.ecn && !self.params.harddrop
             }
         };
+        if ecn && self.params.nodrop && packet.ecn == Ecn::NotEct {
+            return queue.push(packet);
+        }
         if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
             queue.push(marked);
         }

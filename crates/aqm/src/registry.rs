@@ -3,11 +3,11 @@
 
 use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
-use crate::{Param, Parameters};
+use crate::{tc, Param, Parameters};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -174,22 +174,29 @@ impl Config {
         self.scheme.build()
     }
 
-    /// From a name and `(key, value)` texts, as a TOML table gives them. A flag's value is `true` or `false`.
-    /// The key `preset`, wherever it stands, is applied first.
+    /// From a name and `(key, value)` texts, as a TOML table gives them. A flag's value is `true` or `false`; tc's own
+    /// keys are understood as [`FromStr`](core::str::FromStr) understands them. The key `preset`, wherever it stands, is applied first.
     ///
     /// # Errors
     /// Unknown name, key or preset, a value that its parameter refuses, or values that contradict each other.
     pub fn from_pairs(name: &str, pairs: &[(String, String)]) -> Result<Self, ConfigError> {
-        let entry = find(name).ok_or_else(|| unknown_algorithm(name))?;
-        let scheme = (entry.configure)(entry.name, pairs).map_err(|why| ConfigError(format!("{name}: {why}")))?;
-        Ok(Self { name: entry.name, scheme })
+        let entry = find(name).ok_or_else(|| ConfigError(unknown_algorithm(name)))?;
+        Self::configure(entry, pairs, false)
+    }
+
+    /// `from_tc`: everything is a line of tc's.
+    fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
+        let name = entry.name;
+        let scheme = tc::translate(name, pairs, from_tc).and_then(|pairs| (entry.configure)(name, &pairs));
+        scheme.map(|scheme| Self { name, scheme }).map_err(|why| ConfigError(format!("{name}: {why}")))
     }
 }
 
 impl core::str::FromStr for Config {
     type Err = ConfigError;
 
-    /// Reads tc's syntax: `red min 30p max 90p limit 1000p ecn`.
+    /// Reads tc's syntax: `red min 30p max 90p limit 1000p ecn`, and every text that tc itself prints or its manual pages
+    /// show, with tc's meaning.
     ///
     /// ```
     /// use sojourn_aqm::Config;
@@ -198,54 +205,17 @@ impl core::str::FromStr for Config {
     /// # Ok::<(), sojourn_aqm::ConfigError>(())
     /// ```
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let mut words = text.split_whitespace().peekable();
-        let name = words.next().ok_or_else(|| unknown_algorithm(""))?;
-        let entry = find(name).ok_or_else(|| unknown_algorithm(name))?;
-        let known = (entry.params)();
-        let mut pairs = Vec::new();
-        while let Some(word) = words.next() {
-            if let Some(flag) = known.iter().find(|p| p.flag && word.strip_prefix("no").unwrap_or(word) == p.name) {
-                pairs.push((flag.name.to_owned(), (word == flag.name).to_string()));
-                continue;
-            }
-            if let Some((_, name, value)) = entry.words.iter().find(|(alone, _, _)| *alone == word) {
-                pairs.push(((*name).to_owned(), (*value).to_owned()));
-                continue;
-            }
-            let param = known.iter().find(|p| p.name == word);
-            if param.is_none() && word != "preset" {
-                let why = unknown_parameter(word, &known, entry.presets);
-                return Err(ConfigError(format!("{name}: {why}")));
-            }
-            let Some(value) = words.next() else {
-                let allowed = param.map_or_else(|| entry.presets.join(", "), |p| p.allowed.clone());
-                return Err(ConfigError(format!("{name}: {word} has no value; allowed: {allowed}")));
-            };
-            // "target 5 ms" reads as "target 5ms": a number whose unit stands apart. In "limit 1000 min 30p" min is a parameter.
-            let mut value = value.to_owned();
-            let unit = |next: &&str| UNITS.contains(next) && known.iter().all(|p| p.name != *next);
-            let apart = value.parse::<f64>().is_ok() && words.peek().is_some_and(unit);
-            if apart {
-                value.push_str(words.next().unwrap_or_default());
-            }
-            pairs.push((word.to_owned(), value));
-        }
-        Self::from_pairs(name, &pairs)
+        let tc::Text { entry, pairs, from_tc } = tc::read(text).map_err(ConfigError)?;
+        Self::configure(entry, &pairs, from_tc)
     }
 }
 
-/// Units that may stand apart from their number.
-const UNITS: &[&str] = &[
-    "ns", "us", "ms", "s", "min", "h", "p", "packets", "B", "kB", "MB", "KiB", "MiB", "bit/s", "kbit/s", "Mbit/s",
-    "Gbit/s", "bit", "kbit", "mbit", "gbit",
-];
-
-fn unknown_algorithm(name: &str) -> ConfigError {
+pub(crate) fn unknown_algorithm(name: &str) -> String {
     let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
-    ConfigError(format!("unknown algorithm \"{name}\"; allowed: {}", names.join(", ")))
+    format!("unknown algorithm \"{name}\"; allowed: {}", names.join(", "))
 }
 
-fn unknown_parameter(key: &str, known: &[Param], presets: &[&str]) -> String {
+pub(crate) fn unknown_parameter(key: &str, known: &[Param], presets: &[&str]) -> String {
     let mut names: Vec<&str> = known.iter().map(|p| p.name).collect();
     if !presets.is_empty() {
         names.push("preset");

@@ -11,7 +11,7 @@
 //! Readings and deviations:
 //! * One 32-bit hash gives the eight bins, four bits each, as in Linux; the paper has eight hashes. Its seed is drawn at the
 //!   first arrival and changes with every rehash.
-//! * tc's bare times (in milliseconds) need their unit here. Rehashing is at multiples of `rehash`; Linux's at the first
+//! * Rehashing is at multiples of `rehash`; Linux's at the first
 //!   arrival after.
 //! * Rehashing empties the bins left behind; in Linux they keep their probabilities under the next hash.
 //! * The token bucket fills steadily. Linux's fills when found empty and forgets the fraction, so that a flow which tries

@@ -80,7 +80,7 @@ impl Bytes {
     pub const ALLOWED: &'static str =
         "an amount of data with its unit: B, kB, MB, GB (powers of 1000) or KiB, MiB, GiB (powers of 1024), as in \"1500 B\"";
 
-    /// As [`FromStr`], and a number without unit is bytes and `k`, `m` are tc's `kb`, `mb` (1024, 1024^2), as tc reads sizes.
+    /// As [`FromStr`], and as tc reads sizes: a number without unit is bytes, `k` and `kb` are 1024 bytes, `kbit` 1024 bits, and so on.
     ///
     /// # Errors
     /// Unknown unit, negative, or not a whole number of bytes.
@@ -122,6 +122,9 @@ const TC_BYTES: Units = Units {
         ("g", 1 << 30),
         ("gb", 1 << 30),
         ("Gb", 1 << 30),
+        ("kbit", (1 << 10) / 8),
+        ("mbit", (1 << 20) / 8),
+        ("gbit", (1 << 30) / 8),
         ("kB", 1_000),
         ("MB", 1_000_000),
         ("GB", 1_000_000_000),

@@ -18,6 +18,15 @@ impl BitRate {
     pub const ALLOWED: &'static str =
         "a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\"";
 
+    /// As [`FromStr`], and a number without unit is bit/s, as tc reads rates.
+    ///
+    /// # Errors
+    /// Unknown unit, negative, or not a whole number of bit/s.
+    pub fn from_tc(text: &str) -> Result<Self, UnitError> {
+        refuse_ambiguous(text)?;
+        text::read(text, &Units { bare: Some(1), ..RATE }).map(Self)
+    }
+
     /// `bit_s` bit/s.
     #[must_use]
     pub const fn from_bit_s(bit_s: u64) -> Self {
@@ -79,9 +88,15 @@ const RATE: Units = Units {
         ("kbps", 8_000),
         ("mbps", 8_000_000),
         ("gbps", 8_000_000_000),
+        ("tbps", 8_000_000_000_000),
         ("kibit", 1 << 10),
         ("mibit", 1 << 20),
         ("gibit", 1 << 30),
+        ("tibit", 1 << 40),
+        ("kibps", 8 << 10),
+        ("mibps", 8 << 20),
+        ("gibps", 8 << 30),
+        ("tibps", 8 << 40),
     ],
     exact: false,
     bare: None,
@@ -93,11 +108,16 @@ impl FromStr for BitRate {
 
     /// Reads `10 Mbit/s` and tc's `10mbit`; `mbps` is tc's megabytes a second, and refused with capitals (`Mbps`), which others read as megabits.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        if text.trim_end().ends_with("bps") && text.contains(['M', 'G', 'K', 'T']) {
-            return Err(text::error(text, "is ambiguous (tc's mbps is megabytes a second)", Self::ALLOWED));
-        }
+        refuse_ambiguous(text)?;
         text::read(text, &RATE).map(Self)
     }
+}
+
+fn refuse_ambiguous(text: &str) -> Result<(), UnitError> {
+    if text.trim_end().ends_with("bps") && text.contains(['M', 'G', 'K', 'T']) {
+        return Err(text::error(text, "is ambiguous (tc's mbps is megabytes a second)", BitRate::ALLOWED));
+    }
+    Ok(())
 }
 
 impl fmt::Display for BitRate {

@@ -152,6 +152,10 @@ fn bytes_as_tc_writes_them() {
             ("32mb", n(32 << 20)),
             ("32Mb", n(32 << 20)),
             ("1g", n(1 << 30)),
+            // 8 x 1024 bits.
+            ("8kbit", n(1024)),
+            ("1mbit", n((1 << 20) / 8)),
+            ("1gbit", n((1 << 30) / 8)),
             // The standard's own units keep their meaning.
             ("3kB", n(3000)),
             ("32MB", n(32_000_000)),
@@ -212,7 +216,13 @@ fn rates() {
             ("1 Tbit/s", n(1_000_000_000_000)),
             ("1kibit", n(1024)),
             ("1mibit", n(1 << 20)),
+            ("1tibit", n(1 << 40)),
             // tc(8): bps is bytes a second.
+            ("1tbps", n(8_000_000_000_000)),
+            ("1kibps", n(8192)),
+            ("1mibps", n(8 << 20)),
+            ("1gibps", n(8 << 30)),
+            ("1tibps", n(8 << 40)),
             ("125kbps", n(1_000_000)),
             ("1bps", n(8)),
             ("1mbps", n(8_000_000)),
@@ -235,6 +245,9 @@ fn rates() {
             ("1e20 bit/s", LARGE),
         ],
     );
+    // tc(8): "bit or a bare number: bits per second".
+    reads(BitRate::from_tc, &[("10000000", n(10_000_000)), ("100Mbit", n(100_000_000)), ("6250Kbit", n(6_250_000))]);
+    refuses(BitRate::from_tc, BitRate::ALLOWED, &[("10 Mbps", ambiguous), ("0.5", FINER)]);
 }
 
 #[test]

@@ -309,8 +309,8 @@ fn round_robin_gives_classic_its_weight() {
     let turns = classic_turns(&mut linux(|p| p.limit = BufferLimit::Packets(Packets::new(1000))), 50);
     assert_eq!(turns, [9, 19, 29, 39, 49]);
     // No protection at all is strict priority, full protection the other way round.
-    assert_eq!(classic_turns(&mut queue(|p| p.classic_protection = Probability::ZERO), 50), []);
-    assert_eq!(classic_turns(&mut queue(|p| p.classic_protection = Probability::ONE), 50).len(), 50);
+    assert_eq!(classic_turns(&mut queue(|p| p.classic_protection = Share::new(0.0)), 50), []);
+    assert_eq!(classic_turns(&mut queue(|p| p.classic_protection = Share::new(1.0)), 50).len(), 50);
 }
 
 #[test]
@@ -335,10 +335,10 @@ fn the_credit_moves_only_while_both_wait_and_starts_again_when_both_are_empty() 
 
 #[test]
 fn a_dropped_packet_does_not_move_the_credit() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.classic_protection = Probability::ONE));
+    let (mut host, mut queue) = (Host::new(), queue(|p| p.classic_protection = Share::new(1.0)));
     offer(&mut host, &mut queue, CLASSIC, 5);
     offer(&mut host, &mut queue, L4S, 5);
-    queue.params.classic_protection = Probability::ZERO;
+    queue.params.classic_protection = Share::new(0.0);
     queue.weights = [500_000, 500_000];
     set(&mut queue, 0.4);
     queue.due = [0.95; 2];
@@ -459,7 +459,7 @@ fn tcs_words_and_texts() {
     assert_eq!(canonical(tc), canonical("dualpi2 preset linux"));
     assert_eq!(
         canonical("dualpi2 overflow drop_enqueue any_ect no_split_gso step_thresh 5p memlimit 1mb max_rtt 50ms limit 100"),
-        "dualpi2 limit 100p memlimit 1MiB max_rtt 50ms step_thresh 5p any_ect nodrop_on_overload drop_enqueue nosplit_gso"
+        "dualpi2 limit 100p memlimit 1MiB max_rtt 50ms l4s_aqm step step_thresh 5p any_ect nodrop_on_overload drop_enqueue nosplit_gso"
     );
     assert_eq!(canonical("dualpi2 drop_on_overload drop_dequeue l4s_ect split_gso preset rfc"), "dualpi2");
     assert_eq!(canonical("dualpi2 overflow drop_on_overload"), "dualpi2");

@@ -2,7 +2,7 @@
 
 use crate::Value;
 use alloc::string::{String, ToString};
-use sojourn_units::{Bytes, Packets, Span};
+use sojourn_units::{Bytes, Packets, Probability, Span};
 
 /// Size of the buffer that both queues share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,40 @@ pub enum StepThreshold {
     Time(Span),
     /// Packets that it leaves behind in the L4S queue.
     Packets(Packets),
+}
+
+/// A share of the link. A whole number is per cent, as in tc; a fraction has a point, `0.1`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(Probability);
+
+impl Share {
+    /// `share` of 1.
+    #[must_use]
+    pub fn new(share: f64) -> Self {
+        Self(Probability::clamped(share))
+    }
+
+    /// The share, 0 to 1.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0.get()
+    }
+}
+
+impl Value for Share {
+    const KIND: &'static str = Probability::KIND;
+    fn read(text: &str) -> Result<Self, String> {
+        let per_cent = text.bytes().all(|b| b.is_ascii_digit());
+        let share = if per_cent { alloc::format!("{text}%").parse() } else { text.parse() };
+        share.map(Self).map_err(|_| refusal(text, &Self::allowed()))
+    }
+    fn print(&self) -> String {
+        // Debug keeps the point of a whole number: "1.0".
+        alloc::format!("{:?}", self.get())
+    }
+    fn allowed() -> String {
+        "a share as in \"10%\", \"1/16\" or \"0.1\"; a whole number is per cent, as in tc".to_string()
+    }
 }
 
 impl Value for BufferLimit {

@@ -1,10 +1,10 @@
 //! DualPI2 beside a direct model on random traffic: floating point, one update at a time, two plain lists of packets.
 
-use super::{BufferLimit, DualPi2, L4sAqm, Marking, Params, Scheduler, StepThreshold};
+use super::{BufferLimit, DualPi2, L4sAqm, Marking, Params, Scheduler, Share, StepThreshold};
 use crate::harness::Stream;
 use crate::testing::Host;
 use crate::{Ecn, Random, Reason, Standalone};
-use sojourn_units::{Bytes, Packets, Probability, Span};
+use sojourn_units::{Bytes, Packets, Span};
 use std::collections::VecDeque;
 use std::vec::Vec;
 
@@ -241,7 +241,7 @@ fn decisions_are_those_of_a_direct_model() {
     let linux = Params {
         limit: BufferLimit::Packets(Packets::new(90)),
         // A weight that floating point holds exactly, as 1/16 is, so that the model's credit is exact too.
-        classic_protection: Probability::clamped(0.125),
+        classic_protection: Share::new(0.125),
         ..Params::linux()
     };
     let variants = [

@@ -48,7 +48,7 @@ impl Value for Length {
         let text = text.trim();
         if text.parse::<f64>().is_ok() {
             return Err(format!(
-                "\"{text}\" is ambiguous without a unit (tc means bytes); allowed: {}",
+                "\"{text}\" is ambiguous without a unit (to tc's red it is bytes); allowed: {}",
                 Self::allowed()
             ));
         }

@@ -208,7 +208,8 @@ impl<'de> Deserialize<'de> for Word {
             }
             fn visit_f64<E: de::Error>(self, x: f64) -> Result<Word, E> {
                 if x.is_finite() {
-                    Ok(Word(x.to_string()))
+                    // Debug keeps the point of a whole number, which PIE's gains tell from tc's sixteenths.
+                    Ok(Word(format!("{x:?}")))
                 } else {
                     Err(E::invalid_value(Unexpected::Float(x), &self))
                 }
