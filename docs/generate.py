@@ -6,14 +6,24 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sojourn import _native
 
 DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+ENTRIES: list[dict[str, Any]] = json.loads(_native.aqms())
+ABOUT: dict[str, dict[str, str]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
+COST_FILE = ROOT / "benches" / "cost.json"
+COSTS: dict[str, str] = (
+    json.loads(COST_FILE.read_text(encoding="utf-8"))["above_pfifo_ns"] if COST_FILE.exists() else {}
+)
 NOTE = "<!-- Made by docs/generate.py from the library itself: change it there. -->\n"
 
 
@@ -51,28 +61,69 @@ def yes(value: bool) -> str:
 
 
 def algorithms() -> str:
-    """The page of algorithms: one table of all, then each with its parameters."""
-    entries = json.loads(_native.aqms())
+    """The table of all algorithms."""
     rows = [
         (
-            f"[`{e['name']}`](#{e['name']})",
+            f"[`{e['name']}`](algorithms/{e['name']}.md)",
             e["title"],
             e["signals_on"],
             e["drops_at"],
             yes(e["ecn"]),
             yes(e["per_flow_state"]),
+            COSTS.get(e["name"], ""),
             e["source"],
         )
-        for e in entries
+        for e in ENTRIES
     ]
-    head = ("name", "algorithm", "signals on", "drops at", "ECN", "per-flow state", "source")
-    parts = [NOTE, "# Algorithms\n\n", table(head, rows)]
-    for entry in entries:
-        parts.append(f"\n## {entry['name']}\n\n{entry['title']}: {entry['summary']}. Source: {entry['source']}.\n\n")
-        if entry["presets"]:
-            parts.append("Presets: " + ", ".join(f"`preset {name}`" for name in entry["presets"]) + ".\n\n")
-        parameters = [(f"`{p['name']}`", p["kind"], f"`{p['default']}`", p["doc"]) for p in entry["parameters"]]
-        parts.append(table(("parameter", "kind", "default", "meaning and source"), parameters))
+    head = ("name", "algorithm", "signals on", "drops at", "ECN", "per-flow state", "ns a packet", "source")
+    return (
+        NOTE
+        + "# Algorithms\n\nEach name is what `--aqm` and `queue` take, followed by parameters as in tc. "
+        + "Cost is CPU time of an enqueue and a dequeue, hot, at the load where it is highest of those measured, "
+        + "without the cost of `pfifo`, on the machine named in `benches/cost.json`.\n\n"
+        + table(head, rows)
+    )
+
+
+def header(name: str) -> str:
+    """What the algorithm's file says of itself, as Markdown."""
+    stem = {"bfifo": "pfifo"}.get(name, "fair" if name.startswith("fq_") else name)
+    folder = ROOT / "crates" / "aqm" / "src"
+    lines = []
+    for line in (folder / f"{stem}.rs").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("//!"):
+            break
+        lines.append(line.removeprefix("//!").removeprefix(" "))
+    text = "\n".join(lines)
+    text = re.sub(r"\[(`[^`]+`)\]\([^)]*\)|\[(`[^`]+`)\]", lambda match: match[1] or match[2], text)
+    # Each labelled paragraph starts a line of its own.
+    return re.sub(r"\n(?=(?:[A-Z][A-Za-z ,]+):(?: |$))", "\n\n", text, flags=re.MULTILINE)
+
+
+def algorithm(entry: dict[str, Any]) -> str:
+    """The page of one algorithm."""
+    name = entry["name"]
+    about = ABOUT[name]
+    parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n{entry['summary'][:1].upper()}{entry['summary'][1:]}.\n\n"]
+    parts.append(f"**When to use it.** {about['when']}\n\n")
+    marks = "can mark (ECN)" if entry["ecn"] else "does not mark"
+    state = "keeps state per flow" if entry["per_flow_state"] else "keeps no state per flow"
+    parts.append(f"Signals on {entry['signals_on']}, drops at {entry['drops_at']}, {marks}, {state}. ")
+    parts.append(f"Source: {entry['source']}.\n\n")
+    parts.append(f"![`{about['example']}` under a flood](../../images/algorithms/{name}.png)\n\n")
+    parts.append(f"*`{about['example']}`: [flood.toml](../../flood.toml), one run, drawn by docs/pictures.py.*\n\n")
+    parts.append("## Parameters\n\n")
+    if entry["presets"]:
+        parts.append("Presets: " + ", ".join(f"`preset {preset}`" for preset in entry["presets"]) + ".\n\n")
+    parameters = [
+        (f"`{p['name']}`", p["allowed"] if p["kind"] == "choice" else p["kind"], f"`{p['default']}`", p["doc"])
+        for p in entry["parameters"]
+    ]
+    parts.append(table(("parameter", "kind", "default", "meaning and source"), parameters))
+    internals = _native.Driver(about["example"], 20_000_000).internals(0)
+    if internals:
+        parts.append("\nInternals by name: " + ", ".join(f"`{internal}`" for internal in internals) + ".\n")
+    parts.append(f"\n## What it computes, and where it deviates\n\n{header(name)}\n")
     return "".join(parts)
 
 
@@ -136,10 +187,11 @@ def scenario() -> str:
     return "".join(parts)
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,
     "reference/scenario.md": scenario,
+    **{f"reference/algorithms/{entry['name']}.md": partial(algorithm, entry) for entry in ENTRIES},
 }
 
 
@@ -147,6 +199,7 @@ def main() -> int:
     """Writes every page, or checks them."""
     check = "--check" in sys.argv[1:]
     stale = []
+    (DOCS / "reference" / "algorithms").mkdir(exist_ok=True)
     for name, make in PAGES.items():
         path, text = DOCS / name, make()
         if check:

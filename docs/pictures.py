@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+
+import matplotlib.pyplot as plt
 
 import sojourn as sj
 
-IMAGES = Path(__file__).parent / "images"
+DOCS = Path(__file__).parent
 SCHEMES = ["pfifo limit 100p", "red min 15p max 45p limit 100p", "pie", "codel", "fq_codel", "cobalt"]
+
+PANELS = [
+    ("queue_packets", "packets waiting", "#0072B2"),
+    ("sojourn_ms", "sojourn time (ms)", "#009E73"),
+    ("drops_packets_s", "drops (packets/s)", "#D55E00"),
+]
+
+
+def behaviour(path: Path, scheme: str, network: sj.Network) -> None:
+    """One algorithm's queue, sojourn time and drops before, during and after a flood."""
+    series = sj.compare(network, [scheme], replicates=1, seed=1, series=sj.ms(100)).series
+    figure, axes = plt.subplots(len(PANELS), 1, sharex=True, figsize=(7.2, 4.6), layout="constrained")
+    for axis, (name, label, colour) in zip(axes, PANELS, strict=True):
+        one = series[series["series"] == name]
+        axis.axvspan(20, 25, color="0.92", linewidth=0)
+        axis.plot(one["t_s"], one["value"], color=colour, linewidth=1)
+        axis.set_ylabel(label, fontsize=8)
+        axis.set_ylim(bottom=0)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_title(scheme, fontsize=9, loc="left")
+    axes[-1].set_xlabel("time (s); shaded: a UDP flow of 16 Mbit/s joins ten CUBIC flows on 20 Mbit/s", fontsize=8)
+    figure.savefig(path, dpi=80, metadata={"Software": None})
+    plt.close(figure)
 
 
 def main() -> None:
-    """Draws the picture of the README: the bundled dumbbell under six schemes."""
+    """Draws the README's dumbbell and one picture an algorithm."""
+    images = DOCS / "images"
     results = sj.compare(sj.load("dumbbell"), SCHEMES, replicates=10, seed=1)
-    figure = results.plot.delay_throughput()
-    figure.savefig(IMAGES / "dumbbell.png", dpi=130, metadata={"Software": None})
+    results.plot.delay_throughput().savefig(images / "dumbbell.png", dpi=130, metadata={"Software": None})
+    (images / "algorithms").mkdir(exist_ok=True)
+    network = sj.load(DOCS / "flood.toml")
+    for name, entry in tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8")).items():
+        behaviour(images / "algorithms" / f"{name}.png", entry["example"], network)
 
 
 if __name__ == "__main__":
