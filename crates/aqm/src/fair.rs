@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use lists::{Flow, List, Lists, NONE};
 use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
-mod lists;
+pub(crate) mod lists;
 #[cfg(test)]
 mod tests;
 
@@ -193,7 +193,7 @@ impl<A: Algorithm> FairQueue<A> {
 }
 
 /// Which of `slots` a flow belongs to: multiplication and shifts mix all bits of flow and seed (splitmix64's finaliser).
-fn hash(flow: u32, seed: u64, slots: usize) -> usize {
+pub(crate) fn hash(flow: u32, seed: u64, slots: usize) -> usize {
     let mut x = seed ^ u64::from(flow).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -18,11 +18,13 @@ extern crate std;
 mod context;
 mod discipline;
 pub mod fair;
+mod fattest;
 mod flow_table;
 #[cfg(test)]
 mod harness;
 mod packet;
 mod params;
+mod pool;
 mod queue;
 pub mod registry;
 mod tc;
@@ -50,6 +52,8 @@ pub mod sfb;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;
+pub mod drr;
+pub mod sfq;
 pub mod dualpi2;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};

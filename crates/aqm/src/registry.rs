@@ -51,6 +51,8 @@ registry! {
     "cobalt" => Fifo<crate::cobalt::Cobalt>,
     "daqm" => Fifo<crate::daqm::Daqm>,
     "fq_codel" => FairQueue<crate::codel::Codel>,
+    "drr" => crate::drr::Drr,
+    "sfq" => crate::sfq::Sfq,
     "fq_pfifo" => FairQueue<crate::pfifo::Pfifo>,
     "fq_red" => FairQueue<crate::red::Red>,
     "fq_pie" => FairQueue<crate::pie::Pie>,

@@ -25,6 +25,7 @@ const PENDING: &[&str] = &[
     "pi",
     "sfb",
     "drr",
+    "fq_daqm",
     "sfq",
     "fq_pfifo",
     "fq_pie",

@@ -3,13 +3,13 @@
 use crate::Queue;
 
 /// No queue.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// One queue under its own algorithm.
 #[derive(Clone, Debug)]
-pub(super) struct Flow<A> {
+pub(crate) struct Flow<A, Q = Queue> {
     pub aqm: A,
-    pub queue: Queue,
+    pub queue: Q,
     /// Bytes it may still send before its turn ends.
     pub deficit: i64,
     /// In one of the lists.
@@ -18,15 +18,15 @@ pub(super) struct Flow<A> {
     next: u32,
 }
 
-impl<A> Flow<A> {
+impl<A, Q: Default> Flow<A, Q> {
     pub fn new(aqm: A) -> Self {
-        Self { aqm, queue: Queue::default(), deficit: 0, active: false, next: NONE }
+        Self { aqm, queue: Q::default(), deficit: 0, active: false, next: NONE }
     }
 }
 
 /// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+pub(crate) enum List {
     /// Queues that became active since their last turn: served first.
     New,
     /// All other active queues.
@@ -42,7 +42,7 @@ struct Ends {
 
 /// Both lists.
 #[derive(Clone, Debug)]
-pub(super) struct Lists([Ends; 2]);
+pub(crate) struct Lists([Ends; 2]);
 
 impl Default for Lists {
     fn default() -> Self {
@@ -60,7 +60,7 @@ impl Lists {
     }
 
     /// Appends `at`, which is in no list.
-    pub fn push<A>(&mut self, list: List, flows: &mut [Flow<A>], at: usize) {
+    pub fn push<A, Q>(&mut self, list: List, flows: &mut [Flow<A, Q>], at: usize) {
         let ends = &mut self.0[list as usize];
         flows[at].active = true;
         flows[at].next = NONE;
@@ -73,7 +73,7 @@ impl Lists {
     }
 
     /// Takes the queue whose turn it is out.
-    pub fn remove<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
+    pub fn remove<A, Q>(&mut self, flows: &mut [Flow<A, Q>]) -> Option<usize> {
         let (at, list) = self.head()?;
         let ends = &mut self.0[list as usize];
         ends.first = flows[at].next;
@@ -86,7 +86,7 @@ impl Lists {
     }
 
     /// Moves the queue whose turn it is to the end of the old list.
-    pub fn requeue<A>(&mut self, flows: &mut [Flow<A>]) {
+    pub fn requeue<A, Q>(&mut self, flows: &mut [Flow<A, Q>]) {
         if let Some(at) = self.remove(flows) {
             self.push(List::Old, flows, at);
         }

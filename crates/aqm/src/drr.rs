@@ -1,0 +1,376 @@
+//! DRR: deficit round robin over hashed flows, each in a first-in first-out queue of its own.
+//!
+//! Governing text: Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin", ACM SIGCOMM 1995, section 3.
+//! Rule: at its turn a queue's deficit grows by `quantum`, and it sends while the packet at its head is no longer than the
+//! deficit, which then shrinks by the packet; a queue that empties leaves the round and forgets its deficit.
+//! When a packet arrives and `limit` packets wait, the queue with the most bytes loses one, be it this arrival
+//! (McKenney's buffer stealing, which the paper takes).
+//! `fq_pfifo` differs in three ways: flows that were idle go before all others, a queue may overdraw its deficit (RFC 8290
+//! sends while it is above 0), and an overflow takes half of the fattest queue.
+//! Readings and deviations: the paper leaves open which packet of the longest queue goes; the last by default, as in
+//! Linux's SFQ, or the first with `headdrop`. Linux's `drr` schedules classes that the user makes; it has no hash.
+//! The perturbation of the hash is drawn at the first arrival, as in [`FairQueue`](crate::FairQueue).
+//! Bound: an arrival is constant work and a few steps in a heap (binary logarithm of the queues in use); a departure visits
+//! each active queue at most `1 + ceil(longest packet / quantum)` times. Memory is that of the packets, whatever their flows.
+
+use crate::fair::lists::{Flow, List, Lists, NONE};
+use crate::fattest::Fattest;
+use crate::pool::{Chain, Pool};
+use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use sojourn_units::{BitRate, Bytes, Instant, Packets};
+
+crate::params! {
+    /// Parameters of `drr`.
+    pub struct Params {
+        /// Packets waiting in all queues together above which the longest queue loses one (that of pfifo here).
+        limit: Packets = Packets::new(1000),
+        /// Number of queues that flows are hashed into, 1 to 65536 (that of FQ-CoDel).
+        flows: u32 = 1024,
+        /// Bytes a queue may send in a round: one full frame, so that every turn sends (the paper, section 3.3).
+        quantum: Bytes = Bytes::new(1514),
+        /// The longest queue loses its first packet instead of its last (tc-sfq(8)).
+        headdrop: bool = false,
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Drr {
+    limit: u64,
+    quantum: i64,
+    headdrop: bool,
+    /// Seed of the hash, once drawn.
+    perturbation: Option<u64>,
+    /// Where the queue of each hash value is in `flows`; `NONE` before its first packet.
+    slots: Vec<u32>,
+    /// Queues in use, in the order of their first packets.
+    flows: Vec<Flow<(), Chain>>,
+    pool: Pool,
+    /// The round; all are in the old list.
+    round: Lists,
+    /// The queue at the head of the round has been given its quantum.
+    given: bool,
+    /// By bytes.
+    fattest: Fattest,
+    waiting: Backlog,
+}
+
+impl Drr {
+    fn classify(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> usize {
+        let seed = *self.perturbation.get_or_insert_with(|| cx.random.next_u64());
+        let slot = crate::fair::hash(packet.flow, seed, self.slots.len());
+        if self.slots[slot] == NONE {
+            self.slots[slot] = self.flows.len() as u32;
+            self.flows.push(Flow::new(()));
+            self.fattest.push();
+        }
+        self.slots[slot] as usize
+    }
+
+    /// A packet left the queue `at`.
+    fn removed(&mut self, at: usize, packet: &Packet) {
+        self.waiting.packets -= 1;
+        self.waiting.bytes -= u64::from(packet.bytes);
+        self.fattest.set(at, self.flows[at].queue.bytes());
+    }
+
+    /// The longest queue loses a packet.
+    fn steal(&mut self, cx: &mut Cx<'_>) {
+        let Some((at, _)) = self.fattest.first() else { return };
+        let queue = &mut self.flows[at].queue;
+        let stolen = if self.headdrop { self.pool.pop(queue) } else { self.pool.pop_last(queue) };
+        if let Some(packet) = stolen {
+            self.removed(at, &packet);
+            cx.drop(packet, Reason::Overflow);
+        }
+    }
+
+    /// The paper's dequeuing module, one packet at a time.
+    fn next(&mut self) -> Option<Packet> {
+        loop {
+            let (at, _) = self.round.head()?;
+            let flow = &mut self.flows[at];
+            let Some(length) = self.pool.head(&flow.queue).map(|packet| i64::from(packet.bytes)) else {
+                // Overflow emptied it.
+                self.leave();
+                continue;
+            };
+            if !self.given {
+                flow.deficit = flow.deficit.saturating_add(self.quantum);
+                self.given = true;
+            }
+            if length > flow.deficit {
+                self.round.requeue(&mut self.flows);
+                self.given = false;
+                continue;
+            }
+            let packet = self.pool.pop(&mut flow.queue)?;
+            flow.deficit -= length;
+            self.removed(at, &packet);
+            if self.flows[at].queue.is_empty() {
+                self.leave();
+            }
+            return Some(packet);
+        }
+    }
+
+    /// The queue whose turn it is leaves the round.
+    fn leave(&mut self) {
+        if let Some(at) = self.round.remove(&mut self.flows) {
+            self.flows[at].deficit = 0;
+        }
+        self.given = false;
+    }
+}
+
+impl Discipline for Drr {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        packet.enqueued = cx.now;
+        cx.arrived(&packet);
+        let at = self.classify(cx, &packet);
+        self.waiting.packets += 1;
+        self.waiting.bytes += u64::from(packet.bytes);
+        self.pool.push(&mut self.flows[at].queue, packet);
+        self.fattest.set(at, self.flows[at].queue.bytes());
+        if !self.flows[at].active {
+            self.round.push(List::Old, &mut self.flows, at);
+        }
+        if self.waiting.packets > self.limit {
+            self.steal(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        match self.next() {
+            Some(packet) => {
+                cx.forwarded(&packet);
+                Dequeued::Packet(packet)
+            }
+            None => Dequeued::Empty,
+        }
+    }
+
+    fn drain(&mut self) -> Option<Packet> {
+        self.next()
+    }
+
+    fn reset(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.deficit = 0);
+        self.given = false;
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting
+    }
+
+    fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
+        visit("queues", self.flows.len() as f64);
+        visit("active_queues", f64::from(self.round.counts()[List::Old as usize]));
+        visit("fattest_bytes", self.fattest.first().map_or(0.0, |(_, bytes)| bytes as f64));
+    }
+
+    fn clone_box(&self) -> Box<dyn Discipline> {
+        Box::new(self.clone())
+    }
+}
+
+impl Standalone for Drr {
+    type Params = Params;
+
+    const ABOUT: About = About {
+        title: "DRR",
+        summary: "deficit round robin over hashed flows; the longest queue loses packets when the buffer is full",
+        source: "Shreedhar and Varghese 1995",
+        signals_on: "full buffer",
+        drops_at: DropsAt::Enqueue,
+        ecn: false,
+        per_flow_state: true,
+    };
+
+    const ORDER: Order = Order::Flow;
+
+    fn check(params: &Params) -> Result<(), String> {
+        let Params { limit, flows, quantum, .. } = params;
+        if *limit == Packets::ZERO {
+            return Err("limit is 0 p; allowed: 1 p or more".into());
+        }
+        if !(1..=65536).contains(flows) {
+            return Err(format!("flows is {flows}; allowed: 1 to 65536"));
+        }
+        if !(64..=1 << 20).contains(&quantum.get()) {
+            return Err(format!("quantum is {quantum}; allowed: 64 B to 1 MiB"));
+        }
+        Ok(())
+    }
+
+    fn new(params: &Params) -> Self {
+        Self {
+            limit: params.limit.get(),
+            quantum: i64::try_from(params.quantum.get()).unwrap_or(i64::MAX),
+            headdrop: params.headdrop,
+            perturbation: None,
+            slots: vec![NONE; params.flows as usize],
+            flows: Vec::new(),
+            pool: Pool::default(),
+            round: Lists::default(),
+            given: false,
+            fattest: Fattest::default(),
+            waiting: Backlog::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{canonical, refused, Stream};
+    use crate::testing::Host;
+    use crate::{Ecn, Random};
+
+    /// Enough slots that the few flows of a test do not collide.
+    fn drr(change: impl FnOnce(&mut Params)) -> Drr {
+        let mut params = Params { flows: 65536, ..Params::default() };
+        change(&mut params);
+        Drr::new(&params)
+    }
+
+    fn offer(host: &mut Host, queue: &mut Drr, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
+        (0..n).map(|_| host.offer(queue, flow, bytes, Ecn::NotEct)).collect()
+    }
+
+    #[test]
+    fn the_papers_example() {
+        // Figures 2 and 3 of the paper: quantum 500, flow 1 holds 200, 750, 20; flow 2 holds 500, 500.
+        let (mut host, mut queue) = (Host::new(), drr(|params| params.quantum = Bytes::new(500)));
+        let a = [200, 750, 20].map(|bytes| offer(&mut host, &mut queue, 1, bytes, 1)[0]);
+        let b = offer(&mut host, &mut queue, 2, 500, 2);
+        // Flow 1: 500 sends 200, keeps 300 (750 does not fit). Flow 2: 500 sends one. Flow 1: 800 sends 750, keeps 50, sends 20.
+        assert_eq!(host.take_all(&mut queue), [a[0], b[0], a[1], a[2], b[1]]);
+    }
+
+    #[test]
+    fn an_emptied_queue_forgets_its_deficit() {
+        let (mut host, mut queue) = (Host::new(), drr(|params| params.quantum = Bytes::new(500)));
+        offer(&mut host, &mut queue, 1, 100, 1);
+        host.take(&mut queue);
+        // 400 were left over; with them 900 would go at once, before the other flow.
+        let a = offer(&mut host, &mut queue, 1, 900, 1);
+        let b = offer(&mut host, &mut queue, 2, 400, 1);
+        assert_eq!(host.take_all(&mut queue), [b[0], a[0]]);
+    }
+
+    #[test]
+    fn idle_flows_wait_their_turn() {
+        let (mut host, mut queue) = (Host::new(), drr(|_| ()));
+        let a = offer(&mut host, &mut queue, 1, 1514, 3);
+        let b = offer(&mut host, &mut queue, 2, 1514, 2);
+        assert_eq!(host.take(&mut queue), Some(a[0]));
+        let sparse = offer(&mut host, &mut queue, 3, 100, 1);
+        // Flow 1's deficit is used up: to the end of the round, behind the newcomer.
+        assert_eq!(host.take_all(&mut queue), [b[0], sparse[0], a[1], b[1], a[2]]);
+    }
+
+    #[test]
+    fn the_longest_queue_pays() {
+        let (mut host, mut queue) = (Host::new(), drr(|params| params.limit = Packets::new(4)));
+        let a = offer(&mut host, &mut queue, 1, 1000, 3);
+        let b = offer(&mut host, &mut queue, 2, 100, 2);
+        // The fifth packet is of the short queue; the long one loses its last.
+        assert_eq!(host.log.dropped, [(a[2], Reason::Overflow)]);
+        assert_eq!(queue.backlog(), Backlog { packets: 4, bytes: 2200 });
+        let last = offer(&mut host, &mut queue, 1, 1000, 1);
+        assert_eq!(host.log.dropped[1].0, last[0]);
+        assert_eq!(host.take_all(&mut queue), [a[0], b[0], b[1], a[1]]);
+        queue.headdrop = true;
+        let a = offer(&mut host, &mut queue, 1, 1000, 5);
+        assert_eq!(host.log.dropped[2].0, a[0]);
+    }
+
+    #[test]
+    fn backlogged_flows_get_equal_bytes_whatever_their_packets() {
+        let (mut host, mut queue) = (Host::new(), drr(|params| params.limit = Packets::new(2400)));
+        offer(&mut host, &mut queue, 1, 1500, 400);
+        offer(&mut host, &mut queue, 2, 300, 2000);
+        let mut sent = [0_i64; 3];
+        for _ in 0..1800 {
+            let packet = host.take_packet(&mut queue).unwrap();
+            sent[packet.flow as usize] += i64::from(packet.bytes);
+            // The paper's fairness measure: within quantum + 2 of the longest packet.
+            assert!((sent[1] - sent[2]).abs() <= 1514 + 2 * 1500, "{sent:?}");
+        }
+    }
+
+    /// The paper's module over plain lists.
+    #[test]
+    fn a_random_walk_agrees_with_a_direct_model() {
+        let (limit, quantum) = (40, 700);
+        let mut queue = drr(|params| {
+            params.limit = Packets::new(limit);
+            params.quantum = Bytes::new(quantum);
+        });
+        let (mut host, mut script) = (Host::new(), Stream::new(3));
+        let mut queues: Vec<Vec<(u64, u64)>> = vec![Vec::new(); 6];
+        let mut met: Vec<usize> = Vec::new();
+        let (mut round, mut deficit, mut given, mut drops) = (Vec::<usize>::new(), [0; 6], false, Vec::new());
+        for step in 0..30_000 {
+            if script.below(100) < if (step / 1000) % 2 == 0 { 60 } else { 40 } {
+                let (flow, bytes) = (script.below(6) as usize, 64 + script.below(1400));
+                let serial = host.offer(&mut queue, flow as u32, bytes as u32, Ecn::NotEct);
+                queues[flow].push((serial, bytes));
+                if !met.contains(&flow) {
+                    met.push(flow);
+                }
+                if !round.contains(&flow) {
+                    round.push(flow);
+                }
+                if queues.iter().map(Vec::len).sum::<usize>() as u64 > limit {
+                    let bytes = |flow: usize| queues[flow].iter().map(|packet| packet.1).sum::<u64>();
+                    let most = met.iter().map(|flow| bytes(*flow)).max().unwrap();
+                    let longest = *met.iter().find(|flow| bytes(**flow) == most).unwrap();
+                    drops.push(queues[longest].pop().unwrap().0);
+                }
+            } else {
+                let expected = loop {
+                    let Some(&flow) = round.first() else { break None };
+                    let Some(&(serial, bytes)) = queues[flow].first() else {
+                        round.remove(0);
+                        (deficit[flow], given) = (0, false);
+                        continue;
+                    };
+                    if !given {
+                        deficit[flow] += quantum;
+                        given = true;
+                    }
+                    if bytes > deficit[flow] {
+                        round.rotate_left(1);
+                        given = false;
+                        continue;
+                    }
+                    deficit[flow] -= bytes;
+                    queues[flow].remove(0);
+                    if queues[flow].is_empty() {
+                        round.remove(0);
+                        (deficit[flow], given) = (0, false);
+                    }
+                    break Some(serial);
+                };
+                assert_eq!(host.take(&mut queue), expected, "step {step}");
+            }
+        }
+        assert!(drops.len() > 500);
+        assert_eq!(host.log.dropped.iter().map(|(serial, _)| *serial).collect::<Vec<_>>(), drops);
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(canonical("drr quantum 500 headdrop"), "drr quantum 500B headdrop");
+        assert!(refused("drr limit 0").contains("limit is 0 p; allowed: 1 p or more"));
+        assert!(refused("drr flows 0").contains("flows is 0; allowed: 1 to 65536"));
+        assert!(refused("drr quantum 1B").contains("quantum is 1 B; allowed: 64 B to 1 MiB"));
+    }
+}
