@@ -58,6 +58,8 @@ _STYLE: Final[Any] = {
 }
 
 WIDTH: Final = 9.4
+_MOST_LABELS: Final = 13
+"""More points than this get a legend: their labels would cover each other."""
 _LOG_FROM: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
 
@@ -99,6 +101,10 @@ class Plots:
         """Each scheme's colour, marker, dashes and short label."""
         return self._looks
 
+    def _height(self, least: float) -> float:
+        """Return the height, in inches, of a picture with a legend of every scheme beside it."""
+        return max(least, 0.8 + 0.21 * len(self._looks))
+
     def delay_throughput(self) -> Picture:
         """Draw mean queueing delay against goodput, with an uncertainty ellipse for each scheme.
 
@@ -107,7 +113,8 @@ class Plots:
         correlation over replications; it needs three replications. Small points are the replications.
         """
         delay, goodput = metrics.find("sojourn_ms_mean"), metrics.find("goodput_bit_s")
-        with new_figure(WIDTH, 4.6) as figure:
+        is_crowded = len(self._looks) > _MOST_LABELS
+        with new_figure(WIDTH, self._height(4.6) if is_crowded else 4.6) as figure:
             axes = figure.add_subplot()
             spots = {}
             for label, look in self._looks.items():
@@ -129,6 +136,7 @@ class Plots:
                     edgecolors=PAPER,
                     linewidths=0.8,
                     zorder=3,
+                    label=look.short,
                 )
             if spots and _is_wide([x for x, _ in spots.values()]):
                 _log(axes, "x")
@@ -136,7 +144,10 @@ class Plots:
             axes.set_xlabel(f"Mean queueing delay ({delay.shown_unit})")
             axes.set_ylabel(f"Goodput ({goodput.shown_unit})")
             axes.set_title("↖ better", color=MUTED, fontsize=9.5)
-            _label_spots(figure, axes, {self._looks[label].short: spot for label, spot in spots.items()})
+            if is_crowded:
+                _legend(axes)
+            else:
+                _label_spots(figure, axes, {self._looks[label].short: spot for label, spot in spots.items()})
         return figure
 
     def sojourn_cdf(self) -> Picture:
@@ -162,7 +173,7 @@ class Plots:
         points = points[points["quantity"] == quantity]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
-        with new_figure(WIDTH, 4.0) as figure:
+        with new_figure(WIDTH, self._height(4.0)) as figure:
             axes = figure.add_subplot()
             typical, least, right = [], [], 0.0
             for label, look in self._looks.items():

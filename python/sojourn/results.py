@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,19 @@ class Results:
         from sojourn.plot import Plots
 
         return Plots(self)
+
+    def only(self, labels: Sequence[str]) -> Results:
+        """Return the results of some schemes alone, in the order given; the first is the baseline.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme.
+        """
+        by_label = {scheme.label: scheme for scheme in self.schemes}
+        chosen = tuple(by_label[self._known(label)] for label in labels)
+        frames = {name: frame[frame["scheme"].isin(list(labels))] for name, frame in self.frames.items()}
+        return replace(self, schemes=chosen, frames=frames)
 
     def metric_names(self) -> list[str]:
         """Return the metrics that at least one run has."""

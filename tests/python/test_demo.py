@@ -50,6 +50,7 @@ def test_the_lan_schemes_have_the_parameters_of_table_2() -> None:
 def test_the_dumbbell_runs_every_scheme_of_the_registry() -> None:
     run = [sj.Scheme(text).algorithm for text in setting.dumbbell_schemes("measured").values()]
     assert run == [entry["name"] for entry in core.aqms()]
+    assert set(setting.DUMBBELL_PICTURED) <= set(run)
 
 
 @pytest.mark.parametrize(

@@ -171,4 +171,6 @@ def test_the_dumbbell_in_words() -> None:
         "left – right, 20 Mbit/s, 10 ms each way, left → right with the queue under test "
         "(as written: pfifo limit 100p), right → left queues in pfifo, no device queue below it"
     )
-    assert flows.text.startswith("20 × sender → receiver, TCP CUBIC, data without end, starting uniformly between")
+    assert flows.text == (
+        "20 × sender → receiver, TCP CUBIC, data without end, starting uniformly between 0 s and 1 s"
+    )

@@ -211,3 +211,22 @@ def test_a_run_without_queues_under_test_is_named_as_written() -> None:
         .flow(name="f", from_="a", to="b")
     )
     assert sj.run(network).labels == ("as written",)
+
+
+def test_some_schemes_alone(results: sj.Results) -> None:
+    two = results.only(["pie", "codel"])
+    assert two.labels == ("pie", "codel")
+    assert set(two.flows["scheme"]) == {"pie", "codel"}
+    assert two.estimate("pie", "goodput_bit_s") == results.estimate("pie", "goodput_bit_s")
+    assert set(two.differences()["baseline"]) == {"pie"}
+    with pytest.raises(sj.SojournError, match="unknown scheme `red`"):
+        results.only(["red"])
+
+
+def test_many_schemes_have_a_legend_that_fits() -> None:
+    schemes = [f"codel target {n}ms" for n in range(1, 21)]
+    picture = sj.compare(small_network(), schemes, replicates=1).plot.delay_throughput()
+    legend = picture.axes[0].get_legend()
+    assert legend is not None
+    picture.draw_without_rendering()
+    assert picture.bbox.height >= legend.get_window_extent().height

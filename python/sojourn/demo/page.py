@@ -33,7 +33,12 @@ def render(meta: Mapping[str, Any], parts: Mapping[str, Results]) -> str:
         meta=meta,
         facts=_facts(meta, first),
         readings=[(reading, context.sections(results, f"{reading.name}-")) for reading, results in readings.items()],
-        dumbbell=context.sections(parts["dumbbell"], "dumbbell-"),
+        dumbbell=context.sections(parts["dumbbell"].only(setting.DUMBBELL_PICTURED), "dumbbell-"),
+        all_schemes={
+            "headlines": context.headlines(parts["dumbbell"]),
+            "summary": context.summary_table(parts["dumbbell"]),
+            "drops": context.drops_table(parts["dumbbell"]),
+        },
         comparison=svg.inline(
             picture.comparison(readings),
             "comparison",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SchemesFor: TypeAlias = Callable[[str], dict[str, str]]
 
+DUMBBELL_PICTURED: Final = ("pfifo", "red", "pie", "codel", "fq_codel", "cobalt", "daqm")
+"""One scheme of every family, so that pictures stay readable; the table has all."""
+
 LAN_FIFO: Final = "pfifo limit 2000p"
 DUMBBELL_FIFO: Final = "pfifo"
 

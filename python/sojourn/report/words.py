@@ -116,13 +116,18 @@ def _start(start: Any) -> str:
         case None:
             return ""
         case {"uniform": [low, high]}:
-            return f"starting uniformly between {low} and {high}"
+            return f"starting uniformly between {_zero(low)} and {high}"
         case {"every": interval}:
-            return f"one more starting every {interval}, from {start.get('first') or '0 s'}"
+            return f"one more starting every {interval}, from {_zero(start.get('first'))}"
         case Mapping():
             return f"starting by {_value(start)}"
         case _:
-            return f"starting at {start}"
+            return f"starting at {_zero(start)}"
+
+
+def _zero(time: Any) -> str:
+    """Write the start of time as people do: canonical documents have ``0 ns``."""
+    return "0 s" if time in (None, "0 ns") else str(time)
 
 
 def _queue(queue: Any, under_test: Any) -> str:
