@@ -143,7 +143,7 @@ def _execute(
         for replication in range(replicates)
         for text in texts
     ]
-    with _progress_bar(progress) as advance:
+    with _progress_bar(progress, len(tasks)) as advance:
         documents = core.run_many(scenario, tasks, jobs=threads, progress=advance)
     if schemes is None:
         under_test = {queue["scheme"] for queue in documents[0]["queues"] if queue["under_test"]}
@@ -190,7 +190,7 @@ def _whole(name: str, value: int, least: int, greatest: int) -> int:
 
 
 @contextmanager
-def _progress_bar(wanted: bool | None) -> Iterator[Advance | None]:
+def _progress_bar(wanted: bool | None, runs: int) -> Iterator[Advance | None]:
     """Show a bar with the time remaining on standard error."""
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield None
@@ -218,6 +218,6 @@ def _progress_bar(wanted: bool | None) -> Iterator[Advance | None]:
         task = bar.add_task("simulating", total=1.0)
 
         def advance(finished: int, fraction: float) -> None:
-            bar.update(task, completed=fraction, description=f"{finished} runs done")
+            bar.update(task, completed=fraction, description=f"{finished} of {runs} run{'s' * (runs > 1)}")
 
         yield advance
