@@ -26,7 +26,7 @@ demo: $(STAMPS)/native
 
 test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
-	$(BIN)/python -m pytest -q tests/python
+	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
 
 lint: $(STAMPS)/native $(STAMPS)/dev
 	cargo fmt --all --check
