@@ -21,10 +21,10 @@ pub mod receiver;
 pub mod segment;
 pub mod sender;
 
-pub use congestion::CongestionControl;
+pub use congestion::{CongestionControl, EcnFeedback};
 pub use receiver::{AckAction, Receiver, ReceiverConfig, ReceiverStats};
 pub use segment::{Ack, Data, SackBlock};
-pub use sender::{Config, Recovery, RtoRule, Sender, SenderStats};
+pub use sender::{Config, Ect, Recovery, RtoRule, Sender, SenderStats};
 
 #[cfg(test)]
 mod tests;

@@ -129,7 +129,7 @@ impl Default for TransportTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it) or `newreno` (as ns-3 has it).
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it) or `dctcp` (RFC 8257; it needs `ecn`).
     pub congestion_control: String,
     /// How missing segments are found and sent again.
     pub recovery: Recovery,
@@ -153,8 +153,10 @@ pub struct TcpTable {
     pub max_rto: Quantity<Span>,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
-    /// ECN (RFC 3168).
+    /// ECN (RFC 3168; with `dctcp` RFC 8257).
     pub ecn: bool,
+    /// The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
+    pub ect: u8,
     /// Data that the sender's socket can hold.
     pub send_buffer: OrNone<Bytes>,
     /// Data that the receiver's socket can hold.
@@ -192,6 +194,7 @@ impl Default for TcpTable {
             max_rto: Quantity(sender.max_rto),
             timestamps: sender.timestamps,
             ecn: sender.ecn,
+            ect: u8::from(sender.ect == transport::Ect::One),
             send_buffer: OrNone(sender.send_buffer),
             receive_buffer: Quantity(receiver.buffer),
             hystart: sender.hystart,

@@ -6,6 +6,15 @@ use crate::transport::{Ack, AckAction, Data};
 use sojourn_aqm::Ecn;
 use sojourn_units::{Bytes, Instant};
 
+/// The ECN field of a segment.
+fn codepoint(data: &Data) -> Ecn {
+    match (data.has(Data::ECT), data.has(Data::ECT_1)) {
+        (false, _) => Ecn::NotEct,
+        (true, false) => Ecn::Ect0,
+        (true, true) => Ecn::Ect1,
+    }
+}
+
 impl Simulation {
     /// A flow begins.
     pub(super) fn start(&mut self, index: u32) {
@@ -91,7 +100,7 @@ impl Simulation {
             let Some(data) = tcp.sender.poll(now) else { break };
             let packet = Packet {
                 bytes: data.ip_bytes().get() as u32,
-                ecn: if data.has(Data::ECT) { Ecn::Ect0 } else { Ecn::NotEct },
+                ecn: codepoint(&data),
                 body: Body::Data(data),
                 flow: index,
                 hop: tcp.route,
@@ -198,15 +207,17 @@ impl Simulation {
         match &packet.body {
             Body::Data(data) => {
                 let Some(tcp) = &mut self.tcp[index as usize] else { return };
-                let action = tcp.receiver.on_data(now, data, packet.ecn == Ecn::Ce);
+                let (ce, route) = (packet.ecn == Ecn::Ce, tcp.ack_route);
+                let before = tcp.receiver.on_codepoint(ce);
+                let action = tcp.receiver.on_data(now, data, ce);
                 if tcp.transfer.is_some_and(|bytes| tcp.receiver.delivered().get() >= bytes) {
                     meter.completed.get_or_insert(now);
                 }
+                if let Some(ack) = before {
+                    self.send_ack(index, route, ack);
+                }
                 match action {
-                    AckAction::Now(ack) => {
-                        let route = tcp.ack_route;
-                        self.send_ack(index, route, ack);
-                    }
+                    AckAction::Now(ack) => self.send_ack(index, route, ack),
                     AckAction::Delay(_) => self.arm_acknowledgement(index),
                     AckAction::None => {}
                 }

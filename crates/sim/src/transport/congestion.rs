@@ -7,6 +7,7 @@
 //! To add one: its file, one line of [`ALGORITHMS`].
 
 pub mod cubic;
+pub mod dctcp;
 pub mod newreno;
 pub mod reno;
 mod window;
@@ -102,6 +103,16 @@ pub struct CongestionEvent {
     pub in_flight: Bytes,
 }
 
+/// What the receiver says of the marks that it sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// RFC 3168: ECE from a mark until the sender has answered with CWR.
+    #[default]
+    Classic,
+    /// RFC 8257, section 3.2: an acknowledgement has ECE just when what it newly acknowledges was marked.
+    Accurate,
+}
+
 /// A congestion control algorithm. All state is its own; `now` is always given.
 pub trait CongestionControl: fmt::Debug + Send + Sync {
     /// Name as in [`ALGORITHMS`].
@@ -133,6 +144,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
 
     /// Sets the slow-start threshold (restart after idle time).
     fn set_ssthresh(&mut self, ssthresh: Bytes);
+
+    /// The feedback that it reads; one that is accurate also has its retransmissions ECN-capable.
+    fn ecn_feedback(&self) -> EcnFeedback {
+        EcnFeedback::Classic
+    }
 
     /// Rate at which to space segments; `None` sends as the window opens.
     fn pacing_rate(&self) -> Option<BitRate> {
@@ -199,7 +215,7 @@ impl PartialEq for Algorithm {
 impl Eq for Algorithm {}
 
 /// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] = &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM];
+pub static ALGORITHMS: &[Algorithm] = &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -1,12 +1,13 @@
 //! The receiving side: reassembly, and when to acknowledge what.
 //!
 //! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
-//! RFC 3168 (ECE until CWR). As Linux: the first segments of a connection are acknowledged one by one, and so are
+//! RFC 3168 (ECE until CWR) or RFC 8257, section 3.2 (ECE as the segments acknowledged were marked). As Linux: the first segments of a connection are acknowledged one by one, and so are
 //! the first after a mark.
 //! Deviations: the delay is fixed (Linux adapts it from 40 ms up), every segment counts towards `ack_every` whatever its size
 //! (Linux: bytes of two full segments), and duplicate acknowledgements are not thinned out (Linux's compressed SACKs).
 //! The application reads at once. Work: O(log n) in the number of holes.
 
+use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
 use crate::transport::segment::{Ack, Data, SackBlock};
 use sojourn_units::{Bytes, Instant, Packets, Span};
@@ -24,6 +25,8 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Receive buffer: the window at first; at most 4 GiB.
     pub buffer: Bytes,
+    /// How marks are reported.
+    pub ecn_feedback: EcnFeedback,
 }
 
 impl Default for ReceiverConfig {
@@ -34,6 +37,7 @@ impl Default for ReceiverConfig {
             quick_acks: Packets::new(16),
             sack: true,
             buffer: Bytes::new(6 << 20),
+            ecn_feedback: EcnFeedback::Classic,
         }
     }
 }
@@ -123,6 +127,19 @@ impl Receiver {
         }
     }
 
+    /// To be called before [`Receiver::on_data`]: an acknowledgement that must leave first, so that none acknowledges
+    /// marked and unmarked segments together (RFC 8257, section 3.2, with two acknowledgements at a change as it allows
+    /// and Linux does). CWR needs no answer here: the mark of the same segment is taken after it.
+    pub fn on_codepoint(&mut self, ce: bool) -> Option<Ack> {
+        if self.config.ecn_feedback == EcnFeedback::Classic || ce == self.ece {
+            return None;
+        }
+        let before = (self.unacked > 0).then(|| self.acknowledge());
+        self.ece = ce;
+        self.quick = self.quick.max(1);
+        before
+    }
+
     /// A segment arrives, marked `ce` or not.
     pub fn on_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         self.stats.segments += 1;
@@ -163,15 +180,16 @@ impl Receiver {
         AckAction::None
     }
 
-    /// ECE stands from a mark until the sender says that it has reduced its window.
+    /// Classic feedback: ECE stands from a mark until the sender says that it has reduced its window.
     fn take_mark(&mut self, data: &Data, ce: bool) {
-        if data.has(Data::CWR) {
+        let classic = self.config.ecn_feedback == EcnFeedback::Classic;
+        if classic && data.has(Data::CWR) {
             self.ece = false;
         }
         if ce {
             self.stats.ce_segments += 1;
             self.ce_packets = self.ce_packets.wrapping_add(1);
-            if !self.ece {
+            if classic && !self.ece {
                 self.quick = self.quick.max(QUICK_AFTER_MARK);
             }
             self.ece = true;

@@ -23,7 +23,7 @@ pub struct Data {
     pub sent: Instant,
     /// Payload in bytes.
     pub len: u32,
-    /// Any of [`Data::RETRANSMIT`], [`Data::CWR`], [`Data::FIN`], [`Data::ECT`].
+    /// Any of [`Data::RETRANSMIT`], [`Data::CWR`], [`Data::FIN`], [`Data::ECT`], [`Data::ECT_1`].
     pub flags: u8,
 }
 
@@ -34,8 +34,11 @@ impl Data {
     pub const CWR: u8 = 1 << 1;
     /// The last byte of a finite transfer is in this segment.
     pub const FIN: u8 = 1 << 2;
-    /// ECN-capable transport: a queue may mark this packet instead of dropping it. Never on retransmissions (RFC 3168, 6.1.5).
+    /// ECN-capable transport: a queue may mark this packet instead of dropping it. Not on retransmissions (RFC 3168, 6.1.5)
+    /// unless the receiver's feedback is accurate (RFC 8311, 4.3).
     pub const ECT: u8 = 1 << 3;
+    /// The codepoint is ECT(1), the identifier of L4S (RFC 9331), not ECT(0); only with [`Data::ECT`].
+    pub const ECT_1: u8 = 1 << 4;
 
     /// True when `flag` is set.
     #[must_use]

@@ -22,7 +22,7 @@ mod stats;
 mod transmit;
 mod window;
 
-pub use config::{Config, Recovery, RtoRule};
+pub use config::{Config, Ect, Recovery, RtoRule};
 pub use stats::SenderStats;
 
 use crate::transport::congestion::CongestionControl;

@@ -1,6 +1,7 @@
 //! Sender and receiver on a miniature path.
 
 mod congestion;
+mod dctcp;
 mod fuzz;
 mod path;
 mod receiver;

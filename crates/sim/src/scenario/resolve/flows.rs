@@ -188,6 +188,11 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
             format!("\"{}\" is unknown; allowed: {}", tcp.congestion_control, names.join(", ")),
         ));
     };
+    let ect = match tcp.ect {
+        0 => transport::Ect::Zero,
+        1 => transport::Ect::One,
+        other => return Err(refuse("ect", format!("is {other}; allowed: 0 or 1"))),
+    };
     let mss = tcp.mss.0;
     if mss == Bytes::ZERO || mss > MSS_MAX {
         return Err(refuse("mss", format!("is {mss}; allowed: 1 B to {} B", MSS_MAX.get())));
@@ -230,6 +235,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         max_rto: tcp.max_rto.0,
         timestamps: tcp.timestamps,
         ecn: tcp.ecn,
+        ect,
         send_buffer: tcp.send_buffer.0,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         hystart: tcp.hystart,
@@ -237,12 +243,18 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         slow_start_after_idle: tcp.slow_start_after_idle,
         unlimited,
     };
+    let ecn_feedback = transport::Sender::new(sender).congestion_control().ecn_feedback();
+    if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
+        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        return Err(refuse("ecn", what));
+    }
     let receiver = transport::ReceiverConfig {
         ack_every: tcp.ack_every.0,
         ack_delay: tcp.delayed_ack.0,
         quick_acks: tcp.quick_acks.0,
         sack: sender.recovery == transport::Recovery::Sack,
         buffer: tcp.receive_buffer.0,
+        ecn_feedback,
     };
     Ok(Transport::Tcp { sender, receiver })
 }

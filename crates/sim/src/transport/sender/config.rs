@@ -25,6 +25,16 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// The codepoint that says ECN-capable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ect {
+    /// ECT(0), of any sender.
+    #[default]
+    Zero,
+    /// ECT(1), of a scalable sender: it asks for L4S treatment (RFC 9331).
+    One,
+}
+
 /// Parameters of a sender; [`Config::default`] is Linux's bulk sender with CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -50,8 +60,10 @@ pub struct Config {
     pub max_rto: Span,
     /// Timestamps (RFC 7323): RTT samples from retransmissions too.
     pub timestamps: bool,
-    /// ECN as in RFC 3168.
+    /// ECN: as in RFC 3168, or as in RFC 8257 where congestion control reads accurate feedback.
     pub ecn: bool,
+    /// The codepoint of ECN-capable packets.
+    pub ect: Ect,
     /// Unacknowledged and unsent data the sender can hold; `None` is without bound.
     pub send_buffer: Option<Bytes>,
     /// The congestion window never exceeds this (ns-2's `window_`).
@@ -81,6 +93,7 @@ impl Default for Config {
             max_rto: Span::from_secs(120),
             timestamps: true,
             ecn: false,
+            ect: Ect::Zero,
             send_buffer: Some(Bytes::new(4 << 20)),
             window_limit: None,
             hystart: true,

@@ -2,7 +2,8 @@
 
 use super::rate::RateSampler;
 use super::scoreboard::{Segment, LAST, REPEATED, RESENT};
-use super::{Recovery, Sender, State};
+use super::{Ect, Recovery, Sender, State};
+use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{Bytes, Instant};
 
@@ -55,7 +56,7 @@ impl Sender {
         let nothing_in_flight = self.board.pipe() == 0;
         let data = Self::resend(self.board.next_lost()?, now, &mut self.rate, nothing_in_flight);
         self.on_resent(now, &segment);
-        Some(data)
+        Some(self.with_codepoint(data))
     }
 
     /// The application has nothing to send.
@@ -75,7 +76,7 @@ impl Sender {
                 if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
                     let data = Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
-                    return Some(data);
+                    return Some(self.with_codepoint(data));
                 }
             }
         }
@@ -169,7 +170,7 @@ impl Sender {
         self.board.push(segment);
         let mut flags = if last { Data::FIN } else { 0 };
         if self.config.ecn {
-            flags |= Data::ECT;
+            flags |= self.codepoint();
             if std::mem::take(&mut self.announce_reduction) {
                 flags |= Data::CWR;
             }
@@ -184,6 +185,22 @@ impl Sender {
         rate.on_send(segment, nothing_in_flight);
         let fin = if segment.flags & LAST != 0 { Data::FIN } else { 0 };
         Data { seq: segment.seq, sent: now, len: segment.len, flags: Data::RETRANSMIT | fin }
+    }
+
+    /// What makes a segment ECN-capable.
+    fn codepoint(&self) -> u8 {
+        match self.config.ect {
+            Ect::Zero => Data::ECT,
+            Ect::One => Data::ECT | Data::ECT_1,
+        }
+    }
+
+    /// Retransmissions are ECN-capable only where feedback is accurate.
+    fn with_codepoint(&self, mut resent: Data) -> Data {
+        if self.config.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+            resent.flags |= self.codepoint();
+        }
+        resent
     }
 
     fn on_resent(&mut self, now: Instant, before: &Segment) {

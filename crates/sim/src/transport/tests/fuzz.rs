@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::transport::congestion::names;
-use crate::transport::{ReceiverConfig, RtoRule};
+use crate::transport::{ReceiverConfig, RtoRule, Sender};
 use sojourn_units::BitRate;
 
 /// xorshift64*: enough for fates, and the same on every machine.
@@ -53,6 +53,7 @@ fn run(seed: u64) -> Path {
         quick_acks: Packets::new(random.below(17)),
         sack: recovery == Recovery::Sack && random.chance(90),
         buffer: Bytes::new(2_000 + random.below(300_000)),
+        ecn_feedback: Sender::new(config).congestion_control().ecn_feedback(),
     };
     let mut path = Path::new(config, receiver, ms(1 + random.below(200)));
     if random.chance(60) {

@@ -124,6 +124,9 @@ impl Path {
         if arrival == next {
             match self.events.pop_first().map(|(_, arrival)| arrival) {
                 Some(Arrival::Data(data, ce)) => {
+                    if let Some(ack) = self.receiver.on_codepoint(ce) {
+                        self.acknowledge(ack);
+                    }
                     if let AckAction::Now(ack) = self.receiver.on_data(self.now, &data, ce) {
                         self.acknowledge(ack);
                     }

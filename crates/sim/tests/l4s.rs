@@ -1,0 +1,121 @@
+//! DualPI2 with a scalable sender beside a classic one, as RFC 9332 says: the L4S queue stays near empty, the classic one
+//! near its target, and both flows share the link alike.
+
+mod common;
+
+use common::{metric, runs};
+use sojourn_sim::RunReport;
+
+/// DCTCP with ECT(1) and CUBIC over 40 Mbit/s and 20 ms.
+const PAIR: &str = r#"
+    name = "l4s"
+    duration = "60 s"
+    warm_up = "10 s"
+    [[links]]
+    name = "bottleneck"
+    from = "left"
+    to = "right"
+    rate = "40 Mbit/s"
+    delay = "9 ms"
+    queue = "dualpi2"
+    under_test = true
+    [[nodes]]
+    name = "s"
+    count = 2
+    [[nodes]]
+    name = "r"
+    count = 2
+    [[links]]
+    name = "in"
+    from = "s"
+    to = "left"
+    rate = "1 Gbit/s"
+    delay = "500 us"
+    [[links]]
+    name = "out"
+    from = "right"
+    to = "r"
+    rate = "1 Gbit/s"
+    delay = "500 us"
+    [[flows]]
+    name = "l4s"
+    from = "s0"
+    to = "r0"
+    start = { uniform = ["0 s", "1 s"] }
+    transport = { congestion_control = "dctcp", ecn = true, ect = 1 }
+    [[flows]]
+    name = "classic"
+    from = "s1"
+    to = "r1"
+    start = { uniform = ["0 s", "1 s"] }
+    transport = { congestion_control = "cubic" }
+"#;
+
+const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux"];
+
+/// Of every flow of a group: mean and standard deviation of the queueing delay in ms, and the rate in Mbit/s.
+fn flows(report: &RunReport, group: &str) -> Vec<[f64; 3]> {
+    let members = report.flows.iter().filter(|flow| flow.name.starts_with(&format!("{group}[")));
+    let measures = members.map(|flow| {
+        let metric = |name: &str| flow.metrics[name].unwrap_or_else(|| panic!("no {name}"));
+        // 10 ms of propagation; 1500 B take 0.3 ms at 40 Mbit/s and 0.012 ms at each 1 Gbit/s.
+        let queueing = metric("one_way_delay_ms_mean") - 10.324;
+        [queueing, metric("one_way_delay_ms_sd"), metric("goodput_bit_s") / 1e6]
+    });
+    measures.collect()
+}
+
+fn four_of_each() -> String {
+    PAIR.replace("from = \"s0\"", "count = 4\nfrom = \"s0\"").replace("from = \"s1\"", "count = 4\nfrom = \"s1\"")
+}
+
+#[test]
+fn the_l4s_queue_stays_below_a_millisecond_the_classic_one_at_its_target_and_rates_are_alike() {
+    for scheme in PRESETS {
+        for (text, what) in [(PAIR.to_owned(), "one of each"), (four_of_each(), "four of each")] {
+            for report in runs(&text, Some(scheme), 2, 2) {
+                let (l4s, classic) = (flows(&report, "l4s"), flows(&report, "classic"));
+                assert!(metric(&report, "utilisation") > 0.99, "{scheme}, {what}");
+                // The ramp ends at 1.2 ms, the step is at 1 ms.
+                for [mean, sd, _] in &l4s {
+                    assert!(*mean > 0.0 && mean + 3.0 * sd < 1.3, "{scheme}, {what}: L4S {mean} ms, sd {sd} ms");
+                }
+                // The controller holds the older head at 15 ms; the sawtooth of a single CUBIC flow hangs below.
+                for [mean, _, _] in &classic {
+                    assert!((12.0..17.0).contains(mean), "{scheme}, {what}: classic {mean} ms");
+                }
+                for [.., scalable] in &l4s {
+                    for [.., cubic] in &classic {
+                        let ratio = scalable / cubic;
+                        assert!((0.5..2.0).contains(&ratio), "{scheme}, {what}: {scalable} to {cubic} Mbit/s");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn alone_a_scalable_flow_fills_the_link_with_about_a_millisecond_of_queue() {
+    let alone = PAIR.split("    [[flows]]\n    name = \"classic\"").next().unwrap();
+    for scheme in PRESETS {
+        for report in runs(alone, Some(scheme), 2, 2) {
+            assert!(metric(&report, "utilisation") > 0.99, "{scheme}");
+            assert_eq!(metric(&report, "drops_packets"), 0.0, "{scheme}");
+            // Nothing is coupled: the ramp (0.8 to 1.2 ms) or the step (1 ms) alone holds the top of the queue.
+            let top = metric(&report, "sojourn_ms_p99");
+            assert!((0.8..1.4).contains(&top), "{scheme}: {top} ms");
+        }
+    }
+}
+
+#[test]
+fn without_the_identifier_a_scalable_flow_waits_with_the_classic_one_and_crowds_it_out() {
+    // The squared probability is for senders that halve: this is what the coupling and the identifier are for.
+    let unidentified = PAIR.replace("ect = 1", "ect = 0");
+    for report in runs(&unidentified, None, 2, 2) {
+        let ([delay, _, scalable], [_, _, cubic]) = (flows(&report, "l4s")[0], flows(&report, "classic")[0]);
+        assert!((12.0..17.0).contains(&delay), "{delay} ms");
+        assert!(scalable > 5.0 * cubic, "{scalable} to {cubic} Mbit/s");
+    }
+}
