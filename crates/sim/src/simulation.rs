@@ -256,3 +256,6 @@ impl Simulation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

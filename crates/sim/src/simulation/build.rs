@@ -21,9 +21,14 @@ impl Simulation {
     /// A run of `network`, at its start.
     #[must_use]
     pub fn new(network: Arc<Network>, options: Options) -> Self {
+        let shift = tick_shift(&network);
+        Self::with_tick(network, options, shift)
+    }
+
+    /// As [`Simulation::new`], with ticks of 2^`shift` nanoseconds.
+    pub(super) fn with_tick(network: Arc<Network>, options: Options, shift: u32) -> Self {
         let Ports { places, ports, lines, line_queues } = make_ports(&network, &options);
         let (routes, starts) = lay_routes(&network, &places);
-        let shift = tick_shift(&network);
         let several = ports.iter().filter(|port| port.under_test).count() > 1;
         let mut simulation = Self {
             now: Instant::ZERO,

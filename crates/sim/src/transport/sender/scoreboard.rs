@@ -364,19 +364,24 @@ impl Scoreboard {
         assert!(self.credit + self.lost + self.sacked <= self.flight());
         if sack {
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            let ranges: Vec<Range> = self.sacks.iter().collect();
             for segment in self.segments.iter().filter(|s| s.flags & SACKED == 0) {
-                let above = ranges.iter().filter(|r| r.start >= segment.end());
+                let above = self.sacks.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
                     assert!(segment.flags & LOST != 0, "IsLost({}) and not marked", segment.seq);
                 }
             }
-            let mut covered = Ranges::default();
-            for s in self.segments.iter().filter(|s| s.flags & SACKED != 0) {
-                covered.insert(Range { start: s.seq, end: s.end() }, |_| {});
+            // The ranges are the runs of SACKed segments.
+            let mut segments = self.segments.iter().filter(|s| s.flags & SACKED != 0).peekable();
+            for range in self.sacks.iter() {
+                assert_eq!(segments.peek().map(|s| s.seq), Some(range.start), "ranges and segments");
+                let mut end = range.start;
+                while let Some(segment) = segments.next_if(|s| s.seq == end) {
+                    end = segment.end();
+                }
+                assert_eq!(end, range.end, "ranges and segments");
             }
-            assert!(covered.iter().eq(self.sacks.iter()), "ranges and segments");
+            assert!(segments.next().is_none(), "ranges and segments");
         }
         let first = self.segments.iter().position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
         if let Some(first) = first {
