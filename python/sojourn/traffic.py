@@ -145,6 +145,7 @@ def tcp(
     receive_buffer: Data | None = None,
     min_rto: Time | None = None,
     ecn: bool | None = None,
+    ect: int | None = None,
     **options: str | bool,
 ) -> Transport:
     """TCP; whatever is not given is as in Linux, with CUBIC.
@@ -152,7 +153,7 @@ def tcp(
     Parameters
     ----------
     congestion_control
-        ``cubic``, ``reno`` (as Linux has it) or ``newreno`` (as ns-3 has it).
+        ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it) or ``dctcp`` (RFC 8257; it needs `ecn`).
     recovery
         ``reno`` (RFC 5681), ``newreno`` (RFC 6582) or ``sack`` (RFC 6675).
     mss
@@ -164,7 +165,9 @@ def tcp(
     min_rto
         The smallest retransmission timeout.
     ecn
-        Whether to use ECN (RFC 3168).
+        Whether to use ECN (RFC 3168; with ``dctcp`` RFC 8257).
+    ect
+        The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
     **options
         Further keys of the scenario schema, as they stand there: ``sojourn schema``.
     """
@@ -180,6 +183,7 @@ def tcp(
             else as_text("initial_window", initial_window, "packets"),
             "min_rto": None if min_rto is None else as_text("min_rto", min_rto, "time"),
             "ecn": ecn,
+            "ect": ect,
             **options,
         }
     )

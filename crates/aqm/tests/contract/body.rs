@@ -71,7 +71,7 @@ impl Promise {
         match self.order {
             Order::Arrival => 0,
             Order::Flow => u64::from(offered.flow),
-            Order::Codepoint => u64::from(offered.flow) << 2 | offered.ecn as u64,
+            Order::Codepoint => (u64::from(offered.flow) << 2) | offered.ecn as u64,
         }
     }
 }
