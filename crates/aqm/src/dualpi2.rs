@@ -203,6 +203,8 @@ pub struct DualPi2 {
     weights: [i64; 2],
     /// MAX_LINK_RATE, as far as known.
     highest_rate: BitRate,
+    /// Bytes of a limit in time at that rate.
+    room: u64,
 }
 
 impl DualPi2 {
@@ -231,12 +233,16 @@ impl DualPi2 {
         let full = match self.params.limit {
             BufferLimit::Packets(limit) => packets >= limit.get(),
             BufferLimit::Bytes(limit) => waiting + bytes.max(mtu) > limit.get(),
-            BufferLimit::Time(time) => {
-                let room = (self.highest_rate * time).get();
-                packets > 0 && waiting.saturating_add(bytes.max(mtu)) > room
-            }
+            BufferLimit::Time(_) => packets > 0 && waiting + bytes.max(mtu) > self.room,
         };
         full || self.params.memlimit.is_some_and(|limit| waiting + bytes > limit.get())
+    }
+
+    fn learn_rate(&mut self, rate: BitRate) {
+        self.highest_rate = rate;
+        if let BufferLimit::Time(time) = self.params.limit {
+            self.room = (rate * time).get();
+        }
     }
 
     /// `dualpi2_update` at every nominal instant up to and including `now`.
@@ -342,21 +348,23 @@ impl DualPi2 {
         }
     }
 
-    /// Takes the head of a queue and says what becomes of it.
-    fn take(&mut self, cx: &mut Cx<'_>, class: Class) -> Option<(Packet, Verdict)> {
+    fn pop(&mut self, class: Class) -> Option<Packet> {
         match class {
-            Class::Classic => {
-                let packet = self.classic.pop()?;
-                let at_enqueue = self.params.drop_enqueue;
-                let verdict = if at_enqueue { Verdict::Pass } else { self.judge_classic(cx, packet.ecn) };
-                Some((packet, verdict))
-            }
+            Class::L4s => self.l4s.pop(),
+            Class::Classic => self.classic.pop(),
+        }
+    }
+
+    /// What becomes of a packet that has just left its queue.
+    fn judge_departure(&mut self, cx: &mut Cx<'_>, class: Class, packet: &Packet) -> Verdict {
+        let coupling = !self.params.drop_enqueue;
+        match class {
+            Class::Classic if coupling => self.judge_classic(cx, packet.ecn),
+            Class::Classic => Verdict::Pass,
             Class::L4s => {
-                let packet = self.l4s.pop()?;
                 let may_step = self.params.min_qlen_step == Packets::ZERO || self.steps.pop_front().unwrap_or(true);
                 let native = self.native(cx.now.since(packet.enqueued), may_step);
-                let verdict = self.judge_l4s(cx, native, !self.params.drop_enqueue);
-                Some((packet, verdict))
+                self.judge_l4s(cx, native, coupling)
             }
         }
     }
@@ -376,7 +384,9 @@ impl Discipline for DualPi2 {
         cx.arrived(&packet);
         self.advance(cx.now);
         self.updates.start(cx.now);
-        self.highest_rate = self.highest_rate.max(cx.rate);
+        if cx.rate > self.highest_rate {
+            self.learn_rate(cx.rate);
+        }
         if self.is_full(packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
@@ -407,13 +417,14 @@ impl Discipline for DualPi2 {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
         self.advance(cx.now);
         while let Some((class, contended)) = self.turn(cx.now) {
-            let Some((mut packet, verdict)) = self.take(cx, class) else { break };
-            if verdict == Verdict::Drop {
-                cx.drop(packet, Reason::Early);
-                continue;
-            }
-            if verdict == Verdict::Mark {
-                _ = cx.mark(&mut packet);
+            let Some(mut packet) = self.pop(class) else { break };
+            match self.judge_departure(cx, class, &packet) {
+                Verdict::Pass => {}
+                Verdict::Mark => _ = cx.mark(&mut packet),
+                Verdict::Drop => {
+                    cx.drop(packet, Reason::Early);
+                    continue;
+                }
             }
             if contended {
                 self.charge(class, packet.bytes);
@@ -543,6 +554,7 @@ impl Standalone for DualPi2 {
             credit_start: credit,
             weights,
             highest_rate: BitRate::ZERO,
+            room: 0,
             params,
         }
     }
