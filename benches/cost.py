@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""What each algorithm costs: CPU time of an enqueue and a dequeue, hot, below and above capacity.
+
+Builds `benches/cost` in release mode and runs it on the `example` of every algorithm in docs/algorithms.toml; `pfifo`
+is measured in the same run, by turns with the others, and subtracted. Where Debian's libdpdk-dev and a C compiler
+are installed, DPDK's rte_red and rte_pie are measured on the same packets with `benches/dpdk/cost.c`, above that
+program's own tail drop. Needs nothing beyond Python and cargo.
+
+    python3 benches/cost.py [--rounds 40] [--json benches/cost.json] [--check] [NAME...]
+
+With --check the exit status is 1 when an algorithm is above its limit.
+"""
+# It runs cargo, cc, pkg-config and its own programs by name, with arguments of its own.
+# ruff: noqa: S603, S607
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADS = (0.7, 1.2)
+
+# ns a packet above pfifo: single queues, those that keep state of flows, fair queueing, and two of their own kind.
+SINGLE_NS = 10
+LIMITS_NS = {
+    **dict.fromkeys(("fred", "choke", "black", "sfb", "dualpi2"), 30),
+    **dict.fromkeys(("drr", "sfq"), 40),
+    "cake": 100,
+}
+FAIR_NS = 40
+
+
+def limit_ns(name: str) -> int:
+    """What `name` may cost above pfifo."""
+    return LIMITS_NS.get(name, FAIR_NS if name.startswith("fq_") else SINGLE_NS)
+
+
+def output(*command: str) -> str:
+    """What `command` prints."""
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def build() -> Path:
+    """The bench program, compiled as it is released."""
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "sojourn-bench-cost"], cwd=ROOT, check=True)
+    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--no-deps"))
+    return Path(metadata["target_directory"]) / "release" / "cost"
+
+
+def build_dpdk(folder: Path) -> Path | None:
+    """The C program, or None where DPDK is absent."""
+    if not (shutil.which("cc") and shutil.which("pkg-config")):
+        return None
+    if subprocess.run(["pkg-config", "--exists", "libdpdk"], check=False).returncode != 0:
+        return None
+    program = folder / "dpdk"
+    # rte_pie is marked experimental. The two libraries alone, of the hundred that pkg-config would link.
+    flags = [*output("pkg-config", "--cflags", "libdpdk").split(), "-DALLOW_EXPERIMENTAL_API"]
+    libraries = [*output("pkg-config", "--libs-only-L", "libdpdk").split(), "-lrte_sched", "-lrte_eal"]
+    source = ROOT / "benches" / "dpdk" / "cost.c"
+    subprocess.run(["cc", "-O3", str(source), "-o", str(program), *flags, *libraries], check=True)
+    return program
+
+
+def measure_dpdk(program: Path, rounds: int) -> list[dict[str, Any]]:
+    """DPDK's two on the packets of `program`; an empty list where DPDK is absent."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        dpdk = build_dpdk(folder)
+        if dpdk is None:
+            return []
+        sequence = folder / "sequence"
+        output(str(program), "--sequence", str(sequence))
+        rows: list[dict[str, Any]] = json.loads(output(str(dpdk), str(sequence), str(rounds), *map(str, LOADS)))
+    return above(rows, "fifo")
+
+
+def above(rows: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:
+    """Every row with what it costs above `baseline` at the same load."""
+    base = {row["load"]: row["ns_per_packet"] for row in rows if row["scheme"] == baseline}
+    return [{**row, "above_ns": row["ns_per_packet"] - base[row["load"]]} for row in rows]
+
+
+def machine() -> dict[str, str]:
+    """Where this was measured."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    model, family, number = (facts.get(key, "unknown") for key in ("model name", "cpu family", "model"))
+    return {
+        "processor": f"{model} (family {family}, model {number})",
+        "processors": str(os.cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "compiler": output("rustc", "--version").strip(),
+    }
+
+
+def worst(rows: list[dict[str, Any]], scheme: str) -> float:
+    """The highest cost above the baseline over the loads."""
+    return max(float(row["above_ns"]) for row in rows if row["scheme"] == scheme)
+
+
+def show(header: list[str], rows: list[list[str]]) -> None:
+    """Prints a table."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, ["-" * width for width in widths], *rows]:
+        cells = zip(row, widths, strict=True)
+        print("  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)))
+
+
+def columns(rows: list[dict[str, Any]], scheme: str) -> list[str]:
+    """Time, time above the baseline, and share dropped or marked at each load."""
+    by_load = {row["load"]: row for row in rows if row["scheme"] == scheme}
+    return [
+        text
+        for load in LOADS
+        for row in (by_load[load],)
+        for text in (
+            f"{row['ns_per_packet']:.1f}",
+            f"{row['above_ns']:+.1f}",
+            f"{100 * (row['dropped'] + row.get('marked', 0)):.1f} %",
+        )
+    ]
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="CPU time of every algorithm, above tail drop.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="algorithms (default: all)")
+    parser.add_argument(
+        "--rounds", type=int, default=40, help="rounds, of which the smallest times count (default 40)"
+    )
+    parser.add_argument("--json", type=Path, help="write the result to this file")
+    parser.add_argument("--check", action="store_true", help="fail when an algorithm is above its limit")
+    arguments = parser.parse_args()
+    about = tomllib.loads((ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
+    unknown = [name for name in arguments.names if name not in about]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}")
+    schemes = {name: about[name]["example"] for name in arguments.names or about}
+    schemes = {"pfifo": about["pfifo"]["example"], **schemes}
+    program = build()
+    rows = above(
+        json.loads(output(str(program), "--rounds", str(arguments.rounds), *schemes.values())), schemes["pfifo"]
+    )
+    dpdk = measure_dpdk(program, arguments.rounds)
+    cost = {name: worst(rows, scheme) for name, scheme in schemes.items()}
+    over = [name for name in schemes if cost[name] > limit_ns(name)]
+
+    loads = [text for load in LOADS for text in (f"ns at {load}", "above", "acts")]
+    table = [
+        [name, *columns(rows, scheme), f"{cost[name]:.0f}", str(limit_ns(name)), "over" if name in over else ""]
+        for name, scheme in schemes.items()
+    ]
+    print(f"CPU time a packet (enqueue and dequeue), {arguments.rounds} rounds; above: above pfifo at the same load")
+    show(["", *loads, "worst", "limit", ""], table)
+    if dpdk:
+        print("\nDPDK, above its program's own tail drop")
+        names = list(dict.fromkeys(row["scheme"] for row in dpdk))
+        show(["", *loads, "worst"], [[name, *columns(dpdk, name), f"{worst(dpdk, name):.0f}"] for name in names])
+    else:
+        print("\nDPDK is not installed (Debian: apt-get install libdpdk-dev), so there is nothing beside")
+    if arguments.json:
+        result: dict[str, Any] = {
+            "machine": machine(),
+            "above_pfifo_ns": {name: f"{max(0, cost[name]):.0f}" for name in schemes},
+            "limit_ns": {name: limit_ns(name) for name in schemes},
+            "measurements": rounded(rows),
+            "dpdk": rounded(dpdk),
+        }
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 1 if over and arguments.check else 0
+
+
+def rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With as many digits as mean something."""
+    return [
+        {k: round(v, 4 if k in {"dropped", "marked"} else 1) if isinstance(v, float) else v for k, v in row.items()}
+        for row in rows
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
