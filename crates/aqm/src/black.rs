@@ -21,14 +21,14 @@
 //! * A period ends with its last sample, before the arrival that drew it is judged.
 //! * Arrivals judged by p_i do not move RED's count.
 //!
-//! Bound: a sample and a judgement look through the cache, at most `cache` flows each.
+//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, at most 4 times `cache`.
 
+use crate::flow_table::FlowTable;
 use crate::red::law::{linear, Region};
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
 
 crate::choice! {
@@ -111,17 +111,12 @@ pub struct Black {
     hit: Hit,
     samples: Tally,
     matches: Tally,
-    /// The cache: flows, and at the same place the hits of each. Apart, so that a search reads little.
-    flows: Vec<u32>,
-    hits: Vec<Tally>,
+    /// Hits of each flow in the cache.
+    cache: FlowTable<Tally>,
     room: usize,
 }
 
 impl Black {
-    fn place(&self, flow: u32) -> Option<usize> {
-        self.flows.iter().position(|cached| *cached == flow)
-    }
-
     /// Compares an arrival of `flow` with a packet of the flow `drawn`.
     fn sample(&mut self, flow: u32, drawn: u32) {
         self.samples.now += 1;
@@ -129,13 +124,11 @@ impl Black {
         if matched {
             self.matches.now += 1;
         }
-        match self.place(drawn) {
-            Some(at) if matched || self.hit == Hit::Drawn => self.hits[at].now += 1,
-            None if matched && self.flows.len() < self.room => {
-                self.flows.push(drawn);
-                self.hits.push(Tally { now: 1, last: 0 });
-            }
-            _ => {}
+        let room = self.cache.len() < self.room;
+        if let Some(hits) = self.cache.get_mut(drawn) {
+            hits.now += u64::from(matched || self.hit == Hit::Drawn);
+        } else if matched && room {
+            self.cache.get_or(drawn, Tally { now: 1, last: 0 });
         }
         if self.samples.now >= self.m {
             self.end_period();
@@ -145,13 +138,8 @@ impl Black {
     fn end_period(&mut self) {
         self.samples.next_period();
         self.matches.next_period();
-        for at in (0..self.flows.len()).rev() {
-            self.hits[at].next_period();
-            if self.hits[at].last == 0 {
-                self.flows.remove(at);
-                self.hits.remove(at);
-            }
-        }
+        self.cache.values_mut().for_each(Tally::next_period);
+        self.cache.retain(|hits| hits.last > 0);
     }
 
     /// p_i of equation 3: both running values have the same divisor, which cancels.
@@ -179,9 +167,9 @@ impl Aqm for Black {
         let Some(packet) = self.red.admit(cx, queue, packet) else { return };
         let band = self.red.band;
         let avg = self.red.average.get();
-        if let (Region::Early(_), Some(at)) = (band.region(avg), self.place(packet.flow)) {
+        if let (Region::Early(_), Some(hits)) = (band.region(avg), self.cache.get(packet.flow)) {
             // Equation 4.
-            let p = linear(avg, band.min, band.max, self.excess(self.hits[at]));
+            let p = linear(avg, band.min, band.max, self.excess(*hits));
             self.red.probability = p;
             if cx.chance(p) {
                 cx.drop(packet, Reason::Flow);
@@ -199,13 +187,13 @@ impl Aqm for Black {
 
     fn internals(&self, visit: &mut Internal<'_>) {
         let per = |value: u64, of: u64| if of == 0 { 0.0 } else { value as f64 / of as f64 };
-        let most = self.hits.iter().map(|hits| hits.both()).max().unwrap_or(0);
+        let most = self.cache.values().map(|hits| hits.both()).max().unwrap_or(0);
         visit("avg", self.red.average.get());
         visit("count", self.red.count.packets());
         visit("probability", self.red.probability);
         visit("samples", self.samples.now as f64);
         visit("n_act", per(self.samples.both(), self.matches.both()));
-        visit("cached_flows", self.flows.len() as f64);
+        visit("cached_flows", self.cache.len() as f64);
         visit("largest_hit_fraction", per(most, self.samples.both()));
     }
 }
@@ -241,8 +229,7 @@ impl Algorithm for Black {
             hit: params.hit,
             samples: Tally::default(),
             matches: Tally::default(),
-            flows: Vec::with_capacity(room),
-            hits: Vec::with_capacity(room),
+            cache: FlowTable::with_room_for(room),
             room,
         }
     }

@@ -13,7 +13,7 @@
 //! * The average also takes the queue that a departure leaves behind. Arrivals that are dropped do not move it, unless they
 //!   find the queue empty: otherwise a flood that is dropped would repeat one queue length. It stands as it was before an
 //!   arrival while that is judged, and takes the queue that an accepted one found.
-//! * With maxq 2 the second rule forbids nothing that the first does not; it stays as it is told.
+//! * The second rule is not computed: with maxq 2 and avgcq 1 or more, the first forbids all that it forbids.
 //! * avgcq is computed from the present avg and N whenever it is needed; the arrival's own flow counts in N once it is queued.
 //! * Every arrival between `min` and `max` that breaks no rule adds to RED's count, whether it is drawn for or not.
 //! * Idle time and a full queue are as in [`red`](crate::red); an overflow is not a strike.
@@ -94,12 +94,17 @@ impl Fred {
     }
 
     /// True when the rules on single flows forbid this flow another packet.
-    fn breaks(&self, account: Account, share: f64) -> bool {
+    fn breaks(&self, account: Account) -> bool {
         let band = self.red.band;
-        let congested = self.red.average.get() >= band.max;
-        let maxq = if congested { 2.0 } else { band.min };
+        let maxq = if self.red.average.get() >= band.max { 2.0 } else { band.min };
         let queued = f64::from(account.queued);
-        queued >= maxq || (congested && queued > 2.0 * share) || (queued >= share && account.strikes > 1)
+        queued >= maxq || (account.strikes > 1 && queued >= self.share())
+    }
+
+    /// True when RED may signal this flow; the share costs a division, so it comes last.
+    fn is_robust(&self, account: Account) -> bool {
+        let queued = f64::from(account.queued);
+        queued >= self.minq && queued >= self.share()
     }
 
     fn accept(&mut self, cx: &Cx<'_>, queue: &mut Queue, packet: Packet) {
@@ -136,8 +141,8 @@ impl Aqm for Fred {
             self.red.observe(cx.now, queue);
         }
         let Some(packet) = self.red.admit(cx, queue, packet) else { return };
-        let (account, share) = (self.flows.get(packet.flow).copied().unwrap_or_default(), self.share());
-        if self.breaks(account, share) {
+        let account = self.flows.get(packet.flow).copied().unwrap_or_default();
+        if self.breaks(account) {
             self.flows.update(packet.flow, |account| {
                 account.strikes = account.strikes.saturating_add(1);
                 true
@@ -151,7 +156,7 @@ impl Aqm for Fred {
                 self.accept(cx, queue, packet);
             }
             Region::Early(p_b) => {
-                if f64::from(account.queued) < self.minq.max(share) {
+                if !self.is_robust(account) {
                     self.red.count.arrival(packet.bytes);
                     self.red.probability = 0.0;
                     self.accept(cx, queue, packet);

@@ -183,6 +183,7 @@ pub struct Red {
 
 impl Red {
     /// Everything that follows from the rate.
+    #[cold]
     fn tune(&mut self, rate: BitRate) {
         self.rate = Some(rate);
         self.mean_packets_s = self.params.mean_packets_s(rate);
@@ -190,6 +191,14 @@ impl Red {
         self.w = self.params.w.map_or(automatic.w, Probability::get);
         self.band.min = self.params.min.map_or(automatic.min, Length::number);
         self.band.max = self.params.max.map_or(3.0 * self.band.min, Length::number);
+    }
+
+    /// The adaptations due up to `now`.
+    fn catch_up(&mut self, now: Instant) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        while let Some(at) = self.updates.take(now) {
+            self.adapt(at);
+        }
     }
 
     /// Adaptive RED section 4, at the nominal instant `at`.
@@ -202,16 +211,14 @@ impl Red {
 
     /// p_a for a packet of `bytes`, from p_b and the count.
     fn spread(&self, p_b: f64, bytes: u32) -> f64 {
-        let avpkt = self.params.avpkt.get() as f64;
-        let bytemode = self.params.bytemode;
-        let count = if bytemode { self.count.mean_packets(avpkt) } else { self.count.packets() };
-        let p_a = if self.params.wait { law::wait(p_b, count) } else { law::uniform(p_b, count) };
-        // A count that is used up signals whatever the size.
-        if bytemode && p_a < 1.0 {
-            (p_a * f64::from(bytes) / avpkt).min(1.0)
-        } else {
-            p_a
+        let spread = if self.params.wait { law::wait } else { law::uniform };
+        if !self.params.bytemode {
+            return spread(p_b, self.count.packets());
         }
+        let avpkt = self.params.avpkt.get() as f64;
+        let p_a = spread(p_b, self.count.mean_packets(avpkt));
+        // A count that is used up signals whatever the size.
+        if p_a < 1.0 { (p_a * f64::from(bytes) / avpkt).min(1.0) } else { p_a }
     }
 
     /// Takes the queue that an arrival finds into the average.
@@ -281,20 +288,20 @@ impl Red {
 }
 
 impl Aqm for Red {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         if self.rate != Some(rate) {
             self.tune(rate);
         }
         if self.params.adaptive {
-            self.updates.skip_to_last(now, CATCH_UP);
-            while let Some(at) = self.updates.take(now) {
-                self.adapt(at);
-            }
+            self.catch_up(now);
         }
     }
 
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
-        self.updates.start(cx.now);
+        if self.params.adaptive {
+            self.updates.start(cx.now);
+        }
         self.observe(cx.now, queue);
         if let Some(packet) = self.admit(cx, queue, packet) {
             self.decide(cx, queue, packet, self.band);
