@@ -432,6 +432,8 @@ mod tests {
         assert!(refused("sfq depth 0").contains("depth is 0 p; allowed: 1 p or more"));
         assert!(refused("sfq divisor 0").contains("divisor is 0; allowed: 1 to 65536"));
         assert!(refused("sfq quantum 1B").contains("quantum is 1 B; allowed: 64 B to 1 MiB"));
-        assert!(refused("sfq perturb 10").contains("perturb"));
+        // tc's perturb is in seconds, and its manual page writes it bare.
+        assert_eq!(canonical("sfq perturb 10"), "sfq perturb 10s");
+        assert!(refused("sfq perturb ten").contains("perturb"));
     }
 }
