@@ -134,6 +134,8 @@ def value(text: str) -> Any:
     for units, kind in ((_TIMES, Ns), (_BYTES, Bytes), (_RATES, Rate)):
         if unit in units:
             return kind(round(float(number) * units[unit]))
+    if unit == "Hz":
+        return float(number)
     if unit in {"p", "packets"}:
         return Packets(number)
     return text if unit else float(number)

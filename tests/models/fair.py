@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base import NEVER, Model, Packet, World, parameters
+from base import Model, Packet, World, parameters
 
 MASK = 2**64 - 1
 
@@ -51,9 +51,11 @@ class FairQueue(Model):
     def fresh(self) -> Model:
         """One more queue."""
         words = [*self.inner_words]
-        if "limit" in self.INNER.DEFAULTS:
-            unit = "B" if self.INNER.DEFAULTS["limit"].endswith("B") else "p"
-            words += ["limit", f"{NEVER}{unit}"]
+        # One beyond what the container can let it hold: never met.
+        if self.INNER.DEFAULTS["limit"].endswith("B"):
+            words += ["limit", f"{self.params.memory_limit + 2**32 - 1}B"]
+        else:
+            words += ["limit", f"{self.params.limit + 1}p"]
         return self.INNER(self.world, words)
 
     @property

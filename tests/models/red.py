@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from base import SECOND, Bytes, Model, Packet, Timer, less
+from base import NOT_ECT, SECOND, Bytes, Model, Packet, Timer, less
 
 
 class Red(Model):
@@ -22,6 +22,7 @@ class Red(Model):
         "bytemode": "false",
         "ecn": "false",
         "harddrop": "false",
+        "nodrop": "false",
         "adaptive": "false",
         "target": "5ms",
         "interval": "500ms",
@@ -47,6 +48,8 @@ class Red(Model):
         "min none max none w none ecn",
         "w 0.25 adaptive interval 100ms alpha 0.05 beta 0.8 max_p 0.05",
         "w 0.25 min 4p max none adaptive interval 20ms target 1ms ecn gentle",
+        "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop limit 30p",
+        "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop harddrop gentle",
         "preset ns3 w 0.2",
         "preset linux w 0.2",
         "preset seed000",
@@ -59,7 +62,11 @@ class Red(Model):
         self.idle_since: int | None = None
         self.max_p = self.params.max_p
         self.probability = 0.0
-        self.timer = Timer(self.params.interval)
+        self.timer = Timer(getattr(self.params, "interval", SECOND))
+
+    def has(self, flag: str) -> bool:
+        """Return whether ``flag`` is on; algorithms built on RED lack some."""
+        return bool(getattr(self.params, flag, False))
 
     # What Adaptive RED sets by itself (section 5).
 
@@ -96,7 +103,7 @@ class Red(Model):
 
     def is_adaptive(self) -> bool:
         """Return whether max_p adapts."""
-        return bool(self.params.adaptive)
+        return self.has("adaptive")
 
     def run_timers(self) -> None:
         while self.is_adaptive() and (at := self.timer.due(self.world.now)) is not None:
@@ -111,21 +118,21 @@ class Red(Model):
         """Give the probability before spreading; none where every arrival is signalled."""
         if less(self.avg, self.max):
             return self.max_p * (self.avg - self.min) / (self.max - self.min)
-        if self.params.gentle and less(self.avg, 2 * self.max):
+        if self.has("gentle") and less(self.avg, 2 * self.max):
             return self.max_p + (1 - self.max_p) * (self.avg - self.max) / self.max
         return None
 
     def p_a(self, p_b: float, packet: Packet) -> float:
         """Spread by the arrivals since the last signal."""
-        count = self.count_bytes / self.params.avpkt if self.params.bytemode else self.count
-        if self.params.wait:
+        count = self.count_bytes / self.params.avpkt if self.has("bytemode") else self.count
+        if self.has("wait"):
             if less(count * p_b, 1):
                 return 0.0
             p = p_b / (2 - count * p_b) if less(count * p_b, 2) else 1.0
         else:
             p = p_b / (1 - count * p_b) if less(count * p_b, 1) else 1.0
         p = min(p, 1.0)
-        if self.params.bytemode and p < 1:
+        if self.has("bytemode") and p < 1:
             p = min(1.0, p * packet.bytes / self.params.avpkt)
         return p
 
@@ -162,7 +169,7 @@ class Red(Model):
         p_b = self.p_b()
         if p_b is None:
             self.probability = 1.0
-            ecn = ecn and not self.params.harddrop
+            ecn = ecn and not self.has("harddrop")
         else:
             # Bytes count from the first packet after the one that left -1.
             self.count_bytes = 0 if self.count < 0 else self.count_bytes + packet.bytes
@@ -172,7 +179,8 @@ class Red(Model):
             self.join(packet)
             return
         self.restart()
-        if self.world.signal(packet, ecn):
+        # tc's nodrop: what cannot be marked is queued; harddrop goes before it.
+        if (ecn and self.has("nodrop") and packet.ecn == NOT_ECT) or self.world.signal(packet, ecn):
             self.join(packet)
 
     def ask(self) -> Packet | None:
@@ -201,7 +209,7 @@ class Red(Model):
 class Ared(Red):
     """RED with ``adaptive`` on and thresholds and weight from the link."""
 
-    DEFAULTS = {name: text for name, text in Red.DEFAULTS.items() if name != "adaptive"} | {
+    DEFAULTS = {name: text for name, text in Red.DEFAULTS.items() if name not in {"adaptive", "nodrop"}} | {
         "min": "none",
         "max": "none",
         "w": "none",
