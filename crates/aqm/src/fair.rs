@@ -262,7 +262,9 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else {
             visit("fattest_packets", 0.0);
             visit("fattest_bytes", 0.0);
-            return self.template.internals(visit);
+            let mut fresh = self.template.clone();
+            fresh.advance(now, rate, &Queue::default());
+            return fresh.internals(visit);
         };
         visit("fattest_packets", flow.queue.len() as f64);
         visit("fattest_bytes", flow.queue.bytes() as f64);
