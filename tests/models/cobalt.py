@@ -20,7 +20,9 @@ class CobaltLaw(Law):
                     self.step(n)
 
     def spacing(self, count: int) -> int:
-        """As CoDel's; the values for 0 and 1 are the same."""
+        """Give the time to the next change, in ns under either law; the values for 0 and 1 are the same."""
+        if self.newton:
+            return (self.interval * self.inverse) >> 16
         return super().spacing(max(count, 1))
 
 
@@ -31,7 +33,7 @@ class Control:
         self.params = params
         self.target = target
         self.law = CobaltLaw(params.control_law, interval)
-        self.interval = interval
+        self.law.interval = self.interval = interval
         self.count = 0
         self.dropping = False
         self.drop_next = 0
