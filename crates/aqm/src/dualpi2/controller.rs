@@ -78,7 +78,7 @@ impl Controller {
         let falls = match (step < 0, rise) {
             (false, _) => 0,
             (true, 0) => more,
-            (true, rise) => ((rise - 1 - step) / rise).min(more),
+            (true, rise) => ((rise - step) / rise).min(more),
         };
         self.base = self.base.saturating_add(series(falls, step, rise)).max(0);
         let rises = series(more - falls, step + falls * rise, rise);
