@@ -1,4 +1,7 @@
-"""CoDel: the pseudocode of RFC 8289 section 5; ECN and ce_threshold as in tc-codel(8), and Linux's Newton step."""
+"""CoDel: the pseudocode of RFC 8289 section 5; ECN and ce_threshold as in tc-codel(8).
+
+With Linux's Newton step all times are in whole units of 1024 ns, and the interval must be over: "after", not "at".
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ from base import MILLISECOND, Model, Ns, Packet
 
 
 class Law:
-    """``interval / sqrt(count)`` in whole nanoseconds, or a Newton step in 16 bits a change of count."""
+    """``interval / sqrt(count)`` in whole nanoseconds, or a Newton step in 16 bits a change of count and 1024 ns."""
 
     def __init__(self, law: str, interval: int) -> None:
         self.newton = law == "newton"
-        self.interval = interval
+        self.interval = self.whole(interval)
         self.inverse = 0xFFFF
+
+    def whole(self, time: int) -> int:
+        """Round down to the law's unit of time."""
+        return time >> 10 << 10 if self.newton else time
 
     def restart(self) -> None:
         """Count is 1."""
@@ -29,7 +36,7 @@ class Law:
     def spacing(self, count: int) -> int:
         """Give the time to the next drop."""
         if self.newton:
-            return (self.interval * self.inverse) >> 16
+            return ((self.interval >> 10) * self.inverse >> 16) << 10
         exact = self.interval / math.sqrt(count)
         return math.floor(exact + 0.5)
 
@@ -43,6 +50,7 @@ class Codel(Model):
         "interval": "100ms",
         "ecn": "false",
         "ce_threshold": "none",
+        "ce_threshold_selector": "none",
         "mtu": "1514B",
         "control_law": "exact",
         "count_overflow": "false",
@@ -56,6 +64,8 @@ class Codel(Model):
         "control_law newton ecn ce_threshold 20ms",
         "control_law newton target 1ms interval 8ms limit 90p",
         "target 0ns interval 3ms mtu 3000B",
+        "ce_threshold 200us ce_threshold_selector 0x1/0x3",
+        "ce_threshold 100us ce_threshold_selector 0x28/0x2a ecn target 1ms interval 10ms",
     )
 
     def setup(self) -> None:
@@ -79,22 +89,23 @@ class Codel(Model):
 
     def dodequeue(self) -> tuple[Packet | None, bool]:
         """Section 5.5."""
-        now = self.world.now
+        now = self.law.whole(self.world.now)
         packet = self.leave()
         if packet is None:
             self.first_above_time = None
             return None, False
-        if now - packet.enqueued < self.params.target or self.bytes <= self.params.mtu:
+        sojourn = self.law.whole(self.world.now - packet.enqueued)
+        if sojourn < self.law.whole(self.params.target) or self.bytes <= self.params.mtu:
             self.first_above_time = None
             return packet, False
         if self.first_above_time is None:
-            self.first_above_time = now + self.params.interval
+            self.first_above_time = now + self.law.interval
             return packet, False
-        return packet, now >= self.first_above_time
+        return packet, now > self.first_above_time if self.law.newton else now >= self.first_above_time
 
     def dequeue(self) -> Packet | None:
         """Section 5.6."""
-        now = self.world.now
+        now = self.law.whole(self.world.now)
         packet, ok_to_drop = self.dodequeue()
         if self.dropping:
             if not ok_to_drop:
@@ -117,7 +128,7 @@ class Codel(Model):
             self.dropping = True
             delta = self.count - self.lastcount
             self.count = 1
-            if delta > 1 and now - self.drop_next < 16 * self.params.interval:
+            if delta > 1 and now - self.drop_next < 16 * self.law.interval:
                 self.count = delta
                 self.law.step(self.count)
             else:
@@ -129,9 +140,16 @@ class Codel(Model):
     def ask(self) -> Packet | None:
         packet = self.dequeue()
         threshold = self.params.ce_threshold
-        if packet and threshold != "none" and self.world.now - packet.enqueued > threshold:
+        if packet and threshold != "none" and self.world.now - packet.enqueued > threshold and self.selects(packet):
             self.world.mark(packet)
         return packet
+
+    def selects(self, packet: Packet) -> bool:
+        """VALUE/MASK over the byte of DSCP and ECN."""
+        if self.params.ce_threshold_selector == "none":
+            return True
+        wanted, mask = (int(text, 16) for text in self.params.ce_threshold_selector.split("/"))
+        return (packet.dscp * 4 + packet.ecn) & mask == wanted
 
     def internals(self) -> dict[str, float]:
         above = self.first_above_time

@@ -3,7 +3,8 @@
 //! Governing text: RFC 8289 (section 5 pseudocode; function names below are its).
 //! Control law: after the n-th drop of a dropping phase the next is due `interval / sqrt(n)` later.
 //! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the spacing
-//! after the second drop is 0.500 interval and not 0.707 (time stays in nanoseconds; theirs is in units of 1024 ns).
+//! after the second drop is 0.500 interval and not 0.707. It then reads time as they do, in whole units of 1024 ns
+//! (the sojourn time too, as ns-3), and drops after the interval has passed, not at its end: open loop, ns-3's drops exactly.
 //! ECN and `ce_threshold` are Linux's (tc-codel(8)), which RFC 8289 leaves open: a mark counts as a drop and the packet leaves.
 //! `count_overflow` is Linux's fq_codel, whose overflow drops raise the count of the queue they hit; RFC 8290 does not.
 //! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
@@ -21,7 +22,7 @@ crate::choice! {
     pub enum ControlLaw {
         /// `interval / sqrt(count)`, as RFC 8289 section 5.3 writes it.
         Exact = "exact",
-        /// One Newton step for `1/sqrt(count)` a drop, in 16 bits, as Linux and ns-3 do.
+        /// One Newton step for `1/sqrt(count)` a drop, in 16 bits, and times in units of 1024 ns, as Linux and ns-3 do.
         Newton = "newton",
     }
 }
@@ -79,6 +80,26 @@ impl Spacing {
         Self { law, inverse_sqrt: u16::MAX }
     }
 
+    /// A time as the law reads it: to the nanosecond, or in whole units of Linux's codel clock, 2^10 ns.
+    const fn clock(&self, nanos: u64) -> u64 {
+        match self.law {
+            ControlLaw::Exact => nanos,
+            ControlLaw::Newton => nanos & !1023,
+        }
+    }
+
+    fn span(&self, span: Span) -> Span {
+        Span::from_nanos(self.clock(span.nanos()))
+    }
+
+    /// Whether the interval that ends at `due` has passed: RFC 8289 says "now >= first_above_time_", Linux "after".
+    fn is_over(&self, now: Instant, due: Instant) -> bool {
+        match self.law {
+            ControlLaw::Exact => now >= due,
+            ControlLaw::Newton => now > due,
+        }
+    }
+
     /// `count` starts again from 1.
     pub(crate) fn restart(&mut self) {
         self.inverse_sqrt = u16::MAX;
@@ -120,12 +141,13 @@ impl Spacing {
 
 impl Codel {
     /// RFC 8289 section 5.5, `dodequeue`: the head, and whether it may be dropped.
-    fn head(&mut self, now: Instant, queue: &mut Queue) -> (Option<Packet>, bool) {
+    fn head(&mut self, cx: &Cx<'_>, queue: &mut Queue) -> (Option<Packet>, bool) {
+        let now = self.now(cx);
         let Some(packet) = queue.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        let sojourn = now.since(packet.enqueued);
+        let sojourn = self.spacing.span(cx.now.since(packet.enqueued));
         if sojourn < self.params.target || queue.bytes() <= self.params.mtu.get() {
             self.first_above = None;
             return (Some(packet), false);
@@ -135,13 +157,17 @@ impl Codel {
                 self.first_above = Some(now + self.params.interval);
                 (Some(packet), false)
             }
-            Some(due) => (Some(packet), now >= due),
+            Some(due) => (Some(packet), self.spacing.is_over(now, due)),
         }
+    }
+
+    fn now(&self, cx: &Cx<'_>) -> Instant {
+        Instant::from_nanos(self.spacing.clock(cx.now.nanos()))
     }
 
     /// Section 5.3, `control_law`.
     fn next_drop(&self, from: Instant) -> Instant {
-        from + self.spacing.after(self.params.interval, self.count)
+        from + self.spacing.span(self.spacing.after(self.params.interval, self.count))
     }
 
     /// Section 5.6: a dropping phase begins; resume the drop rate that controlled the queue before, if that was recent.
@@ -161,14 +187,14 @@ impl Codel {
 
     /// Section 5.6, `deque`.
     fn deque(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let now = cx.now;
-        let (mut head, mut may_drop) = self.head(now, queue);
+        let now = self.now(cx);
+        let (mut head, mut may_drop) = self.head(cx, queue);
         if !self.dropping {
             if may_drop {
                 let packet = head?;
                 head = cx.mark_or_drop(packet, self.params.ecn, Reason::Early);
                 if head.is_none() {
-                    head = self.head(now, queue).0;
+                    head = self.head(cx, queue).0;
                 }
                 self.begin(now);
             }
@@ -185,7 +211,7 @@ impl Codel {
                 self.drop_next = self.next_drop(self.drop_next);
                 return head;
             }
-            (head, may_drop) = self.head(now, queue);
+            (head, may_drop) = self.head(cx, queue);
             self.dropping = may_drop;
             if may_drop {
                 self.drop_next = self.next_drop(self.drop_next);
@@ -255,14 +281,19 @@ impl Algorithm for Codel {
     }
 
     fn new(params: &Params) -> Self {
+        let spacing = Spacing::new(params.control_law);
         Self {
-            params: params.clone(),
+            params: Params {
+                target: spacing.span(params.target),
+                interval: spacing.span(params.interval),
+                ..params.clone()
+            },
             first_above: None,
             dropping: false,
             count: 0,
             last_count: 0,
             drop_next: Instant::ZERO,
-            spacing: Spacing::new(params.control_law),
+            spacing,
         }
     }
 }

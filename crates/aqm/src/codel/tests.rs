@@ -61,11 +61,34 @@ fn newton_law_spaces_the_drop_after_the_second_by_half_an_interval() {
     // y1 = 1; each step y <- y (3 - n y^2) / 2:
     // n=2: (3 - 2)/2 = 0.5; n=3: 0.5 (3 - 0.75)/2 = 0.5625; n=4: 0.5625 (3 - 1.265625)/2 = 0.487793;
     // n=5: 0.487793 (3 - 5 x 0.237942)/2 = 0.441524.
-    // Drops at 110, +100 = 210, +50 = 260, +56.25 = 316.25, +48.7793 = 365.0293, +44.1524 = 409.1817.
+    // The interval must be over, so the first drop is not at 110 ms but with the next packet, 0.1 ms later. Drops at
+    // 110.1, +100 = 210.1, +50 = 260.1, +56.25 = 316.35, +48.7793 = 365.1293, +44.1524 = 409.2817.
     let times = drop_times(&mut queue, &mut host, 100, 440);
     // 16 bits hold y to 2^-16, so a spacing to 100 ms x 2^-15 = 0.003 ms early.
     let times: Vec<f64> = times.iter().map(|time| time + 0.02).collect();
-    close(&times, &[110.0, 210.0, 260.0, 316.25, 365.0293, 409.1817], 0.12 + 0.02);
+    close(&times, &[110.1, 210.1, 260.1, 316.35, 365.1293, 409.2817], 0.12 + 0.02);
+}
+
+#[test]
+fn newton_reads_time_in_units_of_1024_ns() {
+    let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = ControlLaw::Newton));
+    fill(&mut host, &mut queue, 100, Ecn::NotEct);
+    // 5 ms are 4882.8 units, so the target is 4882: 4,999,168 ns. One nanosecond before, nothing starts.
+    host.at_ms(4.999_167);
+    host.take(&mut queue);
+    assert!(host.internal(&mut queue, "first_above_s").is_nan());
+    host.at_ms(4.999_168);
+    host.take(&mut queue);
+    // 100 ms are 97,656 units: over after unit 4882 + 97,656 = 102,538, from 102,539 x 1024 ns = 104,999,936 ns on.
+    assert_eq!(host.internal(&mut queue, "first_above_s"), 102_538.0 * 1024e-9);
+    host.at_ms(104.999_935);
+    host.take(&mut queue);
+    assert!(host.log.dropped.is_empty());
+    host.at_ms(104.999_936);
+    host.take(&mut queue);
+    assert_eq!(host.log.dropped.len(), 1);
+    // (97,656 x 65,535) >> 16 = 97,654 units to the next.
+    assert_eq!(host.internal(&mut queue, "drop_next_s"), (102_539.0 + 97_654.0) * 1024e-9);
 }
 
 #[test]
@@ -194,7 +217,7 @@ fn a_phase_of_two_drops_leaves_no_memory_under_either_law() {
     for law in [ControlLaw::Exact, ControlLaw::Newton] {
         let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = law));
         fill(&mut host, &mut queue, 10, Ecn::NotEct);
-        for ms in [10.0, 110.0, 210.0] {
+        for ms in [10.0, 110.01, 210.01] {
             host.at_ms(ms);
             host.take(&mut queue);
         }
@@ -202,13 +225,14 @@ fn a_phase_of_two_drops_leaves_no_memory_under_either_law() {
         end_phase(&mut host, &mut queue);
         host.at_ms(300.0);
         fill(&mut host, &mut queue, 10, Ecn::NotEct);
-        for ms in [310.0, 410.0] {
+        for ms in [310.0, 410.01] {
             host.at_ms(ms);
             host.take(&mut queue);
         }
-        // delta = 2 - 1 is not above 1: count 1, and a whole interval to the next (Newton's 1 is 65535/65536).
-        let next = host.internal(&mut queue, "drop_next_s") * 1e3 - 410.0;
-        assert!((next - 100.0).abs() < 0.002, "{law:?}: {next}");
+        // delta = 2 - 1 is not above 1: count 1, and a whole interval to the next (Newton's 1 is 65535/65536, and now,
+        // interval and spacing are rounded down to 1.024 us each).
+        let next = host.internal(&mut queue, "drop_next_s") * 1e3 - 410.01;
+        assert!((next - 100.0).abs() < 0.002 + 3.0 * 0.001_024, "{law:?}: {next}");
     }
 }
 
