@@ -200,9 +200,11 @@ fn add(sum: &mut Counters, more: &Counters) {
 
 fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> Merged {
     let [packets, bytes, dropped_packets, dropped_bytes] = line.counted(queue);
-    let mut counters = Counters::default();
-    counters.arrived = Tally { packets, bytes };
-    counters.forwarded = Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes };
+    let mut counters = Counters {
+        arrived: Tally { packets, bytes },
+        forwarded: Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes },
+        ..Counters::default()
+    };
     counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
     let mut sojourn = queue.sojourn.clone();
     sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
