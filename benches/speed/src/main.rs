@@ -121,6 +121,7 @@ fn run() -> Result<(), String> {
     let arguments = arguments()?;
     let document = scenario::load(&document(&arguments), "speed", &[]).map_err(|e| e.to_string())?;
     let network = Arc::new(document.resolve().map_err(|e| e.to_string())?);
+    drop(document);
     let report =
         Simulation::new(network, Options { seed: 1, ..Options::default() }).run().map_err(|e| e.to_string())?;
     if arguments.report {

@@ -7,12 +7,30 @@ const SUB: u64 = 1 << SUB_BITS;
 
 /// A histogram of times with buckets of constant relative width (at most 1/128) over the whole range of nanoseconds.
 ///
-/// Memory: 4 bytes a bucket up to the highest seen; 12 KiB for 1 second.
+/// Memory: 8 bytes for each bucket in use while these are few (a link behind which bursts of one size wait);
+/// else 4 bytes a bucket up to the highest seen, 12 KiB for 1 second.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Vec<u32>,
+    counts: Counts,
     total: u64,
 }
+
+#[derive(Clone, Debug)]
+enum Counts {
+    /// Buckets in use and their counts, ascending.
+    Few(Vec<(u32, u32)>),
+    /// All buckets.
+    All(Vec<u32>),
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+/// Buckets in use that are kept in a list.
+const FEW: usize = 16;
 
 #[inline]
 fn bucket(ns: u64) -> usize {
@@ -40,43 +58,82 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let bucket = bucket(span.nanos());
-        self.total += 1;
-        match self.counts.get_mut(bucket) {
-            Some(count) => *count += 1,
-            None => self.grow(bucket),
+        if let Counts::All(counts) = &mut self.counts {
+            if let Some(count) = counts.get_mut(bucket) {
+                *count += 1;
+                self.total += 1;
+                return;
+            }
+        }
+        self.add_to(bucket, 1);
+    }
+
+    /// Adds `n` times of a bucket, for which there may be no room yet.
+    #[inline(never)]
+    fn add_to(&mut self, bucket: usize, n: u32) {
+        self.total += u64::from(n);
+        if let Counts::Few(few) = &mut self.counts {
+            let place = few.partition_point(|(known, _)| (*known as usize) < bucket);
+            let room = few.len() < FEW;
+            match few.get_mut(place) {
+                Some((known, count)) if *known as usize == bucket => {
+                    *count = count.saturating_add(n);
+                    return;
+                }
+                _ if room => {
+                    few.insert(place, (bucket as u32, n));
+                    return;
+                }
+                _ => {}
+            }
+            let mut all = Vec::new();
+            let highest = few.last().map_or(0, |(bucket, _)| *bucket as usize);
+            all.resize((highest + 1).next_multiple_of(SUB as usize), 0);
+            for (bucket, count) in few {
+                all[*bucket as usize] = *count;
+            }
+            self.counts = Counts::All(all);
+        }
+        if let Counts::All(all) = &mut self.counts {
+            if bucket >= all.len() {
+                all.resize((bucket + 1).next_multiple_of(SUB as usize), 0);
+            }
+            all[bucket] = all[bucket].saturating_add(n);
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, bucket: usize) {
-        self.counts.resize((bucket + 1).next_multiple_of(SUB as usize), 0);
-        self.counts[bucket] += 1;
+    /// Buckets in use and their counts, ascending.
+    fn used(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let (few, all): (&[(u32, u32)], &[u32]) = match &self.counts {
+            Counts::Few(few) => (few, &[]),
+            Counts::All(all) => (&[], all),
+        };
+        let few = few.iter().map(|(bucket, count)| (*bucket as usize, *count));
+        few.chain(all.iter().copied().enumerate()).filter(|(_, count)| *count > 0)
     }
 
     /// Adds all that `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+        for (bucket, count) in other.used() {
+            self.add_to(bucket, count);
         }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
-        }
-        self.total += other.total;
     }
 
     /// Adds `n` times of zero.
     pub fn add_zeros(&mut self, n: u64) {
-        if self.counts.is_empty() {
-            self.counts.resize(SUB as usize, 0);
+        if n > 0 {
+            self.add_to(0, u32::try_from(n).unwrap_or(u32::MAX));
+            // A count saturates, their total does not.
+            self.total += n - n.min(u64::from(u32::MAX));
         }
-        self.counts[0] = self.counts[0].saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
-        self.total += n;
     }
 
     /// Empties it.
     pub fn clear(&mut self) {
-        self.counts.fill(0);
+        match &mut self.counts {
+            Counts::Few(few) => few.clear(),
+            Counts::All(all) => all.fill(0),
+        }
         self.total = 0;
     }
 
@@ -91,10 +148,10 @@ impl Histogram {
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         let wanted = q * self.total as f64;
         let mut below = 0_u64;
-        for (i, count) in self.counts.iter().enumerate() {
-            below += u64::from(*count);
-            if below > 0 && below as f64 >= wanted {
-                return Some(middle(i) / 1e6);
+        for (bucket, count) in self.used() {
+            below += u64::from(count);
+            if below as f64 >= wanted {
+                return Some(middle(bucket) / 1e6);
             }
         }
         None
@@ -104,12 +161,11 @@ impl Histogram {
     #[must_use]
     pub fn cdf_ms(&self) -> Vec<(f64, f64)> {
         let mut below = 0_u64;
-        let used = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        used.map(|(i, count)| {
-            below += u64::from(*count);
-            (middle(i) / 1e6, below as f64 / self.total as f64)
-        })
-        .collect()
+        let points = self.used().map(|(bucket, count)| {
+            below += u64::from(count);
+            (middle(bucket) / 1e6, below as f64 / self.total as f64)
+        });
+        points.collect()
     }
 }
 
@@ -168,6 +224,25 @@ mod tests {
         assert_eq!(bucket(255), 255);
         assert_eq!(bucket(256), 256);
         assert_eq!(bucket(257), 256);
+    }
+
+    #[test]
+    fn few_buckets_and_all_of_them_agree() {
+        // 40 values in 20 buckets apart, which passes from the list to the table on the way.
+        let mut whole = Histogram::default();
+        let mut parts = Histogram::default();
+        for i in 0..40 {
+            let span = Span::from_nanos(1000 << (i % 20));
+            whole.add(span);
+            let mut one = Histogram::default();
+            one.add(span);
+            parts.merge(&one);
+            assert_eq!(whole.cdf_ms(), parts.cdf_ms());
+            assert_eq!((whole.count(), whole.cdf_ms().len()), (i + 1, (i as usize + 1).min(20)));
+        }
+        assert_eq!(whole.quantile_ms(0.5), Some(middle(bucket(1000 << 9)) / 1e6));
+        whole.clear();
+        assert_eq!((whole.count(), whole.quantile_ms(0.5)), (0, None));
     }
 
     #[test]

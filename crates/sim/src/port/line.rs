@@ -27,36 +27,90 @@ const _: () = assert!(size_of::<Line>() == 64);
 #[derive(Clone, Debug)]
 pub(crate) struct LineQueue {
     limit: u32,
+    /// When the measurement began.
+    since: Instant,
+    /// Packets and bytes that had arrived then, and time spent sending.
+    arrived_before: [u64; 2],
+    sent_before: Span,
+    /// From the first packet that waits on.
+    used: Option<Box<Used>>,
+}
+
+/// A queue in which packets have waited.
+#[derive(Clone, Debug, Default)]
+struct Used {
     /// When each waiting packet will start, as far as it has been looked.
     starts: VecDeque<Instant>,
-    pub level: Level,
+    level: Level,
     /// Of packets that waited.
-    pub sojourn: Sampled,
-    pub losses: LossRuns,
+    sojourn: Sampled,
+    losses: LossRuns,
     dropped_packets: u64,
     dropped_bytes: u64,
-    /// Counters when the measurement began: packets and bytes arrived, packets and bytes dropped.
-    before: [u64; 4],
-    /// Time spent sending before the measurement began; a transmission under way then counts from there on.
-    sent_before: Span,
+    /// What had been dropped when the measurement began.
+    dropped_before: [u64; 2],
 }
 
 impl LineQueue {
     /// An empty queue for `limit` packets, one at least.
     pub fn new(limit: u32) -> Self {
-        Self {
-            limit,
-            starts: VecDeque::new(),
-            level: Level::default(),
-            sojourn: Sampled::default(),
-            losses: LossRuns::default(),
-            dropped_packets: 0,
-            dropped_bytes: 0,
-            before: [0; 4],
-            sent_before: Span::ZERO,
-        }
+        Self { limit, since: Instant::ZERO, arrived_before: [0; 2], sent_before: Span::ZERO, used: None }
     }
 
+    fn used(&mut self) -> &mut Used {
+        let since = self.since;
+        self.used.get_or_insert_with(|| {
+            let mut used = Box::<Used>::default();
+            used.level.restart(since);
+            used
+        })
+    }
+
+    /// Packets waiting over time, from the beginning of the measurement to `end`.
+    pub fn level(&self, end: Instant) -> Level {
+        let mut level = Level::default();
+        match &self.used {
+            Some(used) => level = used.level.clone(),
+            None => level.restart(self.since),
+        }
+        level.settle(end);
+        level
+    }
+
+    /// Sojourn times of packets that waited.
+    pub fn sojourn(&self) -> Sampled {
+        self.used.as_ref().map_or_else(Sampled::default, |used| used.sojourn.clone())
+    }
+
+    /// Packets lost, and runs of losses.
+    pub fn losses(&self) -> (u64, u64) {
+        self.used.as_ref().map_or((0, 0), |used| (used.losses.lost(), used.losses.runs()))
+    }
+
+    fn dropped(&self) -> [u64; 2] {
+        self.used.as_ref().map_or([0; 2], |used| [used.dropped_packets, used.dropped_bytes])
+    }
+
+    /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
+    #[inline(never)]
+    fn wait(&mut self, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
+        let limit = self.limit as usize;
+        let used = self.used();
+        used.settle(now);
+        if used.starts.len() >= limit {
+            used.dropped_packets += 1;
+            used.dropped_bytes += u64::from(bytes);
+            used.losses.add(serial);
+            return false;
+        }
+        used.starts.push_back(start);
+        used.level.up(now);
+        used.sojourn.add(start - now);
+        true
+    }
+}
+
+impl Used {
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
         while let Some(start) = self.starts.front().copied().filter(|start| *start <= now) {
@@ -80,7 +134,7 @@ impl Line {
         self.bytes += u64::from(framed);
         let mut start = now;
         if self.busy_until > now {
-            if !Self::wait(queue, now, self.busy_until, framed, serial) {
+            if !queue.wait(now, self.busy_until, framed, serial) {
                 return None;
             }
             start = self.busy_until;
@@ -89,48 +143,34 @@ impl Line {
         Some(self.busy_until + self.delay)
     }
 
-    /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
-    #[inline(never)]
-    fn wait(queue: &mut LineQueue, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
-        queue.settle(now);
-        if queue.starts.len() >= queue.limit as usize {
-            queue.dropped_packets += 1;
-            queue.dropped_bytes += u64::from(bytes);
-            queue.losses.add(serial);
-            return false;
-        }
-        queue.starts.push_back(start);
-        queue.level.up(now);
-        queue.sojourn.add(start - now);
-        true
-    }
-
-    fn counters(&self, queue: &LineQueue) -> [u64; 4] {
-        [self.packets, self.bytes, queue.dropped_packets, queue.dropped_bytes]
-    }
-
     /// Begins the measurement.
     pub fn restart(&mut self, queue: &mut LineQueue, now: Instant) {
-        queue.settle(now);
-        queue.level.restart(now);
-        queue.sojourn.clear();
-        queue.losses.restart();
+        if let Some(used) = &mut queue.used {
+            used.settle(now);
+            used.level.restart(now);
+            used.sojourn.clear();
+            used.losses.restart();
+            used.dropped_before = [used.dropped_packets, used.dropped_bytes];
+        }
+        queue.since = now;
         queue.sent_before = self.sending(queue, now);
-        queue.before = self.counters(queue);
+        queue.arrived_before = [self.packets, self.bytes];
     }
 
     /// Ends the measurement.
     pub fn finish(&mut self, queue: &mut LineQueue, now: Instant) {
-        queue.settle(now);
-        queue.level.settle(now);
+        if let Some(used) = &mut queue.used {
+            used.settle(now);
+        }
     }
 
     /// Time spent sending up to `now`, of which `queue` must have been told. A packet that comes from a port may lie
     /// ahead of `now`: of what has not started, only waiting packets and one more are taken off.
     fn sending(&self, queue: &LineQueue, now: Instant) -> Span {
-        let next = queue.starts.front().copied().unwrap_or(self.busy_until);
+        let waiting = queue.used.as_ref().and_then(|used| used.starts.front().copied());
+        let next = waiting.unwrap_or(self.busy_until);
         let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
-        self.wire.taken(self.bytes - queue.dropped_bytes).saturating_sub(ahead)
+        self.wire.taken(self.bytes - queue.dropped()[1]).saturating_sub(ahead)
     }
 
     /// Time spent sending since the measurement began.
@@ -140,8 +180,9 @@ impl Line {
 
     /// Packets and bytes arrived, packets and bytes dropped since the measurement began.
     pub fn counted(&self, queue: &LineQueue) -> [u64; 4] {
-        let now = self.counters(queue);
-        std::array::from_fn(|i| now[i] - queue.before[i])
+        let before = queue.used.as_ref().map_or([0; 2], |used| used.dropped_before);
+        let ([dropped, dropped_bytes], [packets, bytes]) = (queue.dropped(), queue.arrived_before);
+        [self.packets - packets, self.bytes - bytes, dropped - before[0], dropped_bytes - before[1]]
     }
 }
 
@@ -162,7 +203,7 @@ mod tests {
         assert_eq!(line.enter(&mut queue, ms(1), 1000), Some(ms(14)));
         line.finish(&mut queue, ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
-        assert_eq!(queue.level.mean(), Some(1.25));
+        assert_eq!(queue.level(ms(4)).mean(), Some(1.25));
         assert_eq!(line.counted(&queue), [5, 5000, 1, 1000]);
         assert_eq!(line.busy(&queue, ms(4)), Span::from_millis(4));
     }

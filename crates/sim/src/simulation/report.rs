@@ -9,8 +9,9 @@ use sojourn_measure::{jain, Histogram, Level, ModeMs, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 
-/// Metrics by name (`sojourn-measure`'s catalogue); `None` where undefined, as a burst ratio without losses.
-pub type Metrics = BTreeMap<&'static str, Option<f64>>;
+mod metrics;
+
+pub use metrics::Metrics;
 
 /// One run.
 #[derive(Clone, Debug, Serialize)]
@@ -206,17 +207,18 @@ fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> 
         ..Counters::default()
     };
     counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
-    let mut sojourn = queue.sojourn.clone();
+    let mut sojourn = queue.sojourn();
+    let (lost, runs) = queue.losses();
     sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
     let mut dropped = Moments::default();
     dropped.add_zeros(dropped_packets);
     Merged {
-        waiting: queue.level.clone(),
+        waiting: queue.level(end),
         sojourn,
         dropped,
         counters,
-        lost: queue.losses.lost(),
-        runs: queue.losses.runs(),
+        lost,
+        runs,
         busy: line.busy(queue, end),
         capacity: measured,
         ..Merged::default()
@@ -253,6 +255,7 @@ impl Merged {
         metrics.insert("loss_ratio", ratio(drops, arrived));
         metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, arrived));
         metrics.insert("utilisation", busy);
+        metrics.finish();
     }
 }
 
@@ -352,6 +355,9 @@ impl Simulation {
         let tested = self.merge_tested(measured);
         tested.metrics(&mut metrics, true);
         let flows = self.flow_reports(measured, &mut metrics);
+        let events = self.wheel.scheduled() - self.wheel.len() as u64;
+        // What is left is about queues: room for a report of each, where flows are many.
+        (self.tcp, self.flows, self.slab) = Default::default();
         let queues = (0..self.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
@@ -376,7 +382,7 @@ impl Simulation {
             duration_s: self.end.seconds(),
             warm_up_s: self.network.warm_up.seconds(),
             measured_s: measured.seconds(),
-            events: self.wheel.scheduled() - self.wheel.len() as u64,
+            events,
             metrics,
             queues,
             flows,
