@@ -2,6 +2,8 @@
 //!
 //! Mean packet 1000 B at 8 Mbit/s: the service rate mu is 1000 packets/s, so times in ms are in units of 1/mu.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{assert_agrees, metric, runs};
