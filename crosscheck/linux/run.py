@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what Linux does: every point boots Debian's kernel in a virtual machine with virtual time.
 
-    run.py [--folder FOLDER] [--results FILE] [--points FILE] [--only TEXT] [--repeat N] [--list]
+    run.py [--folder FOLDER] [--results FILE] [--points FILE] [--only TEXT] [--repeat N] [--list | --table DIR]
 
 A point is a row of JSON, added to FILE as soon as it is finished; points that are there already are left out, so an
 interrupted recording goes on where it was. Instructions are time (`qemu -icount`: one is 2 ns, idle time is
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import csv
 import datetime
 import gzip
 import io
@@ -61,7 +62,7 @@ def point(control: str, qdisc: str, rtt_ms: int, mbit_s: int, flows: int, **more
 def name(p: dict[str, Any]) -> str:
     """What a point is called."""
     label = f"{p['congestion_control']} {p['flows']} {p['base_rtt_ms']}ms {p['rate_mbit_s']}mbit {p['qdisc']}"
-    return label + " sockets" * p["sockets"]
+    return label + " sockets" * p["sockets"] + (f" {p['sysctls']}" if p.get("sysctls") else "")
 
 
 def points() -> list[dict[str, Any]]:
@@ -95,7 +96,7 @@ def points() -> list[dict[str, Any]]:
         for control, rtt, rate, flows in loss_based[:4]
         for qdisc in ("cake", "fq_pie")
     ]
-    return [*plain[:5], *teeth, *plain[5:], *bbr, *newer]
+    return [*plain, *teeth, *newer, *bbr]
 
 
 def image(folder: Path) -> str:
@@ -172,10 +173,11 @@ def evaluate(chosen: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
     ]
     snapshots = []
     for line in files["counters"].decode().splitlines():
-        at, document = line.split(" ", 1)
+        at, documents = line.split(" ", 1)
+        tested, length = json.JSONDecoder().raw_decode(documents)
         # htb passes on what its child counts; the child is the discipline under test.
-        snapshots.append((float(at), json.loads(document)[-1]))
-    (_, zero), (from_s, before), (to_s, after) = snapshots
+        snapshots.append((float(at), tested[-1], json.loads(documents[length:])[0]["packets"]))
+    (_, zero, _), (from_s, before, back_before), (to_s, after, back_after) = snapshots
     if after["kind"] != chosen["qdisc"].split(" ", 1)[0]:
         raise SystemExit(f"{after['kind']} was counted instead of {chosen['qdisc']}")
     return {
@@ -191,6 +193,7 @@ def evaluate(chosen: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
         "counted_s": round(to_s - from_s, 3),
         "sent_packets": after["packets"] - before["packets"],
         "drops_packets": after["drops"] - before["drops"],
+        "returned_packets": back_after - back_before,
         "warm_up_drops_packets": before["drops"] - zero["drops"],
     }
 
@@ -210,6 +213,22 @@ def windows(files: dict[str, bytes]) -> list[tuple[float, int]]:
     return rows
 
 
+def table(results: Path, folder: Path) -> None:
+    """Writes the rows as CSV, the congestion windows over the measured time in a file of their own."""
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    columns = list(dict.fromkeys(key for row in rows for key in row if key not in {"name", "windows", "sockets"}))
+    with (folder / "linux_points.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row for row in rows if not row["sockets"])
+    with (folder / "linux_windows.csv").open("w", newline="") as file:
+        plain = csv.writer(file, lineterminator="\n")
+        plain.writerow(["congestion_control", "t_s", "window_packets"])
+        for row in rows:
+            measured = [(t_s, window) for t_s, window in row.get("windows", ()) if t_s >= row["warm_up_s"]]
+            plain.writerows((row["congestion_control"], t_s, window) for t_s, window in measured)
+
+
 def main() -> int:
     """Records what is missing."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -219,10 +238,14 @@ def main() -> int:
     options.add_argument("--points", type=Path, metavar="FILE", help="a JSON list of points, instead of this file's")
     options.add_argument("--only", default="", metavar="TEXT", help="points whose name contains TEXT")
     options.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each point")
+    options.add_argument("--table", type=Path, metavar="DIR", help="write the results as the records' two CSV files")
     options.add_argument("--list", action="store_true", help="print the points' names")
     given = options.parse_args()
     every = json.loads(given.points.read_text()) if given.points else points()
     chosen = {name(p): p for p in every if given.only in name(p)}
+    if given.table:
+        table(given.results, given.table)
+        return 0
     if given.list:
         print("\n".join(chosen))
         return 0
@@ -244,6 +267,7 @@ def main() -> int:
                 "SECONDS_ALL": p["seconds"],
                 "SECONDS_WARM_UP": p["warm_up_s"],
                 "SOCKETS": int(p["sockets"]),
+                "SYSCTLS": p.get("sysctls", ""),
                 "RUN": run,
             }
             files = boot(given.folder, settings)

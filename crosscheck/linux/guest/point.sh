@@ -1,7 +1,7 @@
 # One point: hosts a and b with router r between them. r's way out to b is shaped and has the discipline under test,
 # b's acknowledgements are late by the round-trip time. /point/settings says which.
 set -eu
-. /point/settings    # CONGESTION_CONTROL FLOWS BASE_RTT_MS RATE QDISC SECONDS_ALL SECONDS_WARM_UP SOCKETS
+. /point/settings    # CONGESTION_CONTROL FLOWS BASE_RTT_MS RATE QDISC SECONDS_ALL SECONDS_WARM_UP SOCKETS SYSCTLS
 
 for node in a r b; do ip netns add $node; ip -n $node link set lo up; done
 ip link add a0 netns a type veth peer name ra netns r
@@ -23,7 +23,9 @@ END
 ip -n a route add default via 10.0.1.1
 ip -n b route add default via 10.0.2.1
 ip netns exec r sysctl -w net.ipv4.ip_forward=1
-for node in a b; do ip netns exec $node sysctl -w net.ipv4.tcp_ecn=0; done
+for node in a b; do
+    for setting in net.ipv4.tcp_ecn=0 ${SYSCTLS:-}; do ip netns exec $node sysctl -w $setting; done
+done
 modprobe tcp_$CONGESTION_CONTROL 2>/dev/null || true
 
 tc -n b qdisc add dev b0 root netem delay ${BASE_RTT_MS}ms limit 100000
@@ -41,7 +43,8 @@ tc -n r qdisc show dev rb >qdisc
 ip netns exec a ping -c 3 -i 0.2 -q 10.0.2.2 >/dev/null
 ip netns exec b iperf3 -s -1 -J -i 0.1 >server.json &
 sleep 0.5
-counters() { echo "$EPOCHREALTIME $(tc -n r -s -j qdisc show dev rb | tr -d '\n')"; }
+# The discipline under test, and netem, which counts what b sends: acknowledgements.
+counters() { echo "$EPOCHREALTIME $(tc -n r -s -j qdisc show dev rb | tr -d '\n') $(tc -n b -s -j qdisc show dev b0 | tr -d '\n')"; }
 counters >counters
 echo $EPOCHREALTIME >start
 ip netns exec a iperf3 -c 10.0.2.2 -t $SECONDS_ALL -P $FLOWS -C $CONGESTION_CONTROL -i 0.1 -J >client.json &

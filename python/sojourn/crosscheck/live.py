@@ -16,6 +16,8 @@ from sojourn.crosscheck import linux, ns2, ns3
 from sojourn.crosscheck.compare import Point
 
 _NS2_SEEDS: Final = 5
+_NOT_IN_NS2: Final = ("CoDelX", "AVQa080")
+"""Recorded with implementations added to ns-2."""
 _PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
 
 
@@ -63,6 +65,8 @@ def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
     folder = _PROGRAMS / "ns2"
     rows = []
     for point in points:
+        if point.recipe["scheme"] in _NOT_IN_NS2:
+            continue
         runs = []
         for seed in range(1, _NS2_SEEDS + 1):
             show(f"ns-2: {point.name}, seed {seed}")

@@ -136,15 +136,15 @@ def fairness(*, is_random: bool) -> Document:
                 "under_test": True,
             },
             *(
-                {"name": f"access-{group}", "from": group, "to": "left", "rate": "100 Mbit/s", "delay": "2 ms"}
-                for group in ("tcp", "udp")
+                {"name": f"access-{here}", "from": here, "to": there, "rate": "100 Mbit/s", "delay": "2 ms"}
+                for here, there in (("tcp", "left"), ("udp", "left"), ("right", "sink"))
             ),
         ],
         "flows": [
             {
                 "name": "tcp",
                 "from": "tcp",
-                "to": "right",
+                "to": "sink",
                 "start": {"uniform": ["0 s", "1 s"]},
                 "transport": {
                     "kind": "tcp",
@@ -163,7 +163,7 @@ def fairness(*, is_random: bool) -> Document:
             {
                 "name": "udp",
                 "from": "udp",
-                "to": "right",
+                "to": "sink",
                 "start": {"uniform": ["0 s", "1 s"]},
                 "transport": {"kind": "udp", "header": "0 B"},
                 "traffic": {"kind": "cbr", "rate": "180 kbit/s", "packet_size": "1000 B"},

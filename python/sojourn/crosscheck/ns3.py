@@ -16,8 +16,8 @@ SCHEMES: Final = {
     "pfifo": "pfifo limit {limit}p",
     "red": "red preset ns3 min {min}p max {max}p limit {limit}p max_p 0.02 gentle avpkt 1500B",
     "pie": "pie preset ns3 limit 1000p",
-    "codel": "codel limit 1000p control_law newton mtu 1500",
-    "fqcodel": "fq_codel noecn limit 10240p control_law newton mtu 1500 quantum 1502",
+    "codel": "codel limit 1000p control_law newton mtu 1499",
+    "fqcodel": "fq_codel noecn limit 10240p control_law newton mtu 1499 quantum 1502",
     "cobalt": "cobalt preset ns3 limit 1000p",
 }
 
@@ -107,6 +107,8 @@ def dumbbell(flows: int, mbit_s: int, rtt_ms: int) -> Document:
                 "rate": f"{mbit_s} Mbit/s",
                 "delay": f"{rtt_ms * 250} us",
                 "overhead": "2 B",
+                # ns-3's devices have a queue of their own, here of one packet, the shortest there is.
+                "device_queue": "1 p",
                 "under_test": True,
             },
             {"name": "access", "from": "sender", "to": "left", **access},

@@ -1,0 +1,76 @@
+"""Open-loop decisions: one sequence of arrivals and requests into two implementations; the drops must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from sojourn import _native
+from sojourn.crosscheck import records
+
+CODEL: Final = "codel limit 1000p control_law newton mtu 1499"
+"""Our text for ns-3's CoDel queue disc with its defaults; it stops below 1500 B, ours at so much."""
+
+RECORD: Final = "codel_ns3.csv"
+
+_RATE_BIT_S: Final = 10_000_000
+_EVENTS: Final = 40_000
+
+
+class Event(NamedTuple):
+    """An arrival, or with zero bytes a request for the next packet."""
+
+    at_ns: int
+    size_bytes: int
+
+
+class Drop(NamedTuple):
+    """A packet dropped: its number among the arrivals, and when."""
+
+    serial: int
+    at_ns: int
+
+
+def trace(seed: int = 1) -> Iterator[Event]:
+    """Yield a trace: loads from a half to twice the service rate by turns, so that CoDel starts, works and stops.
+
+    Packets are 64 B to 1500 B long; requests come every 0.8 ms in the mean, whatever waits. Times between events are
+    uniform. All of it follows from integers alone, so it is the same everywhere.
+    """
+    state = seed
+    at_ns = [0, 0]
+    # Mean spacing of arrivals in units of 10 us, a phase a second.
+    loads = (160, 75, 60, 40, 90, 70)
+    for _ in range(_EVENTS):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        draw = state >> 33
+        kind = 0 if at_ns[0] <= at_ns[1] else 1
+        now = at_ns[kind]
+        load = loads[now // 1_000_000_000 % len(loads)] if kind == 0 else 80
+        # Uniform between zero and twice the mean; not a multiple of anything.
+        at_ns[kind] = now + draw % (2 * load * 10_000) + 1
+        yield Event(now, 64 + draw % 1437 if kind == 0 else 0)
+
+
+def recorded() -> list[Drop]:
+    """Return what ns-3's CoDel dropped of the trace."""
+    return [Drop(int(row["serial"]), int(row["at_ns"])) for row in records.table(RECORD)]
+
+
+def ours(scheme: str, events: Iterator[Event]) -> list[Drop]:
+    """Return what our discipline drops."""
+    driver = _native.Driver(scheme, _RATE_BIT_S)
+    drops = []
+    for event in events:
+        if event.size_bytes:
+            outcome = driver.enqueue(event.at_ns, event.size_bytes)
+        else:
+            *_, outcome = driver.dequeue(event.at_ns)
+        drops += [Drop(serial, event.at_ns) for what, serial, _ in outcome if what == "drop"]
+    return drops
+
+
+def lines(events: Iterator[Event]) -> Iterator[str]:
+    """Yield the lines that crosscheck/ns3/codel reads."""
+    for event in events:
+        yield f"+ {event.at_ns} {event.size_bytes}\n" if event.size_bytes else f"- {event.at_ns}\n"

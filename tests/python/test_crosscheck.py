@@ -1,0 +1,143 @@
+"""Agreement with the peers: some recorded points, the rule itself, and decisions one by one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from shared import Command
+from sojourn import crosscheck
+from sojourn.crosscheck import compare, linux, ns2, ns3, openloop, page, records, teeth, text
+from sojourn.crosscheck.compare import Metric, Outcome, Point, Run, Theirs
+
+
+@pytest.mark.parametrize("peer", crosscheck.PEERS)
+def test_some_points_agree_with_the_records(peer: str) -> None:
+    outcome = crosscheck.check(peer, quick=True)
+    assert len(outcome.rows) >= 9
+    assert outcome.agrees, text.terminal(outcome)
+
+
+def test_codel_drops_exactly_what_ns3_drops() -> None:
+    recorded = openloop.recorded()
+    assert len(recorded) > 1000
+    assert openloop.ours(openloop.CODEL, openloop.trace()) == recorded
+
+
+@pytest.mark.parametrize("scheme", ["codel mtu 1499 interval 110ms control_law newton", "codel mtu 1499"])
+def test_the_sequence_of_drops_tells_another_interval_and_another_law(scheme: str) -> None:
+    assert openloop.ours(scheme, openloop.trace()) != openloop.recorded()
+
+
+# What the closed-loop comparison must notice (one change each): interval doubled, target doubled.
+@pytest.mark.parametrize(
+    ("kind", "change"), [("codel", "interval 200ms"), ("pie", "target 30ms"), ("red", "max_p 0.04")]
+)
+def test_the_comparison_notices_a_wrong_parameter(monkeypatch: pytest.MonkeyPatch, kind: str, change: str) -> None:
+    points = [point for point in ns3.points() if point.recipe["queue"] == kind and point.recipe["flows"] in {5, 20}]
+    wrong = [replace(point, scheme=_changed(point.scheme, change)) for point in points]
+    monkeypatch.setitem(crosscheck.POINTS, "ns3", lambda: points)
+    assert crosscheck.check("ns3").agrees
+    monkeypatch.setitem(crosscheck.POINTS, "ns3", lambda: wrong)
+    assert not crosscheck.check("ns3").agrees
+
+
+def _changed(scheme: str, change: str) -> str:
+    key = change.split(" ", 1)[0]
+    words = scheme.split(" ")
+    if key in words:
+        at = words.index(key)
+        del words[at : at + 2]
+    return " ".join([*words, change])
+
+
+POINT = Point("p", {}, "pfifo", {"m": Theirs(100.0)}, ())
+
+
+def _row(values: list[float], theirs: Theirs, **rule: object) -> compare.Row:
+    metric = Metric("m", "m", "", 1, lambda run: float(run.measured["v"]), **rule)  # type: ignore[arg-type]
+    return compare.row(replace(POINT, theirs={"m": theirs}), metric, [Run({"v": value}) for value in values])
+
+
+def test_a_small_difference_passes_and_a_larger_one_does_not() -> None:
+    assert _row([102.0] * 3, Theirs(100.0), relative=0.02).passes
+    assert not _row([102.1] * 3, Theirs(100.0), relative=0.02).passes
+    assert _row([102.1] * 3, Theirs(100.0), relative=0.02, absolute=3.0).passes
+
+
+def test_the_standard_error_is_that_of_both_sides() -> None:
+    # Ours: 90, 100, 110: variance 100, of the mean 100/3. Theirs ran once: the same 100. Together 133.3: root 11.547.
+    row = _row([90.0, 100.0, 110.0], Theirs(60.0))
+    assert row.standard_error == pytest.approx(11.547, abs=1e-3)
+    assert not row.passes
+    assert _row([90.0, 100.0, 110.0], Theirs(66.0)).passes
+    # With ten runs of standard deviation 20: 400/10 + 100/3 = 73.3, its root 8.563.
+    assert _row([90.0, 100.0, 110.0], Theirs(60.0, 10, 20.0)).standard_error == pytest.approx(8.563, abs=1e-3)
+
+
+def test_drops_are_known_no_better_than_a_count() -> None:
+    # 16 and 25 drops, every run of ours alike: variance (16 + 25)/2 = 20.5 a run; 20.5/4 + 20.5 = 25.6, root 5.06.
+    row = _row([16.0] * 4, Theirs(25.0), quantum=lambda _: 1.0)
+    assert row.standard_error == pytest.approx(5.062, abs=1e-3)
+    # The same as a rate over ten seconds.
+    rate = _row([1.6] * 4, Theirs(2.5), quantum=lambda _: 0.1)
+    assert rate.standard_error == pytest.approx(0.5062, abs=1e-4)
+
+
+def test_nine_in_ten_must_pass_for_each_metric() -> None:
+    good, bad = _row([100.0], Theirs(100.0), relative=0.1), _row([200.0], Theirs(100.0), relative=0.1)
+    assert Outcome("ns3", (good,) * 9 + (bad,)).agrees
+    assert not Outcome("ns3", (good,) * 8 + (bad,)).agrees
+    assert not Outcome("ns3", ()).agrees
+    not_counted = replace(bad, point=replace(POINT, no_reference="phase"))
+    assert Outcome("ns3", (good, not_counted)).agrees
+
+
+def test_teeth_of_a_sawtooth() -> None:
+    # From 50 up to 100 in steps of one every 50 ms, 51 samples a tooth: period 2.55 s, amplitude 50.
+    t_s = [0.05 * k for k in range(600)]
+    found = teeth.teeth(t_s, [50 + k % 51 for k in range(600)])
+    assert (found.period_s, found.amplitude) == (pytest.approx(2.55), 50)
+    with pytest.raises(ValueError, match="at least two peaks"):
+        teeth.teeth(t_s, list(range(600)))
+
+
+@pytest.mark.parametrize("points", [linux.points, ns3.points, ns2.points])
+def test_names_of_points_are_unique(points: object) -> None:
+    names = [point.name for point in points()]  # type: ignore[operator]
+    assert len(names) == len(set(names))
+
+
+def test_every_explanation_is_about_a_point() -> None:
+    known = {
+        peer: [(point.name, metric) for point in make() for metric in point.metrics]
+        for peer, make in crosscheck.POINTS.items()
+    }
+    for entry in records.explanations():
+        rows = [
+            compare.Row(replace(POINT, name=name), metric, 0.0, 0.0, 0.0, 1) for name, metric in known[entry.peer]
+        ]
+        assert any(entry.explains(entry.peer, row) for row in rows), entry.point
+
+
+def test_the_page_shows_misses_and_what_explains_them() -> None:
+    miss = _row([200.0], Theirs(100.0), relative=0.1)
+    made = page.page([Outcome("ns3", (miss,), ((POINT, "unknown algorithm"),))])
+    assert "**miss**" in made
+    assert "Not explained yet" in made
+    assert "unknown algorithm" in made
+
+
+def test_the_command_says_by_its_status_whether_both_sides_agree(command: Command) -> None:
+    done = command("crosscheck", "ns3", "--quick", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0 if document["agrees"] else 1, "")
+    assert {row["metric"] for row in document["rows"]} == {"util", "qlen_mean", "loss"}
+
+
+def test_a_page_needs_every_peer(command: Command) -> None:
+    done = command("crosscheck", "ns3", "--page", "page.md")
+    assert done.returncode == 2
+    assert "`all`" in done.stderr
