@@ -26,13 +26,19 @@
 //! | `fq_pie` | `ecn_prob N` | `mark_ecnth N%` |
 //! | `sfq` | bare `perturb` | seconds |
 //! | `sfb` | bare `rehash`, `db` | milliseconds; `blue rehash ... db ...`, the manual's synopsis, is `sfb` |
-//! | `cake` | `nat`, `split-gso`, `fwmark`, `autorate-ingress`... | see the list in `tc/dialect.rs` |
+//! | | `redflowlimit` and RED's words | refused: `fq_red` is the nearest |
+//! | `dualpi2` | whole `classic_protection` | per cent |
+//! | | `step_thresh`, `min_qlen_step` | with them `l4s_aqm step`, the only one that tc knows |
+//! | `cake` | `bandwidth unlimited` | no bandwidth |
+//! | | `ethernet`, `docsis`, `pppoe-ptm`, `conservative`, `raw`, ... | `overhead`, `mpu` and `framing` as tc-cake(8) lists them |
+//! | | `nat`, `nonat`, `split-gso`, `no-split-gso`, `fwmark N`, `autorate-ingress`, `via-ethernet` | no effect |
 //!
 //! tc's defaults in RED, when `min`, `max` or `limit` is in bytes and written as tc alone writes bytes (bare, or with `b`,
 //! `Kb`, `Mb`...), or when `burst`, `bandwidth`, `ewma`, `Plog` or `Scell_log` is given: probability 0.02, max a quarter of
 //! limit or three times min, min a third of max, burst (2 min + max) / (3 avpkt). In CHOKe likewise, in packets, when one of
 //! those five words is given. A preset switches these defaults off.
 
+mod cake;
 mod dialect;
 mod ewma;
 mod head;
@@ -45,8 +51,8 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use dialect::Word;
 pub(crate) use dialect::translate;
+use dialect::Word;
 use head::Head;
 
 /// A text taken apart, and not yet translated.
@@ -85,7 +91,7 @@ fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, Stri
         let param = known.iter().find(|p| p.name == word);
         let foreign = if param.is_some() { None } else { dialect::word(entry.name, word) };
         match foreign {
-            Some(Word::Alone(..) | Word::Revoke(..)) => {
+            Some(Word::Alone(..) | Word::Revoke(..) | Word::Flag) => {
                 pairs.push((word.to_owned(), "true".to_owned()));
                 continue;
             }
@@ -110,7 +116,7 @@ fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, Stri
         };
         let mut value = value.to_owned();
         if value.parse::<f64>().is_ok() {
-            if let Some(unit) = words.next_if(|next| is_unit(next, &known)) {
+            if let Some(unit) = words.next_if(|next| is_unit(next, entry.name, &known)) {
                 value.push_str(unit);
             }
         }
@@ -120,8 +126,8 @@ fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, Stri
 }
 
 /// "target 5 ms" reads as "target 5ms": a number whose unit stands apart. In "limit 1000 min 30p" min is a parameter.
-fn is_unit(word: &str, known: &[Param]) -> bool {
-    UNITS.contains(&word) && known.iter().all(|p| p.name != word)
+fn is_unit(word: &str, kind: &str, known: &[Param]) -> bool {
+    UNITS.contains(&word) && known.iter().all(|p| p.name != word) && dialect::word(kind, word).is_none()
 }
 
 /// Units that may stand apart from their number.

@@ -221,6 +221,56 @@ fn sfb() {
 }
 
 #[test]
+fn sfq() {
+    mean(&[
+        ("# tc qdisc add dev ppp0 root sfq", "sfq"),
+        // tc-sfq(8): perturb is in seconds.
+        ("tc qdisc add dev eth0 root sfq limit 3000 flows 512 divisor 16384 perturb 10 headdrop",
+         "sfq limit 3000p flows 512 divisor 16384 perturb 10s headdrop"),
+        ("qdisc sfq 8005: root refcnt 2 limit 127p quantum 1514b depth 127 flows 127/1024 divisor 1024 perturb 60sec", "sfq perturb 60s"),
+    ]);
+    // tc-sfq(8), "Example of sfq with optional RED mode".
+    let red = "tc qdisc add dev eth0 parent 1:1 handle 10: sfq limit 3000 flows 512 divisor 16384 redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop";
+    assert!(
+        refusal(red).starts_with("sfq: redflowlimit: RED inside the queues of sfq is not here; the nearest is fq_red")
+    );
+}
+
+#[test]
+fn cake() {
+    mean(&[
+        // tc-cake(8), "EXAMPLES": ethernet is overhead 38 and mpu 84.
+        ("# tc qdisc add root dev eth0 cake bandwidth 100Mbit ethernet", "cake bandwidth 100Mbit/s overhead 38 mpu 84B"),
+        (
+            "qdisc cake 1: root refcnt 2 bandwidth 100Mbit diffserv3 triple-isolate rtt 100.0ms noatm overhead 38 mpu 84\n Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n backlog 0b 0p requeues 0\n memory used: 0b of 5000000b",
+            "cake bandwidth 100Mbit/s overhead 38 mpu 84B",
+        ),
+        ("# tc qdisc replace dev eth0 handle 1: root cake diffserv3", "cake"),
+        (
+            "qdisc cake 8001: root refcnt 2 bandwidth unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0",
+            "cake",
+        ),
+        (
+            "qdisc cake 8001: root refcnt 2 bandwidth 6250Kbit besteffort dual-srchost nat wash ingress ack-filter-aggressive no-split-gso rtt 30ms atm overhead 40 mpu 64 memlimit 32Mb fwmark 0xf",
+            "cake bandwidth 6.25Mbit/s rtt 30ms diffserv besteffort flowmode dual-srchost ack_filter aggressive wash ingress overhead 40 mpu 64B framing atm memlimit 32MiB",
+        ),
+        // Megabytes a second, and bit/s without a unit.
+        ("cake bandwidth 1mbps autorate-ingress", "cake bandwidth 8Mbit/s"),
+        ("cake bandwidth 20000000 egress", "cake bandwidth 20Mbit/s"),
+        ("cake satellite flowblind diffserv4", "cake rtt 1s diffserv diffserv4 flowmode flowblind"),
+        // Each word adds: 30 + 4 + 4, and the framing is the last that was named.
+        ("cake pppoe-ptm ether-vlan ether-vlan", "cake overhead 38 framing ptm"),
+        ("cake docsis", "cake overhead 18 mpu 64B"),
+        ("cake ethernet overhead 20", "cake overhead 20 mpu 84B"),
+        ("cake ethernet conservative", "cake overhead 48 mpu 84B framing atm"),
+        ("cake pppoe-llcsnap raw overhead -14", "cake overhead -14"),
+        ("cake pppoa-vcmux noatm", "cake overhead 10"),
+    ]);
+    assert!(refusal("cake overhead 256 ether-vlan").contains("overhead: \"260\" is refused"));
+    assert!(refusal("cake rtt 100").contains("microseconds"));
+}
+
+#[test]
 fn dualpi2() {
     mean(&[
         // Linux's defaults, 41/256 and 819/256 Hz, as tc prints them.

@@ -4,8 +4,10 @@ mod build;
 mod flows;
 mod ports;
 mod report;
+mod state;
 
 pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series};
+pub use state::{Count, Counts, Internals};
 
 use crate::engine::Wheel;
 use crate::packet::Slab;

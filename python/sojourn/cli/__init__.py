@@ -1,4 +1,4 @@
-"""The command line: ``sojourn run | compare | list | demo | report | crosscheck | schema``.
+"""The command line: ``sojourn run | compare | list | demo | report | crosscheck | export | schema``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
 standard error. Exit status: 0 done, 1 a crosscheck that does not agree, 2 bad input (one message, nothing written),
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from sojourn.cli import commands
+from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
 
@@ -119,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     report.set_defaults(command=commands.report)
 
     crosscheck.add(verbs)
+    tc.add(verbs, run)
 
     schema = verbs.add_parser(
         "schema", help="print the JSON Schema of scenarios", description="Print the JSON Schema of scenarios."

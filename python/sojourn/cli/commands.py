@@ -11,7 +11,7 @@ from pathlib import Path
 
 import sojourn
 from sojourn import core, folder
-from sojourn.cli import text
+from sojourn.cli import tc, text
 from sojourn.network import bundled_scenarios, load
 from sojourn.results import Results
 from sojourn.scheme import DEFAULT_SCHEMES
@@ -19,7 +19,10 @@ from sojourn.scheme import DEFAULT_SCHEMES
 
 def run(options: argparse.Namespace) -> None:
     """Run a scenario as it is written."""
-    _execute(options, None)
+    if options.tc:
+        tc.run(options)
+    else:
+        _execute(options, None)
 
 
 def compare(options: argparse.Namespace) -> None:

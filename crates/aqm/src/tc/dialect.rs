@@ -1,7 +1,7 @@
 //! tc's words for each kind, and what they are here.
 
 use super::pairs::Pairs;
-use super::red;
+use super::{cake, red};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -13,13 +13,15 @@ pub(super) enum Word {
     Alone(&'static str, &'static str),
     /// Stands alone and takes back what such a word before it said.
     Revoke(&'static str, &'static str),
+    /// Stands alone; [`translate`] makes something of it.
+    Flag,
     /// Takes a value, which [`translate`] makes something of.
     Value,
     /// Has no effect here, and takes so many values.
     Idle(usize),
 }
 
-use Word::{Alone, Idle, Revoke, Value};
+use Word::{Alone, Flag, Idle, Revoke, Value};
 
 type Words = &'static [(&'static str, Word)];
 
@@ -56,6 +58,24 @@ const FQ_PIE: Words = &[
 
 const SFB: Words = &[("penalty", Idle(0)), ("rate", Value), ("burst", Value)];
 
+/// RED inside the queues of sfq: known, to be refused with a reason.
+const SFQ_RED: &[&str] = &["redflowlimit", "min", "max", "avpkt", "burst", "probability", "ecn", "harddrop", "ewma"];
+
+/// Besides those that [`Cake`](crate::cake::Cake) itself lists and those of [`cake::LINKS`].
+const CAKE: Words = &[
+    // Flows come with hashes of hosts and five-tuples, never behind a translation of addresses.
+    ("nat", Idle(0)),
+    ("nonat", Idle(0)),
+    // Packets are never aggregated.
+    ("split-gso", Idle(0)),
+    ("no-split-gso", Idle(0)),
+    // Packets have no marks of a firewall.
+    ("fwmark", Idle(1)),
+    // The bandwidth stays what it is.
+    ("autorate-ingress", Idle(0)),
+    ("via-ethernet", Idle(0)),
+];
+
 fn words(kind: &str) -> Words {
     match kind {
         "red" => RED,
@@ -63,12 +83,18 @@ fn words(kind: &str) -> Words {
         "pie" => PIE,
         "fq_pie" => FQ_PIE,
         "sfb" => SFB,
+        "cake" => CAKE,
         _ => &[],
     }
 }
 
 /// What `word` is to tc in a text for `kind`.
 pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
+    match kind {
+        "cake" if cake::LINKS.iter().any(|(name, _)| *name == word) => return Some(Flag),
+        "sfq" if SFQ_RED.contains(&word) => return Some(if matches!(word, "ecn" | "harddrop") { Flag } else { Value }),
+        _ => {}
+    }
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)
 }
 
@@ -89,7 +115,7 @@ pub(crate) fn translate(
                 own.retain(|(name, value)| (&**name, &**value) != (param, said))
             }
             Some(Alone(..) | Revoke(..) | Idle(_)) => {}
-            Some(Value) | None => own.push((name.clone(), value.clone())),
+            Some(Flag | Value) | None => own.push((name.clone(), value.clone())),
         }
     }
     let mut pairs = Pairs(own);
@@ -101,7 +127,8 @@ pub(crate) fn translate(
             pairs.map("ecn_prob", |n| n.parse::<u32>().ok().map(|n| format!("{n}%")));
             pairs.rename("ecn_prob", "mark_ecnth");
         }
-        "sfq" => pairs.unit("perturb", "s"),
+        "sfq" => sfq(&mut pairs)?,
+        "cake" => cake::cake(&mut pairs),
         "sfb" => sfb(&mut pairs, from_tc),
         "dualpi2" => dualpi2(&mut pairs),
         _ => {}
@@ -117,6 +144,16 @@ pub(super) fn apart<'a>(kind: &str, words: &[&'a str]) -> Vec<&'a str> {
         _ => [word, ""],
     };
     words.iter().flat_map(|word| split(word)).filter(|word| !word.is_empty()).collect()
+}
+
+fn sfq(pairs: &mut Pairs) -> Result<(), String> {
+    if let Some((word, _)) = pairs.0.iter().find(|(name, _)| SFQ_RED.contains(&name.as_str())) {
+        return Err(format!("{word}: RED inside the queues of sfq is not here; the nearest is fq_red"));
+    }
+    pairs.unit("perturb", "s");
+    // tc -d prints "flows 127/1024": queues and buckets.
+    pairs.map("flows", |flows| flows.split_once('/').map(|(queues, _)| queues.to_string()));
+    Ok(())
 }
 
 fn sfb(pairs: &mut Pairs, from_tc: bool) {

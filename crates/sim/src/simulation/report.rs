@@ -1,5 +1,6 @@
 //! What a run reports.
 
+use super::state::{Counts, Internals};
 use super::{Place, RunError, Simulation, What};
 use crate::port::{Line, LineQueue, Medium, Station};
 use crate::scenario::{PortKind, Transport};
@@ -57,6 +58,12 @@ pub struct QueueReport {
     pub scheme: String,
     /// Metrics of queue scope.
     pub metrics: Metrics,
+    /// Counts since the start of the run; of a queue under test only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// The algorithm's internals at the end of the run; of a queue under test only.
+    #[serde(skip_serializing_if = "Internals::is_empty")]
+    pub internals: Internals,
 }
 
 /// One flow.
@@ -484,7 +491,9 @@ impl Simulation {
         all
     }
 
-    fn queue_report(&self, index: usize, measured: Span) -> QueueReport {
+    fn queue_report(&mut self, index: usize, measured: Span) -> QueueReport {
+        let under_test = self.network.ports[index].under_test;
+        let (counts, internals) = if under_test { self.state(index) } else { Default::default() };
         let spec = &self.network.ports[index];
         let scheme = match &self.options.scheme {
             Some(scheme) if spec.under_test => scheme,
@@ -492,7 +501,7 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
-        QueueReport { name: spec.name.clone(), under_test: spec.under_test, scheme: scheme.text(), metrics }
+        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), metrics, counts, internals }
     }
 
     fn flow_reports(&self, measured: Span, run: &mut Metrics) -> Vec<FlowReport> {

@@ -1,0 +1,76 @@
+//! What a queue under test has come to when the run ends: its counts since the start, what waits, and its internals.
+
+use super::{Place, Simulation};
+use serde::Serialize;
+use sojourn_aqm::{Backlog, Tally};
+use std::collections::BTreeMap;
+
+/// Packets and their bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+/// Counts from the start of the run, warm-up included, as a discipline's own statistics have them:
+/// arrived = forwarded + dropped + waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Offered to the queue.
+    pub arrived: Count,
+    /// Left to be sent.
+    pub forwarded: Count,
+    /// Dropped because the queue was full.
+    pub dropped_overflow: Count,
+    /// Dropped by decision of the algorithm.
+    pub dropped_early: Count,
+    /// Dropped by decision against their flow.
+    pub dropped_flow: Count,
+    /// Marked CE here.
+    pub marked: Count,
+    /// Arrived with CE set.
+    pub ce_on_arrival: Count,
+    /// Still waiting.
+    pub waiting: Count,
+}
+
+/// The algorithm's named internals; not-a-number where one is undefined.
+pub type Internals = BTreeMap<&'static str, f64>;
+
+impl From<Tally> for Count {
+    fn from(Tally { packets, bytes }: Tally) -> Self {
+        Self { packets, bytes }
+    }
+}
+
+impl From<Backlog> for Count {
+    fn from(Backlog { packets, bytes }: Backlog) -> Self {
+        Self { packets, bytes }
+    }
+}
+
+impl Simulation {
+    /// The state of the network's port number `index` now; nothing for a port that runs no discipline.
+    pub(super) fn state(&mut self, index: usize) -> (Option<Counts>, Internals) {
+        let Place::Port(port) = self.places[index] else { return (None, Internals::new()) };
+        let port = &mut self.ports[port as usize];
+        let mut internals = Internals::new();
+        port.discipline.internals(self.now, port.wire.rate(), &mut |name, value| {
+            internals.insert(name, value);
+        });
+        let [overflow, early, flow] = port.counters.dropped.map(Count::from);
+        let counts = Counts {
+            arrived: port.counters.arrived.into(),
+            forwarded: port.counters.forwarded.into(),
+            dropped_overflow: overflow,
+            dropped_early: early,
+            dropped_flow: flow,
+            marked: port.counters.marked.into(),
+            ce_on_arrival: port.counters.ce_on_arrival.into(),
+            waiting: port.discipline.backlog().into(),
+        };
+        (Some(counts), internals)
+    }
+}

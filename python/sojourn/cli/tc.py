@@ -1,0 +1,55 @@
+"""``sojourn export tc`` and ``sojourn run --tc``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from sojourn import core, tc
+from sojourn.core import SojournError
+from sojourn.network import load
+from sojourn.runner import cores
+
+
+def add(verbs: Any, run: argparse.ArgumentParser) -> None:
+    """Add the verb ``export`` to `verbs`, and ``--tc`` to the parser of ``run``."""
+    run.add_argument(
+        "--tc",
+        action="store_true",
+        help="print the queues under test at the end of one run in the shape of `tc -s -j qdisc show`, nothing else",
+    )
+    export = verbs.add_parser(
+        "export",
+        help="write a scheme for another program",
+        description="Write a scheme for another program.",
+    )
+    formats = export.add_subparsers(title="formats", metavar="FORMAT", required=True)
+    to_tc = formats.add_parser(
+        "tc",
+        help="the commands that install a scheme on Linux",
+        description="Print the commands that install a scheme on a device of Linux. A scheme that Linux does not "
+        "have is refused, with the nearest that it has. Comments say where Linux behaves otherwise.",
+        epilog='example: sojourn export tc "fq_codel target 10ms" --dev eth0 --rate "20 Mbit/s" | sudo sh',
+    )
+    to_tc.add_argument("scheme", metavar="SCHEME", help='as tc writes it: "codel target 10ms"')
+    to_tc.add_argument("--dev", required=True, metavar="DEV", help="the network interface: eth0")
+    to_tc.add_argument("--rate", metavar="RATE", help='shape to this rate: "20 Mbit/s" (default: no shaping)')
+    to_tc.set_defaults(command=export_tc)
+
+
+def export_tc(options: argparse.Namespace) -> None:
+    """Print the commands that install a scheme."""
+    print("\n".join(tc.commands(options.scheme, dev=options.dev, rate=options.rate)))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run one replication and print its queues as tc does."""
+    for name in ("out", "json", "series", "replicates"):
+        if getattr(options, name):
+            raise SojournError(f"--tc prints the queues of one run and nothing else: it does not go with --{name}")
+    scenario = load(options.file, sets=options.sets).canonical()
+    seed = int(scenario.get("seed", 1)) if options.seed is None else options.seed
+    task = {"scheme": None, "seed": seed, "replication": 0, "series": None}
+    (document,) = core.run_many(scenario, [task], jobs=options.jobs or cores())
+    print(json.dumps(tc.statistics(document), ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,243 @@
+"""The commands of tc that install a scheme on a device."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from sojourn.core import SojournError
+from sojourn.scheme import Scheme, SchemeLike
+from sojourn.tc import red, values
+from sojourn.tc.kinds import KINDS, NEAREST, Kind, Switch, Value
+
+_DEFAULT_RATE: Final = 10_000_000
+"""What tc takes for RED's idle times where no rate is given (tc-red(8))."""
+
+
+def commands(scheme: SchemeLike, *, dev: str, rate: str | None = None) -> list[str]:
+    """Return the commands that install a scheme on a device of Linux.
+
+    Parameters
+    ----------
+    scheme
+        A scheme that Linux has: its text as tc writes it.
+    dev
+        The network interface: ``eth0``.
+    rate
+        Bit rate to shape to, by an HTB class above the scheme, or by CAKE itself; by default no shaping.
+
+    Returns
+    -------
+    Lines for a shell, comments among them where Linux's behaviour or granularity differs from the scheme's.
+
+    Raises
+    ------
+    SojournError
+        If Linux does not have the algorithm, or not with these parameters; the message names the nearest that it has.
+
+    Examples
+    --------
+    >>> commands("codel target 10ms", dev="eth0")[-1]
+    'tc qdisc replace dev eth0 root codel limit 1000 target 10ms interval 100ms noecn'
+    """
+    scheme = scheme if isinstance(scheme, Scheme) else Scheme(scheme)
+    if not re.fullmatch(r"[A-Za-z0-9_.:@-]{1,15}", dev):
+        raise SojournError(f"dev={dev!r} is not the name of a network interface")
+    bit_s = None if rate is None else values.rate(rate)
+    if not scheme.text:
+        raise SojournError("no scheme to export: name one, as in `codel target 10ms`")
+    kind = scheme.algorithm
+    if kind not in KINDS:
+        has = ", ".join(KINDS)
+        raise SojournError(
+            f"Linux has no `{kind}`; the nearest that it has is `{NEAREST.get(kind, 'fq_codel')}` (it has: {has})"
+        )
+    export = _Export(scheme, bit_s)
+    options = export.words()
+    shaper = kind == "cake"
+    if bit_s is None or shaper:
+        lines = [f"tc qdisc replace dev {dev} root {kind} {options}"]
+    else:
+        lines = [
+            f"tc qdisc replace dev {dev} root handle 1: htb default 10",
+            f"tc class replace dev {dev} parent 1: classid 1:10 htb rate {bit_s}bit ceil {bit_s}bit quantum 1514",
+            f"tc qdisc replace dev {dev} parent 1:10 handle 10: {kind} {options}",
+        ]
+    return [*(f"# {note}" for note in export.notes), *lines]
+
+
+class _Export:
+    """One scheme on its way to tc's words."""
+
+    def __init__(self, scheme: Scheme, bit_s: int | None) -> None:
+        self.kind = scheme.algorithm
+        self.given = scheme.parameters()
+        self.parameters = {parameter.name: parameter.value for parameter in self.given}
+        self.bit_s = bit_s
+        self.notes: list[str] = []
+
+    def words(self) -> str:
+        kind = KINDS[self.kind]
+        self._fixed(kind)
+        words: list[str] = []
+        for option in kind.options:
+            words += self._switch(option) if isinstance(option, Switch) else self._value(option)
+        if self.kind in {"red", "choke"}:
+            words += self._average()
+        return " ".join(words)
+
+    def _fixed(self, kind: Kind) -> None:
+        """Refuse what Linux does not have, and say where Linux behaves otherwise."""
+        known = {option.name for option in kind.options}
+        differing = []
+        for parameter in self.given:
+            name, value = parameter.name, parameter.value
+            linux = kind.fixed.get(name)
+            if name in known or linux == ():
+                continue
+            if linux is None or value not in linux:
+                raise self._refusal(f"Linux's {self.kind} has no `{name}`", without=name, instead=(linux or ("",))[0])
+            if value != linux[0]:
+                differing.append({"on": name, "off": f"no{name}"}.get(linux[0], f"{name} {linux[0]}"))
+        if self.parameters.get("delay") == "timestamps":
+            differing.append("delay departures")
+        if differing:
+            self.notes.append(f"Linux's {self.kind} behaves as this scheme with `{' '.join(differing)}`")
+
+    def _refusal(self, why: str, *, without: str, instead: str) -> SojournError:
+        """Name the nearest scheme: the parameter `without` is `instead`, or left out where that is empty."""
+        nearest = KINDS[self.kind].nearest
+        if nearest and any(parameter.is_default and parameter.name == without for parameter in self.given):
+            return SojournError(f"{why}; the nearest that can be exported is `{nearest}`")
+        words = [self.kind]
+        for parameter in self.given:
+            value = instead if parameter.name == without else parameter.value
+            if (parameter.is_default and parameter.name != without) or value in {"", "off"}:
+                continue
+            words += [parameter.name] if value == "on" else [parameter.name, value]
+        return SojournError(f"{why}; the nearest that can be exported is `{' '.join(words)}`")
+
+    def _switch(self, option: Switch) -> list[str]:
+        word = option.words.get(self.parameters[option.name])
+        if word is None:
+            first = next(iter(option.words))
+            raise self._refusal(
+                f"Linux's {self.kind} has no `{option.name} {self.parameters[option.name]}`",
+                without=option.name,
+                instead=first,
+            )
+        return [word] if word else []
+
+    def _value(self, option: Value) -> list[str]:
+        text = self.parameters[option.name]
+        if option.unit == "rate":
+            # CAKE shapes by itself.
+            bit_s = self.bit_s if text == "none" else values.rate(text)
+            return ["unlimited"] if bit_s is None else [option.name, f"{bit_s}bit"]
+        # An overhead, even of 0, would make Linux count from the IP header on.
+        if text == "none" or (option.name, text) in {("mpu", "0B"), ("overhead", "0")}:
+            return []
+        return [option.word or option.name, self._number(option, text)]
+
+    def _number(self, option: Value, text: str) -> str:
+        match option.unit:
+            case "packets":
+                number = str(self._amount(option, values.packets(text), text, "packets, as in `1000p`", "1000p"))
+            case "bytes":
+                number = str(self._bytes(option, text))
+            case "time":
+                number = text if values.packets(text) is not None else values.time_text(option.name, text)
+            case "ms" | "s":
+                exact = (values.nanoseconds(text) or 0) / (1_000_000 if option.unit == "ms" else 1_000_000_000)
+                unit = "whole milliseconds" if option.unit == "ms" else "whole seconds"
+                number = self._multiple(option, exact, f"{round(exact)}{option.unit}", unit)
+            case "sixteenths":
+                number = self._sixteenths(option, float(text) * 16)
+            case "per cent":
+                exact = float(text) * 100
+                number = self._multiple(option, exact, f"{round(exact) / 100}", "whole per cent")
+                number += "%" if self.kind == "dualpi2" else ""
+            case "count":
+                number = self._multiple(option, float(text), str(round(float(text))), "whole numbers")
+            case _:
+                number = text
+        return number
+
+    def _sixteenths(self, option: Value, exact: float) -> str:
+        # 0 is not a value to tc, but the parameter left out.
+        whole = min(max(round(exact), 1), 32)
+        if not math.isclose(exact, whole, rel_tol=1e-12, abs_tol=0):
+            why = f"Linux holds {option.name} in sixteenths of a Hz, 1 to 32"
+            raise self._refusal(why, without=option.name, instead=str(whole / 16))
+        return str(whole)
+
+    def _multiple(self, option: Value, exact: float, nearest: str, unit: str) -> str:
+        if not math.isclose(exact, round(exact), rel_tol=1e-9, abs_tol=0):
+            raise self._refusal(
+                f"Linux holds {option.name} in {unit}",
+                without=option.name,
+                instead=nearest,
+            )
+        return str(round(exact))
+
+    def _amount(self, option: Value, amount: int | None, text: str, allowed: str, instead: str) -> int:
+        if amount is None:
+            raise self._refusal(
+                f"Linux's {self.kind} takes {option.name} in {allowed}, not `{text}`",
+                without=option.name,
+                instead=instead,
+            )
+        return amount
+
+    def _bytes(self, option: Value, text: str) -> int:
+        count = values.packets(text)
+        if self.kind == "red" and count is not None:
+            mean = self._mean()
+            note = f"Linux's red counts bytes: a packet is taken as avpkt, {mean} bytes"
+            if note not in self.notes:
+                self.notes.append(note)
+            return count * mean
+        return self._amount(option, values.size(text), text, "bytes, as in `1514B`", "1514B")
+
+    def _mean(self) -> int:
+        return values.size(self.parameters["avpkt"]) or 1
+
+    def _average(self) -> list[str]:
+        """RED's averaging, which tc takes as a burst."""
+        parameters, mean = self.parameters, self._mean()
+        for name in ("min", "max", "w"):
+            if parameters[name] == "none":
+                raise self._refusal(
+                    f"Linux's {self.kind} computes no {name} from the rate",
+                    without=name,
+                    instead={"min": "5p", "max": "15p", "w": "0.002"}[name],
+                )
+        count = values.packets(parameters["min"])
+        least = float(count) if count is not None else (values.size(parameters["min"]) or 0) / mean
+        weight = float(parameters["w"])
+        wanted = min(max(round(-math.log2(weight)), 1), 31)
+        burst = red.burst_for(wanted, least)
+        computed = None if burst is None else red.exponent(burst, least)
+        if computed is None:
+            raise SojournError(
+                f"min is {least:g} mean packets, from which tc computes no weight near {weight}; allowed: "
+                "min above one mean packet"
+            )
+        if weight != 0.5**computed:
+            becomes = f"2^-{computed} = {0.5**computed:.6g}"
+            self.notes.append(f"w {parameters['w']} becomes {becomes}, the nearest that tc computes")
+        if self.bit_s is None:
+            self.notes.append(
+                "without --rate, tc's bandwidth is 10 Mbit/s: it counts for the average after idle times"
+            )
+        return [
+            "avpkt",
+            str(mean),
+            "burst",
+            str(burst),
+            "probability",
+            parameters["max_p"],
+            "bandwidth",
+            f"{self.bit_s or _DEFAULT_RATE}bit",
+        ]
