@@ -195,6 +195,17 @@ impl Control {
         verdict
     }
 
+    /// Nothing is remembered that would change the next decisions.
+    pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
+        self.drop_probability == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// Target and interval.
+    #[cfg(test)]
+    pub(crate) fn aims(&self) -> (Span, Span) {
+        (self.target, self.interval)
+    }
+
     pub(crate) fn internals(&self, visit: &mut Internal<'_>) {
         visit("count", f64::from(self.count));
         visit("dropping", f64::from(u8::from(self.dropping)));

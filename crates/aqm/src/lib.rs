@@ -54,6 +54,7 @@ pub mod codel;
 pub mod daqm;
 pub mod drr;
 pub mod sfq;
+pub mod cake;
 pub mod dualpi2;
 
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};

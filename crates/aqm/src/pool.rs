@@ -95,6 +95,11 @@ impl Pool {
         self.slots.get(chain.first as usize).map(|slot| &slot.packet)
     }
 
+    /// Looks at the tail.
+    pub(crate) fn last(&self, chain: &Chain) -> Option<&Packet> {
+        self.slots.get(chain.last as usize).map(|slot| &slot.packet)
+    }
+
     /// The packets from the head, each with its place.
     pub(crate) fn iter<'a>(&'a self, chain: &Chain) -> impl Iterator<Item = (u32, &'a Packet)> {
         let mut at = chain.first;
@@ -156,6 +161,7 @@ mod tests {
             }
             assert!(pool.iter(chain).map(|(_, packet)| packet.serial).eq(model.iter().copied()));
             assert_eq!(pool.head(chain).map(|packet| packet.serial), model.front().copied());
+            assert_eq!(pool.last(chain).map(|packet| packet.serial), model.back().copied());
             assert_eq!((chain.len(), chain.is_empty()), (model.len(), model.is_empty()));
             assert_eq!(chain.bytes(), model.iter().map(|serial| serial % 7).sum::<u64>());
             most = most.max(models.iter().map(VecDeque::len).sum());

@@ -58,6 +58,7 @@ registry! {
     "fq_pie" => FairQueue<crate::pie::Pie>,
     "fq_cobalt" => FairQueue<crate::cobalt::Cobalt>,
     "fq_daqm" => FairQueue<crate::daqm::Daqm>,
+    "cake" => crate::cake::Cake,
     "dualpi2" => crate::dualpi2::DualPi2,
 }
 

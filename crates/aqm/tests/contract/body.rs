@@ -2,7 +2,7 @@
 //! that a host may rely on is checked. A test feeds it from a generator; a fuzz target feeds it its own bytes.
 
 use sojourn_aqm::{
-    Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random, Reason,
+    AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random, Reason,
 };
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +37,8 @@ pub struct Promise {
     /// Packets may be marked.
     pub marks: bool,
     pub drops_at: DropsAt,
+    /// The DSCP may be cleared.
+    pub washes: bool,
     pub limit_packets: u64,
     pub limit_bytes: u64,
 }
@@ -59,8 +61,9 @@ impl Promise {
                 || (entry.about.ecn && value("ecn").is_none())
                 || value("ce_threshold").is_some_and(|threshold| threshold != "none"),
             drops_at: entry.about.drops_at,
+            washes: flag("wash"),
             limit_packets: packets("limit"),
-            limit_bytes: bytes("limit").min(bytes("memory_limit")),
+            limit_bytes: bytes("limit").min(bytes("memory_limit")).min(bytes("memlimit")),
         }
     }
 }
@@ -158,7 +161,18 @@ impl Host<'_> {
             handle: (self.arrivals as u32).wrapping_mul(2_654_435_761),
             bytes,
             flow,
+            // Facts that go with the flow, so that its packets stay together.
+            source: flow % 3,
+            destination: flow % 5,
+            dscp: [0, 8, 46, 34, 0, 56, 16][flow as usize % 7],
+            window: (flow * 2) as u16,
             ecn,
+            ack: AckFields {
+                pure: bytes <= 64 && flow % 2 == 0,
+                precious: self.arrivals % 11 == 0,
+                // Mostly rising.
+                number: (self.arrivals as u32 * 7) ^ (flow & 1),
+            },
             ..Packet::default()
         };
         self.arrivals += 1;
@@ -213,7 +227,8 @@ impl Host<'_> {
         };
         self.by_lane.remove(&(self.promise.lane(&offered), offered.serial));
         self.inside_bytes -= u64::from(offered.bytes);
-        let same = Packet { ecn: offered.ecn, ..packet.clone() } == offered;
+        let dscp = if self.promise.washes && packet.dscp == 0 { offered.dscp } else { packet.dscp };
+        let same = Packet { ecn: offered.ecn, dscp, ..packet.clone() } == offered;
         self.require(same, "a packet's facts changed (enqueued, handle, bytes, flow ...)");
         offered.ecn
     }

@@ -1,0 +1,116 @@
+//! A tin's queues and the rotations that they are in.
+
+use crate::cobalt::Control;
+use crate::pool::Chain;
+
+/// No queue.
+const NONE: u32 = u32::MAX;
+
+/// What a queue counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// In no rotation: empty, and COBALT at rest.
+    Idle,
+    /// Has not used up its first quantum.
+    Sparse,
+    /// Sparse and empty, but in the bulk rotation because it has used up its quantum.
+    SparseWait,
+    /// Backlogged.
+    Bulk,
+    /// Empty, while COBALT comes to rest.
+    Decaying,
+}
+
+/// A rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// Sparse queues.
+    New,
+    /// Bulk queues.
+    Old,
+    /// Empty ones.
+    Decaying,
+}
+
+impl List {
+    pub const DECAYING_FIRST: [Self; 3] = [Self::Decaying, Self::New, Self::Old];
+    pub const DECAYING_LAST: [Self; 3] = [Self::New, Self::Old, Self::Decaying];
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub chain: Chain,
+    pub control: Control,
+    /// Bytes it may still send before its turn ends.
+    pub deficit: i64,
+    /// Where its source's and its destination's counts are.
+    pub hosts: [u16; 2],
+    pub tin: u8,
+    pub set: Set,
+    list: Option<List>,
+    prev: u32,
+    next: u32,
+}
+
+impl Flow {
+    pub fn new(tin: usize, control: Control) -> Self {
+        let chain = Chain::default();
+        Self {
+            chain,
+            control,
+            deficit: 0,
+            hosts: [0; 2],
+            tin: tin as u8,
+            set: Set::Idle,
+            list: None,
+            prev: NONE,
+            next: NONE,
+        }
+    }
+}
+
+/// The rotations of a tin, linked through its queues.
+#[derive(Clone, Debug)]
+pub(super) struct Lists([(u32, u32); 3]);
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self([(NONE, NONE); 3])
+    }
+}
+
+impl Lists {
+    pub fn first(&self, list: List) -> Option<usize> {
+        let (first, _) = self.0[list as usize];
+        (first != NONE).then_some(first as usize)
+    }
+
+    /// Takes a queue out of its rotation, if it is in one.
+    pub fn unlink(&mut self, flows: &mut [Flow], at: usize) {
+        let flow = &mut flows[at];
+        let Some(list) = flow.list.take() else { return };
+        let (prev, next) = (flow.prev, flow.next);
+        let (first, last) = &mut self.0[list as usize];
+        match flows.get_mut(prev as usize) {
+            Some(before) => before.next = next,
+            None => *first = next,
+        }
+        match flows.get_mut(next as usize) {
+            Some(after) => after.prev = prev,
+            None => *last = prev,
+        }
+    }
+
+    /// Puts a queue that is in no rotation at the end of one.
+    pub fn append(&mut self, list: List, flows: &mut [Flow], at: usize) {
+        let (first, last) = &mut self.0[list as usize];
+        let flow = &mut flows[at];
+        (flow.list, flow.prev, flow.next) = (Some(list), *last, NONE);
+        match flows.get_mut(*last as usize) {
+            Some(before) => before.next = at as u32,
+            None => *first = at as u32,
+        }
+        *last = at as u32;
+    }
+}

@@ -1,0 +1,78 @@
+//! What each tin has seen, in the words of `tc -s`.
+
+use super::tins::Tin;
+use crate::Internal;
+use sojourn_units::Span;
+
+/// Counts and smoothed delays of a tin.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub sent: u64,
+    pub drops: u64,
+    pub marks: u64,
+    pub ack_drops: u64,
+    /// Sojourn times in seconds: all alike, those above quickly, those below quickly.
+    average_delay: f64,
+    peak_delay: f64,
+    base_delay: f64,
+}
+
+impl Seen {
+    /// A packet left after `sojourn`.
+    pub fn sent(&mut self, sojourn: Span) {
+        let delay = sojourn.seconds();
+        let follow = |value: &mut f64, quickly: bool| {
+            *value += (delay - *value) * if quickly { 1.0 / 4.0 } else { 1.0 / 256.0 };
+        };
+        self.sent += 1;
+        follow(&mut self.average_delay, false);
+        let (above, below) = (delay > self.peak_delay, delay < self.base_delay);
+        follow(&mut self.peak_delay, above);
+        follow(&mut self.base_delay, below);
+    }
+}
+
+macro_rules! tins {
+    ($name:literal) => {
+        [
+            concat!("tin0_", $name),
+            concat!("tin1_", $name),
+            concat!("tin2_", $name),
+            concat!("tin3_", $name),
+            concat!("tin4_", $name),
+            concat!("tin5_", $name),
+            concat!("tin6_", $name),
+            concat!("tin7_", $name),
+        ]
+    };
+}
+
+/// One statistic of every tin.
+type Statistic = ([&'static str; 8], fn(&Tin) -> f64);
+
+const STATISTICS: &[Statistic] = &[
+    (tins!("backlog_packets"), |tin| tin.waiting.packets as f64),
+    (tins!("backlog_bytes"), |tin| tin.waiting.bytes as f64),
+    (tins!("sparse_flows"), |tin| f64::from(tin.sparse)),
+    (tins!("bulk_flows"), |tin| f64::from(tin.bulk)),
+    (tins!("decaying_flows"), |tin| f64::from(tin.decaying)),
+    (tins!("average_delay_s"), |tin| tin.seen.average_delay),
+    (tins!("peak_delay_s"), |tin| tin.seen.peak_delay),
+    (tins!("base_delay_s"), |tin| tin.seen.base_delay),
+    (tins!("sent_packets"), |tin| tin.seen.sent as f64),
+    (tins!("drops_packets"), |tin| tin.seen.drops as f64),
+    (tins!("marks_packets"), |tin| tin.seen.marks as f64),
+    (tins!("ack_drops_packets"), |tin| tin.seen.ack_drops as f64),
+    (tins!("way_hits"), |tin| tin.ways.hits as f64),
+    (tins!("way_misses"), |tin| tin.ways.misses as f64),
+    (tins!("way_collisions"), |tin| tin.ways.collisions as f64),
+    (tins!("quantum_bytes"), |tin| f64::from(tin.quantum)),
+];
+
+pub(super) fn show(tins: &[Tin], visit: &mut Internal<'_>) {
+    for (names, value) in STATISTICS {
+        for (name, tin) in names.iter().zip(tins) {
+            visit(name, value(tin));
+        }
+    }
+}
