@@ -70,11 +70,15 @@ def registered() -> set[str]:
 class Scratch:
     """A copy of the tree, built apart."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, commit: str | None) -> None:
         self.tree = target / "tree"
         shutil.rmtree(self.tree, ignore_errors=True)
         self.tree.mkdir(parents=True)
-        for name in COPIED:
+        if commit:
+            git = ("git", "-C", str(ROOT), "archive", commit)
+            archive = subprocess.run(git, capture_output=True, check=True).stdout  # noqa: S603
+            subprocess.run(("tar", "-x", "-C", str(self.tree)), input=archive, check=True)  # noqa: S603, S607
+        for name in () if commit else COPIED:
             source = ROOT / name
             if source.is_dir():
                 skip = shutil.ignore_patterns("target", "__pycache__", "*.so")
@@ -126,10 +130,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="only compare the list with sources and registry")
     parser.add_argument("--target", type=Path, default=Path(tempfile.gettempdir()) / "sojourn-mutations")
+    parser.add_argument("--commit", help="take the tree from git instead of the working copy")
     parser.add_argument("algorithms", nargs="*", help="all when none is named")
     options = parser.parse_args()
     chosen = [m for m in mutations() if not options.algorithms or m.algorithm in options.algorithms]
-    found = [text for mutation in chosen if (text := mutation.wrong(ROOT))]
+    scratch, survived = Scratch(options.target, options.commit), 0
+    found = [text for mutation in chosen if (text := mutation.wrong(scratch.tree))]
     if not options.algorithms:
         found += [f"no mutation of {name}" for name in sorted(registered() - {m.algorithm for m in chosen})]
     if found:
@@ -137,7 +143,6 @@ def main() -> int:
         return 1
     if options.check:
         return 0
-    scratch, survived = Scratch(options.target), 0
     if not scratch.build():
         print(f"the tree does not build\n{scratch.said}", file=sys.stderr)
         return 1
