@@ -218,7 +218,11 @@ impl Red {
         let avpkt = self.params.avpkt.get() as f64;
         let p_a = spread(p_b, self.count.mean_packets(avpkt));
         // A count that is used up signals whatever the size.
-        if p_a < 1.0 { (p_a * f64::from(bytes) / avpkt).min(1.0) } else { p_a }
+        if p_a < 1.0 {
+            (p_a * f64::from(bytes) / avpkt).min(1.0)
+        } else {
+            p_a
+        }
     }
 
     /// Takes the queue that an arrival finds into the average.
@@ -354,8 +358,7 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band =
-            Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle, curve: Curve::Linear };
+        let band = Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle, curve: Curve::Linear };
         let mut red = Self {
             rate: None,
             mean_packets_s: 0.0,

@@ -88,7 +88,11 @@ impl Entry {
     /// The name in prose: `FQ-CoDel`.
     #[must_use]
     pub fn title(&self) -> String {
-        if self.fair { format!("FQ-{}", self.about.title) } else { self.about.title.to_owned() }
+        if self.fair {
+            format!("FQ-{}", self.about.title)
+        } else {
+            self.about.title.to_owned()
+        }
     }
 
     /// What it does, in a line.
@@ -104,7 +108,11 @@ impl Entry {
     /// The governing texts.
     #[must_use]
     pub fn source(&self) -> String {
-        if self.fair { format!("RFC 8290; {}", self.about.source) } else { self.about.source.to_owned() }
+        if self.fair {
+            format!("RFC 8290; {}", self.about.source)
+        } else {
+            self.about.source.to_owned()
+        }
     }
 }
 

@@ -133,8 +133,11 @@ fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
             for change in candidates(&param) {
                 // A small buffer, so that every run overflows; and what sojourn derivatives need.
                 let base = if param.name == "limit" { "" } else { "limit 40p " };
-                let extra =
-                    if entry.name.ends_with("daqm") && param.name != "interarrival" { "interarrival measured " } else { "" };
+                let extra = if entry.name.ends_with("daqm") && param.name != "interarrival" {
+                    "interarrival measured "
+                } else {
+                    ""
+                };
                 let texts =
                     [format!("{} {base}{extra}{change}", entry.name), format!("{} {extra}{change}", entry.name)];
                 if let Some(config) = texts.iter().find_map(|text| text.parse::<Config>().ok()) {

@@ -2,7 +2,6 @@
 
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 // A global allocator is an unsafe trait by nature; this one only counts and passes on to the system's.
 #![allow(unsafe_code)]
 

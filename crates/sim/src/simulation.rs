@@ -237,7 +237,11 @@ impl Simulation {
     /// How much of the scenario's time has passed, from 0 to 1.
     #[must_use]
     pub fn progress(&self) -> f64 {
-        if self.end == Instant::ZERO { 1.0 } else { self.now.seconds() / self.end.seconds() }
+        if self.end == Instant::ZERO {
+            1.0
+        } else {
+            self.now.seconds() / self.end.seconds()
+        }
     }
 
     #[inline]

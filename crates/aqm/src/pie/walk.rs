@@ -202,5 +202,9 @@ fn a_random_walk_agrees_with_the_printed_pseudocode() {
         assert!(fates[0] > 5000 && fates[1] > 500, "variant {i} decided nothing: {fates:?}");
     }
     // Overflow too: a controller too slow to act.
-    assert!(walk(Params { alpha: Gain::from_hz(0.001), beta: Gain::from_hz(0.001), limit: Limit::packets(40), ..base }, 7)[2] > 100);
+    assert!(
+        walk(Params { alpha: Gain::from_hz(0.001), beta: Gain::from_hz(0.001), limit: Limit::packets(40), ..base }, 7)
+            [2]
+            > 100
+    );
 }

@@ -2,7 +2,8 @@
 //! that a host may rely on is checked. A test feeds it from a generator; a fuzz target feeds it its own bytes.
 
 use sojourn_aqm::{
-    AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random, Reason,
+    AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random,
+    Reason,
 };
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
