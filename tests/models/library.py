@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cake
 import cobalt
 import codel
 import controllers
@@ -51,6 +52,7 @@ MODELS: dict[str, type[Model]] = {
     ),
     "drr": schedulers.Drr,
     "sfq": schedulers.Sfq,
+    "cake": cake.Cake,
     "dualpi2": dualpi2.DualPi2,
     "fq_pfifo": fair.over(
         fifo.Pfifo, "flows 64 limit 50p", "flows 4 limit 20p quantum 300B drop_batch 2p memory_limit 20kB"
@@ -61,7 +63,7 @@ MODELS: dict[str, type[Model]] = {
         "w 0.5 min 3kB max 20kB max_p 0.3 bytemode avpkt 500B flows 3 quantum 300B memory_limit 40kB",
         "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop flows 2",
         "w 0.3 wait gentle harddrop ecn adaptive interval 40ms alpha 0.1 beta 0.5 flows 2 limit 30p",
-        "min none max none target 200us w 0.3 adaptive flows 2",
+        "min none max none target 200us w 0.3 adaptive flows 2 drop_batch 3p",
     ),
     "fq_pie": fair.over(
         pie.Pie,
@@ -89,4 +91,4 @@ MODELS: dict[str, type[Model]] = {
 }
 
 #: Registered algorithms whose models are still to be written. Must become empty.
-PENDING = {"cake"}
+PENDING: set[str] = set()
