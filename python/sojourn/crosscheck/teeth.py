@@ -47,7 +47,7 @@ def teeth(t_s: Sequence[float], values: Sequence[float]) -> Teeth:
     Examples
     --------
     >>> teeth(list(range(40)), [10 + k % 10 for k in range(40)])
-    Teeth(period_s=10.0, amplitude=9.0, count=3)
+    Teeth(period_s=10.0, amplitude=9.0, count=2)
     """
     fall = _FALL * (max(values) - min(values))
     peaks: list[tuple[float, float]] = []
