@@ -20,7 +20,7 @@
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
-use sojourn_units::{BitRate, Bytes, Instant, Probability};
+use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
 crate::choice! {
     /// What the virtual queue counts.
@@ -82,7 +82,9 @@ enum Capacity {
     Known {
         /// Ct, in units a second.
         virtual_rate: f64,
-        /// C, in units a second, from `since` until now.
+        /// C from `since` until now.
+        rate: BitRate,
+        /// C in units a second.
         link: f64,
         since: Instant,
         /// Integral of C from t_c to `since`: what the link could have sent under other rates.
@@ -92,14 +94,15 @@ enum Capacity {
     },
 }
 
-impl Avq {
-    fn rate(&self, rate: BitRate) -> f64 {
-        rate.bit_s() as f64 * self.scale
-    }
+/// A product, where [`Span::seconds`] divides.
+fn seconds(span: Span) -> f64 {
+    span.nanos() as f64 * 1e-9
+}
 
+impl Avq {
     /// The virtual queue runs down at Ct.
     fn drain(&mut self, now: Instant, virtual_rate: f64) {
-        let sent = virtual_rate * now.since(self.drained).seconds();
+        let sent = virtual_rate * seconds(now.since(self.drained));
         self.virtual_queue = (self.virtual_queue - sent).max(0.0);
         self.drained = now;
     }
@@ -107,7 +110,7 @@ impl Avq {
     /// An arrival of `amount` that enters moves Ct.
     fn adapt(&mut self, now: Instant, amount: f64) {
         if let Capacity::Known { virtual_rate, link, since, earlier, .. } = &mut self.capacity {
-            let could = *earlier + *link * now.since(*since).seconds();
+            let could = *earlier + *link * seconds(now.since(*since));
             *virtual_rate = (*virtual_rate + self.alpha * (self.gamma * could - amount)).clamp(0.0, *link);
             (*since, *earlier) = (now, 0.0);
         }
@@ -116,11 +119,11 @@ impl Avq {
 
 impl Aqm for Avq {
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
-        let next = self.rate(rate);
-        if let Capacity::Known { link, since, earlier, seen, .. } = &mut self.capacity {
-            if next != *link {
-                *earlier += *link * seen.since(*since).seconds();
-                (*link, *since) = (next, *seen);
+        let scale = self.scale;
+        if let Capacity::Known { rate: old, link, since, earlier, seen, .. } = &mut self.capacity {
+            if *old != rate {
+                *earlier += *link * seconds(seen.since(*since));
+                (*old, *link, *since) = (rate, rate.bit_s() as f64 * scale, *seen);
             }
             *seen = now;
         }
@@ -131,9 +134,10 @@ impl Aqm for Avq {
         let virtual_rate = match self.capacity {
             Capacity::Known { virtual_rate, .. } => virtual_rate,
             Capacity::Unknown => {
-                let link = self.rate(cx.rate);
+                let link = cx.rate.bit_s() as f64 * self.scale;
                 let virtual_rate = self.initial * link;
-                self.capacity = Capacity::Known { virtual_rate, link, since: now, earlier: 0.0, seen: now };
+                self.capacity =
+                    Capacity::Known { virtual_rate, rate: cx.rate, link, since: now, earlier: 0.0, seen: now };
                 virtual_rate
             }
         };
@@ -229,7 +233,6 @@ mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
-    use sojourn_units::Span;
 
     /// C = 1 MB/s (1000 packets a second), Ct at first 0.8 MB/s.
     fn host(change: impl FnOnce(&mut Params)) -> Host<Avq> {

@@ -63,6 +63,8 @@ pub struct Rem {
     params: Params,
     /// ln(phi).
     ln_phi: f64,
+    /// Packets that 1 bit/s sends in T.
+    capacity: f64,
     price: f64,
     /// `1 - phi^-price`.
     probability: f64,
@@ -83,11 +85,11 @@ impl Rem {
 
     /// One update, and `rest` more over which nothing arrives and `b` packets wait.
     fn update(&mut self, b: f64, rest: u64, rate: BitRate) {
-        let Params { alpha, b_ref, tupdate, avpkt, form, .. } = self.params;
+        let Params { alpha, b_ref, form, .. } = self.params;
         let (b_ref, rest) = (b_ref.get() as f64, rest as f64);
         match form {
             Form::Rate => {
-                let c = rate.bytes_s() / avpkt.get() as f64 * tupdate.seconds();
+                let c = rate.bit_s() as f64 * self.capacity;
                 let stand = alpha * (b - b_ref) - c;
                 let w = self.params.w.get();
                 self.input = w * f64::from(self.arrived) + (1.0 - w) * self.input;
@@ -187,6 +189,7 @@ impl Algorithm for Rem {
     fn new(params: &Params) -> Self {
         Self {
             ln_phi: libm::log(params.phi),
+            capacity: params.tupdate.seconds() / (8.0 * params.avpkt.get() as f64),
             price: 0.0,
             probability: 0.0,
             arrived: 0,

@@ -90,8 +90,8 @@ pub struct Sfb {
     limit: Limit,
     target: u32,
     max: u32,
-    increment: f64,
-    decrement: f64,
+    /// What an arrival adds to the probability of a bin that is empty, between, at target.
+    steps: [f64; 3],
     penalty_rate: f64,
     penalty_burst: f64,
     rehash: Span,
@@ -130,15 +130,15 @@ impl Sfb {
 
     /// The bins of a flow learn from its arrival; gives the least probability and the least count.
     fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
-        let (target, increment, decrement) = (self.target, self.increment, self.decrement);
+        let (target, steps) = (self.target, self.steps);
         let mut least = (1.0_f64, u32::MAX);
         for bin in self.sets[set].of(hash) {
-            if bin.packets == 0 {
-                bin.probability = (bin.probability - decrement).max(0.0);
-            } else if bin.packets >= target {
-                bin.probability = (bin.probability + increment).min(1.0);
-            }
-            least = (least.0.min(bin.probability), least.1.min(bin.packets));
+            // A table, not branches: eight bins in different states would mispredict them.
+            let p = bin.probability + steps[usize::from(bin.packets > 0) + usize::from(bin.packets >= target)];
+            let p = if p < 0.0 { 0.0 } else { p };
+            bin.probability = if p > 1.0 { 1.0 } else { p };
+            least.0 = if bin.probability < least.0 { bin.probability } else { least.0 };
+            least.1 = least.1.min(bin.packets);
         }
         least
     }
@@ -301,10 +301,10 @@ impl Algorithm for Sfb {
         let burst = params.penalty_burst.get() as f64;
         Self {
             limit: params.limit,
-            target: count(params.target),
+            // An empty bin is empty, whatever the target.
+            target: count(params.target).max(1),
             max: count(params.max),
-            increment: params.increment.get(),
-            decrement: params.decrement.get(),
+            steps: [-params.decrement.get(), 0.0, params.increment.get()],
             penalty_rate: params.penalty_rate,
             penalty_burst: burst,
             rehash: params.rehash,
