@@ -14,7 +14,6 @@
 //! * An arrival that the real buffer refuses is a dropped packet: it changes neither VQ nor Ct.
 //! * `unit = packets` counts b = 1, C in packets of `avpkt` bytes, B in packets; `avpkt` turns a limit into the unit.
 //! * When the link's rate changes, C is the rate that held at each time since t_c.
-//! * ns-2's Vq marks where `VQ + b` reaches B; the paper where it exceeds B, as here.
 //!
 //! Bound: constant work a packet; there is no timer.
 

@@ -129,7 +129,8 @@ impl Default for TransportTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it) or `dctcp` (RFC 8257; it needs `ecn`).
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `ns2_reno` (as ns-2
+    /// counts it) or `dctcp` (RFC 8257; it needs `ecn`).
     pub congestion_control: String,
     /// How missing segments are found and sent again.
     pub recovery: Recovery,

@@ -9,6 +9,7 @@
 pub mod cubic;
 pub mod dctcp;
 pub mod newreno;
+pub mod ns2_reno;
 pub mod reno;
 mod window;
 
@@ -215,7 +216,8 @@ impl PartialEq for Algorithm {
 impl Eq for Algorithm {}
 
 /// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] = &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
+pub static ALGORITHMS: &[Algorithm] =
+    &[newreno::ALGORITHM, ns2_reno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -3,6 +3,7 @@
 mod congestion;
 mod dctcp;
 mod fuzz;
+mod ns2;
 mod path;
 mod receiver;
 mod recovery;
