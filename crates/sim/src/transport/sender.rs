@@ -1,7 +1,7 @@
 //! The sending side: what to send now, and what an acknowledgement or the timer means.
 //!
 //! Texts: RFC 9293 (transmission), RFC 5681, 6582, 6675 (recovery), 3042 (limited transmit), 6937 (PRR), 6298 (timer),
-//! 3168 (ECN), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
+//! 3168 (ECN; its negotiation in 6.1.1), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
 //!
 //! Where texts and implementations differ:
 //! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are (Linux counts packets).
@@ -15,6 +15,7 @@
 
 mod acknowledge;
 mod config;
+mod connection;
 mod rate;
 mod rtt;
 mod scoreboard;
@@ -26,6 +27,7 @@ pub use config::{Config, Ect, Recovery, RtoRule};
 pub use stats::SenderStats;
 
 use crate::transport::congestion::CongestionControl;
+use connection::Step;
 use rate::RateSampler;
 use rtt::RttEstimator;
 use scoreboard::Scoreboard;
@@ -52,6 +54,7 @@ pub struct Sender {
     congestion: Box<dyn CongestionControl>,
     state: State,
     board: Scoreboard,
+    step: Step,
     rate: RateSampler,
     rtt: RttEstimator,
     usage: Usage,
@@ -64,6 +67,12 @@ pub struct Sender {
     /// End of what the application has written; `u64::MAX` without end.
     written: u64,
     closed: bool,
+    /// ECN is in use: asked for, and agreed to where there is a handshake.
+    ecn: bool,
+    /// The largest window that the receiver has offered.
+    widest: u64,
+    /// Probes in a row of a closed window.
+    probes: u32,
     duplicates: u32,
     /// Without SACK: what the duplicate acknowledgements of this episode take out of `pipe`, in bytes.
     anonymous: u64,
@@ -103,6 +112,7 @@ impl Sender {
         Self {
             state: State::Open,
             board: Scoreboard::new(mss),
+            step: if config.handshake { Step::Syn } else { Step::Stream },
             rate: RateSampler::default(),
             rtt: RttEstimator::new(&config),
             usage: Usage::default(),
@@ -112,6 +122,9 @@ impl Sender {
             receiver_edge: None,
             written: if config.unlimited { u64::MAX } else { 0 },
             closed: false,
+            ecn: config.ecn && !config.handshake,
+            widest: 0,
+            probes: 0,
             duplicates: 0,
             anonymous: 0,
             reported: 0,
@@ -159,10 +172,15 @@ impl Sender {
         }
     }
 
-    /// Closed, and everything written is acknowledged.
+    /// Closed, and everything written is acknowledged, the FIN included.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.closed && self.board.una == self.written
+        self.closed && self.board.una == self.end()
+    }
+
+    /// End of the stream of a sender that is closed, its FIN included.
+    fn end(&self) -> u64 {
+        self.written + u64::from(self.config.handshake)
     }
 
     /// End of the data in the send buffer.
@@ -216,7 +234,13 @@ impl Sender {
     /// Everything before this offset is acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> Bytes {
-        Bytes::new(self.board.una)
+        Bytes::new(self.board.una.min(self.written))
+    }
+
+    /// ECN is in use: asked for, and agreed to where there is a handshake.
+    #[must_use]
+    pub fn ecn(&self) -> bool {
+        self.ecn
     }
 
     /// Counts since the start.

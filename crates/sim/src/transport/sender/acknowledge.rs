@@ -5,7 +5,7 @@ use super::window::Prr;
 use super::{Recovery, Sender, State};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
 use crate::transport::ranges::Range;
-use crate::transport::segment::Ack;
+use crate::transport::segment::{Ack, Control};
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
 impl Sender {
@@ -15,7 +15,7 @@ impl Sender {
             return;
         }
         if self.board.flight() == 0 {
-            self.rto_deadline = Instant::NEVER;
+            self.on_idle_timer(now);
             return;
         }
         let reduce = match self.state {
@@ -45,6 +45,9 @@ impl Sender {
 
     /// An acknowledgement has arrived.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        if ack.control != Control::None && self.on_control(now, ack) {
+            return;
+        }
         let before = self.board.una;
         if ack.ack < before || ack.ack > self.board.next {
             return;
@@ -52,12 +55,16 @@ impl Sender {
         let advanced = ack.ack > before;
         let edge = ack.ack + u64::from(ack.window);
         self.receiver_edge = Some(self.receiver_edge.map_or(edge, |known| known.max(edge)));
+        self.widest = self.widest.max(u64::from(ack.window));
+        if self.probes > 0 {
+            self.reopen();
+        }
 
         let mut progress = Progress::default();
         if advanced {
             self.duplicates = 0;
             self.board.cumulative(ack.ack, now, &mut progress, &mut self.rate);
-            self.stats.bytes_acked += Bytes::new(ack.ack - before);
+            self.stats.bytes_acked += Bytes::new(ack.ack.min(self.written) - before);
         }
         if self.config.recovery != Recovery::Sack {
             self.anonymous_duplicates(now, advanced, &mut progress);
@@ -205,7 +212,7 @@ impl Sender {
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
-        if ece && self.config.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
+        if ece && self.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
             self.stats.ecn_reductions += 1;
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };

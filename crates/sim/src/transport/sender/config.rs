@@ -19,9 +19,11 @@ pub enum Recovery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtoRule {
     /// Linux: `srtt + max(variation, min_rto)`, the variation being the largest within a round trip and decaying slowly.
+    /// A SYN sent again more than once makes the initial window one segment; a handshake without RTT sample, the timeout 3 s.
     #[default]
     Linux,
-    /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`.
+    /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`. A SYN sent again makes the initial window one segment (RFC 5681, 3.1)
+    /// and the timeout at least 3 s until the first RTT sample of data (5.7).
     Rfc6298,
 }
 
@@ -54,7 +56,7 @@ pub struct Config {
     pub rto: RtoRule,
     /// Smallest timeout: 200 ms in Linux, 1 s in RFC 6298.
     pub min_rto: Span,
-    /// Timeout before the first RTT sample.
+    /// Timeout before the first RTT sample: the SYN's.
     pub initial_rto: Span,
     /// Largest timeout, back-off included.
     pub max_rto: Span,
@@ -76,6 +78,9 @@ pub struct Config {
     pub slow_start_after_idle: bool,
     /// The application always has data (until `close`); `write` is not used.
     pub unlimited: bool,
+    /// The connection opens with SYN, SYN-ACK and ACK and ends with FIN (RFC 9293); without, the stream starts and ends by
+    /// itself, as with ns-2's one-way agents.
+    pub handshake: bool,
 }
 
 impl Default for Config {
@@ -100,6 +105,7 @@ impl Default for Config {
             nagle: false,
             slow_start_after_idle: true,
             unlimited: false,
+            handshake: true,
         }
     }
 }

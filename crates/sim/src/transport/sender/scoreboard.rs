@@ -24,6 +24,9 @@ pub(super) const LAST: u8 = 1 << 4;
 /// Sent while the application did not fill the window.
 pub(super) const APP_LIMITED: u8 = 1 << 5;
 
+/// A FIN takes the last place in the sequence: no payload.
+pub(super) const FIN: u8 = 1 << 6;
+
 /// RFC 6675's DupThresh.
 pub(super) const DUP_THRESH: u32 = 3;
 

@@ -1,23 +1,41 @@
 //! What to send now.
 
+use super::connection::Step;
 use super::rate::RateSampler;
-use super::scoreboard::{Segment, LAST, REPEATED, RESENT};
+use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
 use super::{Ect, Recovery, Sender, State};
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{Bytes, Instant};
 
+/// What a segment that is the last says of it.
+fn end_flag(flags: u8) -> u8 {
+    match (flags & FIN != 0, flags & LAST != 0) {
+        (true, _) => Data::FIN,
+        (false, true) => Data::LAST,
+        (false, false) => 0,
+    }
+}
+
 impl Sender {
     /// The next segment to send now; `None` when nothing may be sent. To be called until it says so.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         self.pacing_waits = false;
+        if self.step != Step::Stream {
+            if let Some(data) = self.poll_step(now) {
+                return Some(data);
+            }
+            if self.step != Step::Stream {
+                return None;
+            }
+        }
         if self.board.pending() > 0 && matches!(self.state, State::Recovery { .. } | State::Loss { .. }) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
         let available = self.data_end().saturating_sub(seq);
         if available == 0 {
-            return self.poll_idle(now);
+            return self.poll_end(now);
         }
         let len = available.min(self.mss);
         if self.occupied() + len > self.cwnd {
@@ -26,10 +44,14 @@ impl Sender {
         let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
         let len = if len <= room {
             len
-        } else if self.board.flight() == 0 && room > 0 {
+        } else if self.board.flight() > 0 {
+            return self.poll_doubtful(now);
+        } else if room > 0 && 2 * room >= self.widest {
+            // RFC 9293, 3.8.6.2.1: less than a segment only when it is half the widest window ever offered.
             room
         } else {
-            return self.poll_doubtful(now);
+            self.persist(now);
+            return self.stop(now, false);
         };
         if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.closed {
             return self.poll_idle(now);
@@ -60,7 +82,7 @@ impl Sender {
     }
 
     /// The application has nothing to send.
-    fn poll_idle(&mut self, now: Instant) -> Option<Data> {
+    pub(super) fn poll_idle(&mut self, now: Instant) -> Option<Data> {
         let pipe = self.board.pipe();
         if pipe + self.mss <= self.cwnd {
             self.rate.on_app_limited(pipe);
@@ -84,7 +106,7 @@ impl Sender {
     }
 
     /// Sending pauses; `limited` says that the window is full.
-    fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
+    pub(super) fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
         if !self.sending && !limited {
             return None;
         }
@@ -155,36 +177,47 @@ impl Sender {
         false
     }
 
-    fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+    pub(super) fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
         let last = self.closed && seq + len == self.written;
+        // A FIN needs its place in the window, too; it follows alone where there is none.
+        let fin = last && self.config.handshake && self.receiver_edge.is_none_or(|edge| seq + len < edge);
         let mut segment = Segment {
             seq,
             sent: now,
             delivered: 0,
             delivered_at: now,
             first_sent: now,
-            len: len as u32,
-            flags: if last { LAST } else { 0 },
+            len: len as u32 + u32::from(fin),
+            flags: match (last, self.config.handshake) {
+                (true, false) => LAST,
+                (true, true) if fin => FIN,
+                _ => 0,
+            },
         };
-        self.rate.on_send(&mut segment, self.board.flight() == 0);
+        let fresh = self.board.flight() == 0;
+        self.rate.on_send(&mut segment, fresh);
         self.board.push(segment);
-        let mut flags = if last { Data::FIN } else { 0 };
-        if self.config.ecn {
+        if fresh {
+            // What ran was a closed window's.
+            self.rto_deadline = Instant::NEVER;
+        }
+        let mut flags = end_flag(segment.flags);
+        if self.ecn && len > 0 {
             flags |= self.codepoint();
             if std::mem::take(&mut self.announce_reduction) {
                 flags |= Data::CWR;
             }
         }
         self.on_sent(now, len);
-        Data { seq, sent: now, len: segment.len, flags }
+        Data { seq, sent: now, len: len as u32, flags }
     }
 
     fn resend(segment: &mut Segment, now: Instant, rate: &mut RateSampler, nothing_in_flight: bool) -> Data {
         segment.flags |= RESENT | REPEATED;
         segment.sent = now;
         rate.on_send(segment, nothing_in_flight);
-        let fin = if segment.flags & LAST != 0 { Data::FIN } else { 0 };
-        Data { seq: segment.seq, sent: now, len: segment.len, flags: Data::RETRANSMIT | fin }
+        let payload = segment.len - u32::from(segment.flags & FIN != 0);
+        Data { seq: segment.seq, sent: now, len: payload, flags: Data::RETRANSMIT | end_flag(segment.flags) }
     }
 
     /// What makes a segment ECN-capable.
@@ -197,7 +230,7 @@ impl Sender {
 
     /// Retransmissions are ECN-capable only where feedback is accurate.
     fn with_codepoint(&self, mut resent: Data) -> Data {
-        if self.config.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+        if self.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
             resent.flags |= self.codepoint();
         }
         resent
@@ -210,13 +243,13 @@ impl Sender {
         if self.board.is_first(before.seq) {
             self.rto_deadline = Instant::NEVER;
         }
-        self.on_sent(now, u64::from(before.len));
+        self.on_sent(now, u64::from(before.len) - u64::from(before.flags & FIN != 0));
     }
 
     fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.sending = true;
         self.last_sent = now;
-        self.stats.segments_sent += 1;
+        self.stats.segments_sent += u64::from(bytes > 0);
         self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {

@@ -171,12 +171,16 @@ fn a_send_buffer_bounds_an_unlimited_source_to_whole_segments() {
 
 #[test]
 fn the_last_segment_of_a_transfer_says_so() {
-    let mut path = Path::new(Config { unlimited: false, ..bulk("reno") }, every_second(), ms(100));
-    path.transfer(Bytes::new(4 * MSS + 1), at_ms(1_000));
-    let flags: Vec<_> = path.sent.iter().map(|(_, d)| (d.len, d.has(Data::FIN))).collect();
-    assert_eq!(flags, [(1448, false), (1448, false), (1448, false), (1448, false), (1, true)]);
-    // The end is acknowledged at once, though it is the fifth segment.
-    assert_eq!(path.now, at_ms(100));
+    // By its FIN after a handshake, which takes a round trip of its own.
+    for (handshake, says, end) in [(false, Data::LAST, at_ms(100)), (true, Data::FIN, at_ms(200))] {
+        let config = Config { unlimited: false, handshake, ..bulk("reno") };
+        let mut path = Path::new(config, every_second(), ms(100));
+        path.transfer(Bytes::new(4 * MSS + 1), at_ms(1_000));
+        let flags: Vec<_> = path.sent.iter().filter(|(_, d)| d.len > 0).map(|(_, d)| (d.len, d.flags)).collect();
+        assert_eq!(flags, [(1448, 0), (1448, 0), (1448, 0), (1448, 0), (1, says)]);
+        // The end is acknowledged at once, though it is the fifth segment.
+        assert_eq!(path.now, end);
+    }
 }
 
 #[test]
