@@ -77,6 +77,60 @@ fn a_receiver_that_does_not_want_ecn_gets_drops_instead_of_marks() {
 }
 
 #[test]
+fn losses_found_by_time_cost_no_more_than_losses_counted() {
+    let figures = |transport: &str| {
+        let report = run(transport, r#"kind = "bulk""#, "pfifo limit 20p");
+        (metric(&report, "utilisation"), metric(&report, "drops_packets"), metric(&report, "retransmissions_segments"))
+    };
+    let counted = figures("congestion_control = \"reno\"");
+    let timed = figures("congestion_control = \"reno\", recovery = \"rack\", tail_loss_probe = true");
+    // In order, as here, both find the same segments missing: each drop is sent again once, and little besides.
+    for (utilisation, drops, again) in [counted, timed] {
+        assert!(utilisation > 0.97, "{utilisation}");
+        assert!(drops > 5.0 && again >= drops && again <= drops + 2.0, "{drops} dropped, {again} sent again");
+    }
+    assert!((timed.0 - counted.0).abs() < 0.005);
+}
+
+#[test]
+fn a_tail_lost_is_mended_sooner_with_a_probe() {
+    // 50 transfers of 9 segments, one at a time, over a queue of 6: the last of the burst are lost.
+    let completion = |transport: &str| {
+        let text = format!(
+            r#"
+            name = "tails"
+            duration = "60 s"
+            [[links]]
+            name = "link"
+            from = "a"
+            to = "b"
+            rate = "8 Mbit/s"
+            delay = "50 ms"
+            queue = "pfifo limit 6p"
+            under_test = true
+            [[flows]]
+            name = "flow"
+            from = "a"
+            to = "b"
+            count = 50
+            start = {{ first = "1 ms", every = "1 s" }}
+            transport = {{ {transport} }}
+            traffic = {{ kind = "transfer", size = "13032 B" }}
+            "#
+        );
+        let report = runs(&text, None, 1, 1).remove(0);
+        assert_eq!(metric(&report, "flows_completed"), 50.0);
+        (metric(&report, "flow_completion_s_mean"), metric(&report, "timeouts"))
+    };
+    // Nine segments at once, of which the last two or three find no room: RTT 100 ms, so the probe goes out two of these
+    // later and the timer three.
+    let (counted, timeouts) = completion("");
+    let (probed, none) = completion("recovery = \"rack\", tail_loss_probe = true");
+    assert!(timeouts >= 50.0 && none == 0.0, "{timeouts}, {none}");
+    assert!(probed < counted, "{probed} s, {counted} s");
+}
+
+#[test]
 fn goodput_is_that_of_a_slow_reader() {
     let report = run(r#"read_rate = "1 Mbit/s", receive_buffer = "64 KiB""#, r#"kind = "bulk""#, "pfifo limit 100p");
     // 20 s at 1 Mbit/s and the buffer ahead of them: 20 Mbit + 0.52 Mbit, less the first round trip.

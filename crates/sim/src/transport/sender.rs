@@ -9,13 +9,15 @@
 //!   the same transmissions, and PRR and ECN need no second set of rules.
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
 //!   (RFC 6582's `recover`; ns-2's `bugFix_`), for `Recovery::Reno` too, for which RFC 5681 asks no such care.
-//! * RFC 6675's rescue retransmission, F-RTO, tail-loss probes and RACK are not part of it: a lost retransmission waits for the timer.
+//! * RFC 6675's rescue retransmission and F-RTO are not part of it. With `Recovery::Sack` a lost retransmission waits for the
+//!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
 //! * The timer has no granularity (Linux: one jiffy).
 
 mod acknowledge;
 mod config;
 mod connection;
+mod rack;
 mod rate;
 mod rtt;
 mod scoreboard;
@@ -28,6 +30,7 @@ pub use stats::SenderStats;
 
 use crate::transport::congestion::CongestionControl;
 use connection::Step;
+use rack::{Early, Rack, Tail};
 use rate::RateSampler;
 use rtt::RttEstimator;
 use scoreboard::Scoreboard;
@@ -90,6 +93,11 @@ pub struct Sender {
     rto_deadline: Instant,
     /// Expiries in a row, for the back-off.
     backoff: u32,
+    rack: Option<Box<Rack>>,
+    /// The tail loss probe that is not yet accounted for.
+    tail: Option<Tail>,
+    /// The timer of RACK or TLP, which comes before the retransmission timer.
+    early: Option<(Instant, Early)>,
     /// Expiries since the cumulative acknowledgement last advanced.
     expiries: u32,
     ce_packets: u16,
@@ -135,6 +143,9 @@ impl Sender {
             last_sent: Instant::ZERO,
             rto_deadline: Instant::NEVER,
             backoff: 0,
+            rack: (config.recovery == Recovery::Rack).then(Box::default),
+            tail: None,
+            early: None,
             expiries: 0,
             ce_packets: 0,
             pacing_rate: congestion.pacing_rate(),

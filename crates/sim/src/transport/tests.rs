@@ -5,6 +5,7 @@ mod connection;
 mod dctcp;
 mod fuzz;
 mod path;
+mod rack;
 mod receiver;
 mod recovery;
 mod sender;

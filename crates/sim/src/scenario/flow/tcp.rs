@@ -15,6 +15,8 @@ pub struct TcpTable {
     pub congestion_control: String,
     /// How missing segments are found and sent again.
     pub recovery: Recovery,
+    /// Tail loss probe (RFC 8985, section 7), with `sack` and `rack`.
+    pub tail_loss_probe: bool,
     /// Payload of a full segment; 1448 B makes 1500 B of IP.
     pub mss: Quantity<Bytes>,
     /// Initial window (RFC 6928).
@@ -73,6 +75,7 @@ impl Default for TcpTable {
         Self {
             congestion_control: sender.congestion_control.name.to_owned(),
             recovery: sender.recovery.into(),
+            tail_loss_probe: sender.tail_loss_probe,
             mss: Quantity(sender.mss),
             initial_window: Quantity(sender.initial_window),
             window_limit: OrNone(sender.window_limit.map(|bytes| Packets::new(bytes.get() / sender.mss.get().max(1)))),
@@ -150,6 +153,8 @@ word! {
         NewReno = "newreno" => NewReno,
         /// RFC 2018 and RFC 6675.
         Sack = "sack" => Sack,
+        /// RFC 2018 and RFC 8985: by time, as Linux.
+        Rack = "rack" => Rack,
     }
 }
 

@@ -226,6 +226,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         mss,
         initial_window: tcp.initial_window.0,
         recovery: tcp.recovery.into(),
+        tail_loss_probe: tcp.tail_loss_probe,
         congestion_control,
         limited_transmit: tcp.limited_transmit,
         prr: tcp.prr,
@@ -253,6 +254,10 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn_accept", what));
     }
+    if tcp.tail_loss_probe && !sender.recovery.is_selective() {
+        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\" or \"rack\"";
+        return Err(refuse("tail_loss_probe", what.to_owned()));
+    }
     if tcp.read_rate.0 == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));
     }
@@ -260,7 +265,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         ack_every: tcp.ack_every.0,
         ack_delay: tcp.delayed_ack.0,
         quick_acks: tcp.quick_acks.0,
-        sack: sender.recovery == transport::Recovery::Sack,
+        sack: sender.recovery.is_selective(),
         buffer: tcp.receive_buffer.0,
         ecn_feedback,
         ecn: tcp.ecn_accept,

@@ -1,6 +1,6 @@
 //! What an acknowledgement or the timer means.
 
-use super::scoreboard::{Progress, DUP_THRESH};
+use super::scoreboard::{Progress, Seen, DUP_THRESH};
 use super::window::Prr;
 use super::{Recovery, Sender, State};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
@@ -11,6 +11,9 @@ use sojourn_units::{Bytes, Instant, Packets, Span};
 impl Sender {
     /// The retransmission timer; too early a call does nothing.
     pub fn on_timer(&mut self, now: Instant) {
+        if self.early.is_some_and(|(at, _)| now >= at) {
+            self.on_early_timer(now);
+        }
         if now < self.rto_deadline {
             return;
         }
@@ -28,7 +31,8 @@ impl Sender {
             self.congestion.on_congestion(&event);
         }
         self.congestion.on_rto(now);
-        self.board.mark_all_lost();
+        self.board.mark_all_lost(self.rack_horizon(now));
+        (self.early, self.tail) = (None, None);
         self.anonymous = 0;
         self.duplicates = 0;
         self.stats.timeouts += 1;
@@ -61,12 +65,20 @@ impl Sender {
         }
 
         let mut progress = Progress::default();
+        if let Some(rack) = &self.rack {
+            progress.seen = Seen {
+                wanted: true,
+                credible: Instant::from_nanos(now.nanos().saturating_sub(self.rtt.min.nanos())),
+                highest: rack.highest,
+                reordered: rack.reordered,
+            };
+        }
         if advanced {
             self.duplicates = 0;
             self.board.cumulative(ack.ack, now, &mut progress, &mut self.rate);
             self.stats.bytes_acked += Bytes::new(ack.ack.min(self.written) - before);
         }
-        if self.config.recovery != Recovery::Sack {
+        if !self.config.recovery.is_selective() {
             self.anonymous_duplicates(now, advanced, &mut progress);
         } else if ack.sack[0].len > 0 {
             for block in ack.sack.iter().take_while(|block| block.len > 0) {
@@ -76,10 +88,15 @@ impl Sender {
             }
             if progress.sacked > 0 {
                 self.duplicates += u32::from(!advanced);
-                self.board.judge(&mut progress);
+                if self.rack.is_none() {
+                    self.board.judge(&mut progress);
+                }
             }
         }
         let rtt = self.take_rtt(now, advanced, ack, &progress);
+        if self.rack.is_some() && progress.delivered() > 0 {
+            self.rack_on_ack(now, &mut progress);
+        }
         if advanced {
             self.expiries = 0;
         }
@@ -119,9 +136,16 @@ impl Sender {
             let idle = self.board.flight() == 0;
             self.rto_deadline = if idle { Instant::NEVER } else { now + self.rtt.rto(self.backoff) };
         }
+        if self.config.tail_loss_probe {
+            self.tail_on_ack(now, !advanced && progress.delivered() == 0);
+            if advanced || progress.sacked > 0 {
+                self.schedule_tail_probe(now);
+            }
+        }
         #[cfg(debug_assertions)]
         if self.board.len() <= 256 || self.stats.rtt_samples % 64 == 0 {
-            self.board.verify(self.config.recovery == Recovery::Sack);
+            let recovery = self.config.recovery;
+            self.board.verify(recovery.is_selective(), recovery == Recovery::Sack);
         }
     }
 
@@ -227,14 +251,16 @@ impl Sender {
     }
 
     fn loss_detected(&self) -> bool {
-        if self.config.recovery == Recovery::Sack {
+        if self.rack.is_some() {
+            self.board.has_lost()
+        } else if self.config.recovery == Recovery::Sack {
             self.board.has_lost() || (self.duplicates >= DUP_THRESH && self.board.has_sacks())
         } else {
             self.duplicates >= DUP_THRESH && self.reduced_at.is_none_or(|at| self.board.una > at)
         }
     }
 
-    fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
+    pub(super) fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
         self.stats.fast_retransmits += 1;
         let prr = match self.state {
             State::Reducing { prr, .. } => prr,
@@ -249,7 +275,7 @@ impl Sender {
     }
 
     /// Asks congestion control for the new threshold; without PRR the window follows at once.
-    fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
+    pub(super) fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
         let event = CongestionEvent { now, signal, in_flight: Bytes::new(self.board.pipe()) };
         let prr = Prr::new(self.cwnd);
         self.congestion.on_congestion(&event);
@@ -266,7 +292,7 @@ impl Sender {
         }
     }
 
-    fn leave_reduction(&mut self, now: Instant) {
+    pub(super) fn leave_reduction(&mut self, now: Instant) {
         self.state = State::Open;
         self.force = false;
         self.anonymous = 0;

@@ -13,6 +13,16 @@ pub enum Recovery {
     /// RFC 2018 and RFC 6675: a scoreboard of selective acknowledgements.
     #[default]
     Sack,
+    /// RFC 2018 and RFC 8985: a segment is lost when one sent well after it has arrived. Linux's own way.
+    Rack,
+}
+
+impl Recovery {
+    /// It works on selective acknowledgements.
+    #[must_use]
+    pub const fn is_selective(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
 }
 
 /// How the retransmission timeout follows from the smoothed RTT.
@@ -48,6 +58,8 @@ pub struct Config {
     pub recovery: Recovery,
     /// Congestion control.
     pub congestion_control: &'static Algorithm,
+    /// Tail loss probe (RFC 8985, section 7), where recovery is selective.
+    pub tail_loss_probe: bool,
     /// Limited transmit (RFC 3042): new segments for the first duplicate acknowledgements.
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937); else the window drops to the threshold at once.
@@ -89,6 +101,7 @@ impl Default for Config {
             mss: Bytes::new(1448),
             initial_window: Packets::new(10),
             recovery: Recovery::Sack,
+            tail_loss_probe: false,
             congestion_control: &cubic::ALGORITHM,
             limited_transmit: true,
             prr: true,

@@ -24,6 +24,8 @@ pub(super) enum Step {
     Acknowledge,
     /// The closed window is to be probed.
     Probe,
+    /// The tail of what was sent is to be probed.
+    TailProbe,
 }
 
 impl Sender {
@@ -36,6 +38,10 @@ impl Sender {
             Step::Acknowledge => {
                 self.step = Step::Stream;
                 Some(Data { seq: self.board.next, sent: now, len: 0, flags: 0 })
+            }
+            Step::TailProbe => {
+                self.step = Step::Stream;
+                self.send_tail_probe(now)
             }
             Step::Probe => {
                 self.step = Step::Stream;

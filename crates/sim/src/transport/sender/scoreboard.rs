@@ -65,12 +65,47 @@ pub(super) struct Progress {
     pub ambiguous: bool,
     /// Newly taken as lost.
     pub lost: u64,
+    /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
+    pub latest: Option<(Instant, u64)>,
+    pub seen: Seen,
+}
+
+/// What RACK wants to know of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub wanted: bool,
+    /// A segment sent more than once and delivered in less than the smallest RTT, so sent after this, was the original.
+    pub credible: Instant,
+    /// The highest delivered.
+    pub highest: u64,
+    /// A segment sent once came after one sent behind it.
+    pub reordered: bool,
 }
 
 impl Progress {
     pub fn delivered(&self) -> u64 {
         self.acked + self.sacked
     }
+
+    /// RFC 8985, steps 2 and 3, for one segment.
+    fn see(&mut self, segment: &Segment) {
+        let repeated = segment.flags & REPEATED != 0;
+        if repeated && segment.sent > self.seen.credible {
+            return;
+        }
+        let end = segment.end();
+        self.latest = self.latest.max(Some((segment.sent, end)));
+        self.seen.reordered |= end < self.seen.highest && !repeated;
+        self.seen.highest = self.seen.highest.max(end);
+    }
+}
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Its place among those held.
+    pub place: usize,
+    pub end: u64,
 }
 
 fn widen(sent: &mut Option<(Instant, Instant)>, at: Instant) {
@@ -86,6 +121,7 @@ pub(super) struct Scoreboard {
     pub next: u64,
     /// Sums over segments, in bytes.
     sacked: u64,
+    sacked_segments: u64,
     lost: u64,
     resent: u64,
     /// LOST and not RESENT.
@@ -166,6 +202,7 @@ impl Scoreboard {
         if flags & (SACKED | LOST | RESENT) != 0 {
             if flags & SACKED != 0 {
                 self.sacked -= bytes;
+                self.sacked_segments -= u64::from(len == segment.len);
                 return;
             }
             self.unmark(flags, bytes);
@@ -178,6 +215,9 @@ impl Scoreboard {
             progress.ambiguous = true;
         }
         rate.on_delivered(segment, bytes, now);
+        if progress.seen.wanted {
+            progress.see(segment);
+        }
     }
 
     /// A segment with these flags is no longer missing.
@@ -219,6 +259,10 @@ impl Scoreboard {
                 widen(&mut progress.sacked_sent, before.sent);
             }
             rate.on_delivered(&before, bytes, now);
+            if progress.seen.wanted {
+                progress.see(&before);
+            }
+            self.sacked_segments += 1;
             at += 1;
         }
     }
@@ -281,20 +325,73 @@ impl Scoreboard {
         self.set_credit(self.credit);
     }
 
-    /// The timer expired: everything that is not SACKed is lost and to be sent again.
-    pub fn mark_all_lost(&mut self) {
+    /// The timer expired: everything that is not SACKed is lost and to be sent again; with RACK, of what has been sent after
+    /// `horizon` only the first (Linux's `tcp_timeout_mark_lost`).
+    pub fn mark_all_lost(&mut self, horizon: Instant) {
         self.credit = 0;
         self.lost = 0;
-        for segment in &mut self.segments {
-            if segment.flags & SACKED == 0 {
+        self.pending = 0;
+        self.resent = 0;
+        for (place, segment) in self.segments.iter_mut().enumerate() {
+            if segment.flags & SACKED != 0 {
+                continue;
+            }
+            let bytes = u64::from(segment.len);
+            if place == 0 || segment.sent <= horizon {
                 segment.flags = (segment.flags | LOST) & !RESENT;
-                self.lost += u64::from(segment.len);
+                self.pending += bytes;
+            }
+            if segment.flags & LOST != 0 {
+                self.lost += bytes;
+            }
+            if segment.flags & RESENT != 0 {
+                self.resent += bytes;
             }
         }
-        self.pending = self.lost;
-        self.resent = 0;
         self.resend = self.base;
         self.judged = self.base + self.segments.len() as u64;
+    }
+
+    /// The segment that starts at `seq`, if its last transmission was at `sent` and is neither delivered nor lost.
+    pub fn find_sent(&self, seq: u64, sent: Instant) -> Option<Found> {
+        if seq < self.una {
+            return None;
+        }
+        let place = self.locate(seq);
+        let segment = self.segments.get(place).filter(|s| s.seq == seq && s.sent == sent)?;
+        let settled = segment.flags & SACKED != 0 || segment.flags & (LOST | RESENT) == LOST;
+        (!settled).then(|| Found { place, end: segment.end() })
+    }
+
+    /// The segment at `place`, in flight, is lost, be it for the first time or again.
+    pub fn mark_lost(&mut self, place: usize, progress: &mut Progress) {
+        let Some(segment) = self.segments.get_mut(place) else { return };
+        let bytes = u64::from(segment.len);
+        if segment.flags & LOST == 0 {
+            self.lost += bytes;
+            progress.lost += bytes;
+        }
+        if segment.flags & RESENT != 0 {
+            self.resent -= bytes;
+        }
+        segment.flags = (segment.flags | LOST) & !RESENT;
+        self.pending += bytes;
+        self.resend = self.resend.min(self.base + place as u64);
+    }
+
+    /// Segments SACKed.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// One segment is outstanding.
+    pub fn is_single(&self) -> bool {
+        self.segments.len() == 1
+    }
+
+    /// The segment sent first the latest.
+    pub fn last(&mut self) -> Option<&mut Segment> {
+        self.segments.back_mut()
     }
 
     /// Duplicate acknowledgements stand for `bytes` that have left the network, as far as that is possible.
@@ -347,7 +444,7 @@ impl Scoreboard {
 
     /// Compares every incremental quantity with its definition.
     #[cfg(debug_assertions)]
-    pub fn verify(&self, sack: bool) {
+    pub fn verify(&self, sack: bool, is_lost: bool) {
         let sum = |with: u8, without: u8| -> u64 {
             let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
             self.segments.iter().filter(wanted).map(|s| u64::from(s.len)).sum()
@@ -366,8 +463,9 @@ impl Scoreboard {
         assert_eq!(seq, self.next);
         assert!(self.credit + self.lost + self.sacked <= self.flight());
         if sack {
+            assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            for segment in self.segments.iter().filter(|s| s.flags & SACKED == 0) {
+            for segment in self.segments.iter().filter(|s| is_lost && s.flags & SACKED == 0) {
                 let above = self.sacks.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {

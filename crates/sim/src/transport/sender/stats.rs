@@ -15,6 +15,8 @@ pub struct SenderStats {
     pub bytes_acked: Bytes,
     /// Entries into fast recovery.
     pub fast_retransmits: u64,
+    /// Tail loss probes sent.
+    pub tail_probes: u64,
     /// Expiries of the retransmission timer, a SYN's included.
     pub timeouts: u64,
     /// Window reductions in answer to marks.

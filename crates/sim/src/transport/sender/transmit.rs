@@ -76,7 +76,8 @@ impl Sender {
             return self.stop(now, false);
         }
         let nothing_in_flight = self.board.pipe() == 0;
-        let data = Self::resend(self.board.next_lost()?, now, &mut self.rate, nothing_in_flight);
+        let at = self.stamp(now, segment.seq);
+        let data = Self::resend(self.board.next_lost()?, now, at, &mut self.rate, nothing_in_flight);
         self.on_resent(now, &segment);
         Some(self.with_codepoint(data))
     }
@@ -96,7 +97,7 @@ impl Sender {
             if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
                 let len = u64::from(segment.len);
                 if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
-                    let data = Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
+                    let data = Self::resend(self.board.next_doubtful()?, now, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
                     return Some(self.with_codepoint(data));
                 }
@@ -183,7 +184,7 @@ impl Sender {
         let fin = last && self.config.handshake && self.receiver_edge.is_none_or(|edge| seq + len < edge);
         let mut segment = Segment {
             seq,
-            sent: now,
+            sent: self.stamp(now, seq),
             delivered: 0,
             delivered_at: now,
             first_sent: now,
@@ -209,13 +210,17 @@ impl Sender {
             }
         }
         self.on_sent(now, len);
+        if self.config.tail_loss_probe {
+            self.schedule_tail_probe(now);
+        }
         Data { seq, sent: now, len: len as u32, flags }
     }
 
-    fn resend(segment: &mut Segment, now: Instant, rate: &mut RateSampler, nothing_in_flight: bool) -> Data {
+    /// `segment` leaves again, stamped `at`.
+    fn resend(segment: &mut Segment, now: Instant, at: Instant, rate: &mut RateSampler, alone: bool) -> Data {
         segment.flags |= RESENT | REPEATED;
-        segment.sent = now;
-        rate.on_send(segment, nothing_in_flight);
+        segment.sent = at;
+        rate.on_send(segment, alone);
         let payload = segment.len - u32::from(segment.flags & FIN != 0);
         Data { seq: segment.seq, sent: now, len: payload, flags: Data::RETRANSMIT | end_flag(segment.flags) }
     }
@@ -234,6 +239,15 @@ impl Sender {
             resent.flags |= self.codepoint();
         }
         resent
+    }
+
+    /// The last segment once more.
+    pub(super) fn resend_last(&mut self, now: Instant) -> Option<Data> {
+        let before = *self.board.last()?;
+        let at = self.stamp(now, before.seq);
+        let data = Self::resend(self.board.last()?, now, at, &mut self.rate, false);
+        self.on_resent(now, &before);
+        Some(self.with_codepoint(data))
     }
 
     fn on_resent(&mut self, now: Instant, before: &Segment) {
@@ -263,7 +277,7 @@ impl Sender {
     /// When to call [`Sender::on_timer`]; it may move earlier as well as later at any call.
     #[must_use]
     pub fn timer(&self) -> Instant {
-        self.rto_deadline
+        self.early.map_or(self.rto_deadline, |(at, _)| at.min(self.rto_deadline))
     }
 
     /// When to call [`Sender::poll`] although nothing happens: only pacing asks for that.

@@ -29,11 +29,12 @@ impl Random {
 fn run(seed: u64) -> Path {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let names: Vec<_> = names().collect();
-    let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack][random.below(3) as usize];
+    let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack][random.below(4) as usize];
     let config = Config {
         mss: Bytes::new([MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))]),
         initial_window: Packets::new(1 + random.below(12)),
         recovery,
+        tail_loss_probe: random.chance(50),
         limited_transmit: random.chance(70),
         prr: random.chance(70),
         rto: if random.chance(50) { RtoRule::Linux } else { RtoRule::Rfc6298 },
@@ -52,7 +53,7 @@ fn run(seed: u64) -> Path {
         ack_every: Packets::new(1 + random.below(3)),
         ack_delay: ms(random.below(200)),
         quick_acks: Packets::new(random.below(17)),
-        sack: recovery == Recovery::Sack && random.chance(90),
+        sack: recovery.is_selective() && random.chance(90),
         buffer: Bytes::new(2_000 + random.below(300_000)),
         ecn_feedback: Sender::new(config).congestion_control().ecn_feedback(),
         ecn: random.chance(80),
@@ -108,18 +109,21 @@ fn run(seed: u64) -> Path {
 #[test]
 fn every_byte_arrives_once_and_in_order() {
     let (mut timeouts, mut recoveries, mut syns, mut fins, mut probes, mut updates) = (0, 0, 0, 0, 0, 0);
+    let mut tails = 0;
     for seed in 1..=1_500 {
         let path = run(seed);
         timeouts += path.sender.stats().timeouts;
         recoveries += path.sender.stats().fast_retransmits;
         syns += path.sender.stats().syns.saturating_sub(1);
         fins += path.sent.iter().filter(|(_, d)| d.has(Data::FIN) && d.has(Data::RETRANSMIT)).count();
+        tails += path.sender.stats().tail_probes;
         probes += path.sender.stats().window_probes;
         updates += path.receiver.stats().window_updates;
     }
     // The fuzz reaches what it is for.
     assert!(timeouts > 1_000 && recoveries > 1_000, "{timeouts} timeouts, {recoveries} recoveries");
     assert!(syns > 100 && fins > 100, "{syns} SYNs and {fins} FINs sent again");
+    assert!(tails > 100, "{tails} tail loss probes");
     assert!(probes > 100 && updates > 100, "{probes} probes, {updates} window updates");
 }
 
