@@ -154,6 +154,7 @@ def fairness(*, is_random: bool) -> Document:
                     "timestamps": False,
                     "ack_every": "1 p",
                     "window_limit": "100 p",
+                    "window_unit": "packets",
                     "initial_window": "2 p",
                     "rto": "rfc",
                     "prr": False,

@@ -2,7 +2,7 @@
 
 mod tcp;
 
-pub use tcp::{Recovery, Rto, TcpTable};
+pub use tcp::{IdleRestart, Recovery, Rto, TcpTable, WindowUnit};
 
 use super::quantity::{Quantity, Unit};
 use schemars::{JsonSchema, Schema};

@@ -4,7 +4,8 @@
 //! 3168 (ECN; its negotiation in 6.1.1), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
 //!
 //! Where texts and implementations differ:
-//! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are (Linux counts packets).
+//! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are, unless
+//!   `WindowUnit::Packets` has each weigh a full one (Linux and ns-2 count packets).
 //! * Without SACK, a duplicate acknowledgement takes one segment out of `pipe` instead of adding one to `cwnd` (RFC 5681's inflation):
 //!   the same transmissions, and PRR and ECN need no second set of rules.
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
@@ -25,7 +26,7 @@ mod stats;
 mod transmit;
 mod window;
 
-pub use config::{Config, Ect, Recovery, RtoRule};
+pub use config::{Config, Ect, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 
 use crate::transport::congestion::CongestionControl;
@@ -119,7 +120,7 @@ impl Sender {
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         Self {
             state: State::Open,
-            board: Scoreboard::new(mss),
+            board: Scoreboard::new(mss, config.window_unit),
             step: if config.handshake { Step::Syn } else { Step::Stream },
             rate: RateSampler::default(),
             rtt: RttEstimator::new(&config),

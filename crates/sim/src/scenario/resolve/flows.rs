@@ -242,6 +242,8 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         hystart: tcp.hystart,
         nagle: tcp.nagle,
         slow_start_after_idle: tcp.slow_start_after_idle,
+        idle_restart: tcp.idle_restart.into(),
+        window_unit: tcp.window_unit.into(),
         unlimited,
         handshake: tcp.handshake,
     };

@@ -2,7 +2,7 @@
 
 use super::scoreboard::{Progress, Seen, DUP_THRESH};
 use super::window::Prr;
-use super::{Recovery, Sender, State};
+use super::{Recovery, Sender, State, WindowUnit};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
 use crate::transport::ranges::Range;
 use crate::transport::segment::{Ack, Control};
@@ -165,7 +165,7 @@ impl Sender {
             self.anonymous = if recovering { self.anonymous.saturating_sub(known) } else { 0 };
         } else if self.board.flight() > 0 && !matches!(self.state, State::Loss { .. }) {
             let counted = self.mss.min(beyond_first(self.board.flight()).saturating_sub(self.reported));
-            self.anonymous = (self.anonymous + self.mss).min(beyond_first(self.board.flight()));
+            self.anonymous = (self.anonymous + self.mss).min(beyond_first(self.board.load()));
             self.duplicates += 1;
             self.reported += counted;
             self.rate.on_anonymous(counted, now);
@@ -245,7 +245,11 @@ impl Sender {
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
             if progress.delivered() > 0 {
                 let ssthresh = self.congestion.ssthresh().get();
-                self.cwnd = prr.on_ack(progress.delivered(), safe, self.board.pipe(), ssthresh, self.mss);
+                let delivered = match self.config.window_unit {
+                    WindowUnit::Bytes => progress.delivered(),
+                    WindowUnit::Packets => (progress.acked_packets + progress.sacked_packets) * self.mss,
+                };
+                self.cwnd = prr.on_ack(delivered, safe, self.board.pipe(), ssthresh, self.mss);
             }
         }
     }

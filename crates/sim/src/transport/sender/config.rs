@@ -37,6 +37,26 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// What an idle time does to the window, where [`Config::slow_start_after_idle`] lets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// RFC 2861, as Linux: half of it for each timeout, the initial window at the least; the threshold is three quarters of it at the least.
+    #[default]
+    Decay,
+    /// RFC 5681, section 4.1: after one timeout the restart window, which is the initial one at the most.
+    Initial,
+}
+
+/// What a window is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowUnit {
+    /// A segment counts for its payload (RFC 5681).
+    #[default]
+    Bytes,
+    /// Every segment counts for a full one, however short, as in Linux and ns-2.
+    Packets,
+}
+
 /// The codepoint that says ECN-capable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ect {
@@ -88,6 +108,10 @@ pub struct Config {
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
+    /// How it decays.
+    pub idle_restart: IdleRestart,
+    /// What the congestion window is counted in.
+    pub window_unit: WindowUnit,
     /// The application always has data (until `close`); `write` is not used.
     pub unlimited: bool,
     /// The connection opens with SYN, SYN-ACK and ACK and ends with FIN (RFC 9293); without, the stream starts and ends by
@@ -117,6 +141,8 @@ impl Default for Config {
             hystart: true,
             nagle: false,
             slow_start_after_idle: true,
+            idle_restart: IdleRestart::Decay,
+            window_unit: WindowUnit::Bytes,
             unlimited: false,
             handshake: true,
         }

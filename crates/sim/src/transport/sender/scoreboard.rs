@@ -6,6 +6,7 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
+use super::config::WindowUnit;
 use super::rate::RateSampler;
 use crate::transport::ranges::{Range, Ranges};
 use sojourn_units::Instant;
@@ -29,6 +30,15 @@ pub(super) const FIN: u8 = 1 << 6;
 
 /// RFC 6675's DupThresh.
 pub(super) const DUP_THRESH: u32 = 3;
+
+impl WindowUnit {
+    fn weight(self, len: u32, mss: u64) -> u64 {
+        match self {
+            Self::Bytes => u64::from(len),
+            Self::Packets => mss,
+        }
+    }
+}
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +129,7 @@ pub(super) struct Scoreboard {
     base: u64,
     pub una: u64,
     pub next: u64,
-    /// Sums over segments, in bytes.
+    /// Sums over segments, as they count in a window.
     sacked: u64,
     sacked_segments: u64,
     lost: u64,
@@ -134,11 +144,25 @@ pub(super) struct Scoreboard {
     /// Number of the first segment that may have to be sent again.
     resend: u64,
     mss: u64,
+    unit: WindowUnit,
 }
 
 impl Scoreboard {
-    pub fn new(mss: u64) -> Self {
-        Self { mss, ..Self::default() }
+    pub fn new(mss: u64, unit: WindowUnit) -> Self {
+        Self { mss, unit, ..Self::default() }
+    }
+
+    /// What a segment of `len` bytes counts in a window.
+    pub fn weight(&self, len: u64) -> u64 {
+        self.unit.weight(len as u32, self.mss)
+    }
+
+    /// What is sent and not cumulatively acknowledged counts in a window.
+    pub fn load(&self) -> u64 {
+        match self.unit {
+            WindowUnit::Bytes => self.flight(),
+            WindowUnit::Packets => self.segments.len() as u64 * self.mss,
+        }
     }
 
     /// Sent and not cumulatively acknowledged (RFC 5681's FlightSize).
@@ -148,7 +172,7 @@ impl Scoreboard {
 
     /// RFC 6675's pipe.
     pub fn pipe(&self) -> u64 {
-        self.flight() + self.resent - self.sacked - self.lost - self.credit
+        self.load() + self.resent - self.sacked - self.lost - self.credit
     }
 
     pub fn has_lost(&self) -> bool {
@@ -200,12 +224,17 @@ impl Scoreboard {
         let bytes = u64::from(len);
         let flags = segment.flags;
         if flags & (SACKED | LOST | RESENT) != 0 {
+            let weight = match self.unit {
+                WindowUnit::Bytes => bytes,
+                // What is left of a segment still counts for one.
+                WindowUnit::Packets => u64::from(len == segment.len) * self.mss,
+            };
             if flags & SACKED != 0 {
-                self.sacked -= bytes;
+                self.sacked -= weight;
                 self.sacked_segments -= u64::from(len == segment.len);
                 return;
             }
-            self.unmark(flags, bytes);
+            self.unmark(flags, weight);
         }
         progress.acked += bytes;
         progress.acked_packets += 1;
@@ -247,12 +276,14 @@ impl Scoreboard {
     /// Every segment of `gap` becomes SACKed; none was.
     fn sack_gap(&mut self, gap: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let mut at = self.locate(gap.start);
+        // Bound: the segments that the block newly covers.
         while let Some(segment) = self.segments.get_mut(at).filter(|s| s.seq < gap.end) {
             let before = *segment;
             segment.flags = (before.flags | SACKED) & !(LOST | RESENT);
             let bytes = u64::from(before.len);
-            self.unmark(before.flags, bytes);
-            self.sacked += bytes;
+            let weight = self.weight(bytes);
+            self.unmark(before.flags, weight);
+            self.sacked += weight;
             progress.sacked += bytes;
             progress.sacked_packets += 1;
             if before.flags & REPEATED == 0 {
@@ -298,11 +329,11 @@ impl Scoreboard {
             self.judged += 1;
             if segment.flags & (SACKED | LOST) == 0 {
                 segment.flags |= LOST;
-                let bytes = u64::from(segment.len);
-                self.lost += bytes;
-                progress.lost += bytes;
-                if segment.flags & RESENT == 0 {
-                    self.pending += bytes;
+                let (flags, weight) = (segment.flags, self.unit.weight(segment.len, self.mss));
+                self.lost += weight;
+                progress.lost += weight;
+                if flags & RESENT == 0 {
+                    self.pending += weight;
                 }
             }
         }
@@ -313,11 +344,11 @@ impl Scoreboard {
         if let Some(first) = self.segments.front_mut() {
             if first.flags & (SACKED | LOST) == 0 {
                 first.flags |= LOST;
-                let bytes = u64::from(first.len);
-                self.lost += bytes;
-                progress.lost += bytes;
+                let weight = self.unit.weight(first.len, self.mss);
+                self.lost += weight;
+                progress.lost += weight;
                 if first.flags & RESENT == 0 {
-                    self.pending += bytes;
+                    self.pending += weight;
                 }
                 self.judged = self.judged.max(self.base + 1);
             }
@@ -336,7 +367,7 @@ impl Scoreboard {
             if segment.flags & SACKED != 0 {
                 continue;
             }
-            let bytes = u64::from(segment.len);
+            let bytes = self.unit.weight(segment.len, self.mss);
             if place == 0 || segment.sent <= horizon {
                 segment.flags = (segment.flags | LOST) & !RESENT;
                 self.pending += bytes;
@@ -366,7 +397,7 @@ impl Scoreboard {
     /// The segment at `place`, in flight, is lost, be it for the first time or again.
     pub fn mark_lost(&mut self, place: usize, progress: &mut Progress) {
         let Some(segment) = self.segments.get_mut(place) else { return };
-        let bytes = u64::from(segment.len);
+        let bytes = self.unit.weight(segment.len, self.mss);
         if segment.flags & LOST == 0 {
             self.lost += bytes;
             progress.lost += bytes;
@@ -396,7 +427,7 @@ impl Scoreboard {
 
     /// Duplicate acknowledgements stand for `bytes` that have left the network, as far as that is possible.
     pub fn set_credit(&mut self, bytes: u64) {
-        self.credit = bytes.min(self.flight() - self.lost - self.sacked);
+        self.credit = bytes.min(self.load() - self.lost - self.sacked);
     }
 
     pub fn credit(&self) -> u64 {
@@ -430,7 +461,7 @@ impl Scoreboard {
 
     /// `segment` (one of ours, as it was before) has just been sent again.
     pub fn on_resent(&mut self, before: &Segment) {
-        let bytes = u64::from(before.len);
+        let bytes = self.weight(u64::from(before.len));
         if before.flags & LOST != 0 {
             self.pending -= bytes;
         }
@@ -447,10 +478,12 @@ impl Scoreboard {
     pub fn verify(&self, sack: bool, is_lost: bool) {
         let sum = |with: u8, without: u8| -> u64 {
             let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
-            self.segments.iter().filter(wanted).map(|s| u64::from(s.len)).sum()
+            self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
+        if self.unit == WindowUnit::Bytes {
+            assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
+        }
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
@@ -461,7 +494,7 @@ impl Scoreboard {
             seq = segment.end();
         }
         assert_eq!(seq, self.next);
-        assert!(self.credit + self.lost + self.sacked <= self.flight());
+        assert!(self.credit + self.lost + self.sacked <= self.load());
         if sack {
             assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.

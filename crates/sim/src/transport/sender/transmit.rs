@@ -3,7 +3,7 @@
 use super::connection::Step;
 use super::rate::RateSampler;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
-use super::{Ect, Recovery, Sender, State};
+use super::{Ect, IdleRestart, Recovery, Sender, State};
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{Bytes, Instant};
@@ -38,7 +38,7 @@ impl Sender {
             return self.poll_end(now);
         }
         let len = available.min(self.mss);
-        if self.occupied() + len > self.cwnd {
+        if self.occupied() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
@@ -69,7 +69,7 @@ impl Sender {
     fn poll_lost(&mut self, now: Instant) -> Option<Data> {
         let segment = *self.board.next_lost()?;
         let len = u64::from(segment.len);
-        if !self.force && self.board.pipe() + len > self.cwnd {
+        if !self.force && self.board.pipe() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         if self.paced(now, len) {
@@ -96,7 +96,7 @@ impl Sender {
         if matches!(self.state, State::Recovery { .. }) && self.config.recovery == Recovery::Sack {
             if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
                 let len = u64::from(segment.len);
-                if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
+                if self.board.pipe() + self.board.weight(len) <= self.cwnd && !self.paced(now, len) {
                     let data = Self::resend(self.board.next_doubtful()?, now, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
                     return Some(self.with_codepoint(data));
@@ -112,15 +112,16 @@ impl Sender {
             return None;
         }
         self.sending = false;
-        self.usage.observe(limited, self.board.una, self.board.next);
+        self.usage.observe(limited, self.board.load(), self.board.una, self.board.next);
         if self.usage.is_limited(self.cwnd, || self.in_slow_start()) {
             self.usage.full(now);
             return None;
         }
-        let unused = self.usage.partial(now, self.board.flight()) >= self.rtt.rto(self.backoff);
+        let unused = self.usage.partial(now, self.board.load()) >= self.rtt.rto(self.backoff);
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
-        if unused && starved && self.config.slow_start_after_idle && matches!(self.state, State::Open) {
+        let decays = self.config.slow_start_after_idle && self.config.idle_restart == IdleRestart::Decay;
+        if unused && starved && decays && matches!(self.state, State::Open) {
             let initial = self.config.initial_window.get() * self.mss;
             let used = self.usage.restart(now).max(initial);
             if used < self.cwnd {
@@ -130,7 +131,7 @@ impl Sender {
         None
     }
 
-    /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least.
+    /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least; RFC 5681: to that at once.
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.since(self.last_sent);
         if self.stats.segments_sent == 0 || idle.is_zero() {
@@ -142,6 +143,11 @@ impl Sender {
             return;
         }
         let floor = (self.config.initial_window.get() * self.mss).min(self.cwnd);
+        if self.config.idle_restart == IdleRestart::Initial {
+            self.congestion.set_cwnd(Bytes::new(floor));
+            self.cwnd = self.congestion.cwnd().get();
+            return;
+        }
         let periods = ((idle.nanos() - 1) / rto.nanos().max(1)).min(63);
         self.set_window((self.cwnd >> periods).max(floor));
         self.usage.restart(now);
@@ -159,7 +165,7 @@ impl Sender {
     fn occupied(&self) -> u64 {
         // Without limited transmit, duplicate acknowledgements open the window only in recovery.
         if !self.config.limited_transmit && matches!(self.state, State::Open) {
-            self.board.flight()
+            self.board.load()
         } else {
             self.board.pipe()
         }
@@ -267,7 +273,7 @@ impl Sender {
         self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
-            prr.on_sent(bytes);
+            prr.on_sent(self.board.weight(bytes));
         }
         if self.rto_deadline == Instant::NEVER {
             self.rto_deadline = now + self.rtt.rto(self.backoff);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::transport::congestion::names;
-use crate::transport::{Data, ReceiverConfig, RtoRule, Sender};
+use crate::transport::{Data, ReceiverConfig, RtoRule, Sender, WindowUnit};
 use sojourn_units::BitRate;
 
 /// xorshift64*: enough for fates, and the same on every machine.
@@ -45,6 +45,7 @@ fn run(seed: u64) -> Path {
         send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
         window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
         slow_start_after_idle: random.chance(50),
+        window_unit: if random.chance(70) { WindowUnit::Bytes } else { WindowUnit::Packets },
         unlimited: false,
         handshake: random.chance(60),
         ..bulk(names[random.below(names.len() as u64) as usize])
