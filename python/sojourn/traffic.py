@@ -155,7 +155,7 @@ def tcp(
     congestion_control
         ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it) or ``dctcp`` (RFC 8257; it needs `ecn`).
     recovery
-        ``reno`` (RFC 5681), ``newreno`` (RFC 6582) or ``sack`` (RFC 6675).
+        ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675) or ``rack`` (RFC 8985).
     mss
         Payload of a full segment.
     initial_window

@@ -83,10 +83,10 @@ metrics! {
     "one_way_delay_ms_sd", "ms", BOTH_ENDS, "standard deviation over packets", "Standard deviation of the one-way delay.";
     "one_way_delay_ms_p50", "ms", RUN, "quantile over packets, to 0.8 %", "Median one-way delay.";
     "one_way_delay_ms_p99", "ms", RUN, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed.";
-    "flow_completion_s_mean", "s", RUN, "mean over completed transfers", "Time from the first packet of a transfer to the arrival of its last byte; transfers that completed only.";
+    "flow_completion_s_mean", "s", RUN, "mean over completed transfers", "Time from the first packet of a transfer, its SYN where there is a handshake, to the arrival of its last byte; transfers that completed only.";
     "flow_completion_s_p50", "s", RUN, "quantile over completed transfers", "Median flow completion time.";
     "flow_completion_s_p99", "s", RUN, "quantile over completed transfers", "99th percentile of the flow completion time.";
-    "flow_completion_s", "s", FLOW, "one value", "Time from the first packet of the transfer to the arrival of its last byte.";
+    "flow_completion_s", "s", FLOW, "one value", "Time from the first packet of the transfer, its SYN where there is a handshake, to the arrival of its last byte.";
     "flows_completed", "flows", RUN, "count", "Transfers that completed in the run.";
     "flow_duration_s_mean", "s", RUN, "mean over flows that delivered", "Time from a flow's first packet to the last packet of it that arrived, over the whole run.";
     "flow_duration_s", "s", FLOW, "one value", "Time from the flow's first packet to the last packet of it that arrived, over the whole run.";
@@ -94,7 +94,7 @@ metrics! {
     "rtt_ms_mean", "ms", BOTH_ENDS, "mean over samples", "TCP's own round-trip time samples.";
     "retransmissions_segments", "segments", BOTH_ENDS, "count", "TCP segments sent again.";
     "timeouts", "events", BOTH_ENDS, "count", "Expirations of TCP's retransmission timer.";
-    "sent_packets", "packets", BOTH_ENDS, "count", "Data packets sent.";
+    "sent_packets", "packets", BOTH_ENDS, "count", "Data packets sent: those with payload, not SYN, FIN or window probes without.";
     "delivered_packets", "packets", BOTH_ENDS, "count", "Data packets that reached the receiver.";
     "dropped_packets", "packets", FLOW, "count", "Data packets of the flow dropped at any queue.";
 }

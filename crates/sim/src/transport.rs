@@ -10,7 +10,9 @@
 //! ```
 //!
 //! and towards a receiver to send what [`Receiver::on_data`] and [`Receiver::on_timer`] return.
-//! Sequence numbers are byte offsets of the stream, 64 bits wide and starting at 0: they never wrap.
+//! A connection opens with a handshake and closes with FINs where the sender is configured so: both are segments like others
+//! to the engine. TIME-WAIT is not modelled: a sender answers a repeated FIN until the run ends.
+//! Sequence numbers are byte offsets of the stream, 64 bits wide and starting at 0 (a SYN is not counted): they never wrap.
 //!
 //! Recovery (which segments are missing: [`sender`]) is separate from congestion control
 //! (how many may be in flight: [`congestion`]).
@@ -23,8 +25,8 @@ pub mod sender;
 
 pub use congestion::{CongestionControl, EcnFeedback};
 pub use receiver::{AckAction, Receiver, ReceiverConfig, ReceiverStats};
-pub use segment::{Ack, Data, SackBlock};
-pub use sender::{Config, Ect, Recovery, RtoRule, Sender, SenderStats};
+pub use segment::{Ack, Control, Data, SackBlock};
+pub use sender::{Config, Ect, IdleRestart, Recovery, RtoRule, Sender, SenderStats, WindowUnit};
 
 #[cfg(test)]
 mod tests;

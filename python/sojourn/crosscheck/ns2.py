@@ -157,6 +157,8 @@ def fairness(*, is_random: bool) -> Document:
                     "initial_window": "1 p",
                     "rto": "rfc",
                     "prr": False,
+                    # One-way agents: neither SYN nor FIN.
+                    "handshake": False,
                 },
                 "traffic": {"kind": "bulk"},
             },

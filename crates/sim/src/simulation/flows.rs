@@ -26,8 +26,9 @@ impl Simulation {
             self.schedule_emission(index);
         } else if let Some(tcp) = &mut self.tcp[index as usize] {
             tcp.unwritten = tcp.transfer.unwrap_or_default();
-            self.pump(index);
         }
+        // A connection opens when its flow begins, whatever there is to send.
+        self.pump(index);
     }
 
     /// A flow's application ends: what it handed over is still sent.
@@ -37,6 +38,7 @@ impl Simulation {
             tcp.unwritten = 0;
             tcp.sender.close();
         }
+        self.pump(index);
     }
 
     fn schedule_emission(&mut self, index: u32) {
@@ -154,12 +156,17 @@ impl Simulation {
         let timer = tcp.receiver.timer();
         if timer > now {
             self.arm_acknowledgement(index);
-        } else if let Some(ack) = tcp.receiver.on_timer(now) {
+        } else {
             let route = tcp.ack_route;
-            self.send_ack(index, route, ack);
+            if let Some(ack) = tcp.receiver.on_timer(now) {
+                self.send_ack(index, route, ack);
+            }
+            self.arm_acknowledgement(index);
         }
     }
 
+    /// Sees to a receiver's timer.
+    #[inline]
     fn arm_acknowledgement(&mut self, index: u32) {
         let Some(tcp) = &mut self.tcp[index as usize] else { return };
         let timer = tcp.receiver.timer();
@@ -196,6 +203,12 @@ impl Simulation {
                 self.pump(index);
                 return;
             }
+            // Without payload it is no data packet: it opens, closes, acknowledges or probes.
+            Body::Data(data) if data.len == 0 => {
+                let (data, ce) = (*data, packet.ecn == Ecn::Ce);
+                self.receive(index, &data, ce);
+                return;
+            }
             Body::Data(data) => data.sent,
             Body::Datagram { sent, .. } => *sent,
         };
@@ -206,25 +219,32 @@ impl Simulation {
         meter.last_delivered = Some(now);
         match &packet.body {
             Body::Data(data) => {
-                let Some(tcp) = &mut self.tcp[index as usize] else { return };
-                let (ce, route) = (packet.ecn == Ecn::Ce, tcp.ack_route);
-                let before = tcp.receiver.on_codepoint(ce);
-                let action = tcp.receiver.on_data(now, data, ce);
-                if tcp.transfer.is_some_and(|bytes| tcp.receiver.delivered().get() >= bytes) {
-                    meter.completed.get_or_insert(now);
-                }
-                if let Some(ack) = before {
-                    self.send_ack(index, route, ack);
-                }
-                match action {
-                    AckAction::Now(ack) => self.send_ack(index, route, ack),
-                    AckAction::Delay(_) => self.arm_acknowledgement(index),
-                    AckAction::None => {}
-                }
+                let (data, ce) = (*data, packet.ecn == Ecn::Ce);
+                self.receive(index, &data, ce);
             }
             Body::Datagram { payload, .. } => meter.payload += u64::from(*payload),
             Body::Ack(_) => {}
         }
+    }
+
+    /// A segment reaches a flow's receiver.
+    #[inline]
+    fn receive(&mut self, index: u32, data: &Data, ce: bool) {
+        let now = self.now;
+        let Some(tcp) = &mut self.tcp[index as usize] else { return };
+        let route = tcp.ack_route;
+        let before = tcp.receiver.on_codepoint(ce);
+        let action = tcp.receiver.on_data(now, data, ce);
+        if tcp.transfer.is_some_and(|bytes| tcp.receiver.delivered().get() >= bytes) {
+            self.meters[index as usize].completed.get_or_insert(now);
+        }
+        if let Some(ack) = before {
+            self.send_ack(index, route, ack);
+        }
+        if let AckAction::Now(ack) = action {
+            self.send_ack(index, route, ack);
+        }
+        self.arm_acknowledgement(index);
     }
 
     /// TCP's own counters of a flow.

@@ -1,6 +1,7 @@
 //! Packets at ports: queueing, sending, and the shared channel.
 
 use super::{Hashes, Hop, Simulation, What};
+use crate::packet::Body;
 use crate::port::{Medium, Station};
 use sojourn_aqm::{Cx, Dequeued, Ecn, Packet, Random};
 use sojourn_units::{Instant, Span};
@@ -68,7 +69,7 @@ impl Simulation {
         let sim_packet = self.slab.get(handle);
         let Hashes { flow, source, destination } = self.hashes[sim_packet.flow as usize];
         // The two directions of a connection are two flows, as a five-tuple hash has it.
-        let (flow, source, destination) = if matches!(sim_packet.body, crate::packet::Body::Ack(_)) {
+        let (flow, source, destination) = if matches!(sim_packet.body, Body::Ack(_)) {
             (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source)
         } else {
             (flow, source, destination)
@@ -185,7 +186,12 @@ impl Simulation {
     fn lose(&mut self, handle: u32) {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
-        if !matches!(packet.body, crate::packet::Body::Ack(_)) {
+        let data = match &packet.body {
+            Body::Ack(_) => false,
+            Body::Data(data) => data.len > 0,
+            Body::Datagram { .. } => true,
+        };
+        if data {
             self.meters[packet.flow as usize].dropped_packets += 1;
         }
     }

@@ -1,16 +1,22 @@
 //! The receiving side: reassembly, and when to acknowledge what.
 //!
 //! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
-//! RFC 3168 (ECE until CWR) or RFC 8257, section 3.2 (ECE as the segments acknowledged were marked). As Linux: the first segments of a connection are acknowledged one by one, and so are
-//! the first after a mark.
+//! RFC 3168 (ECE until CWR) or RFC 8257, section 3.2 (ECE as the segments acknowledged were marked), RFC 9293, sections 3.5 and
+//! 3.6 (SYN-ACK and FIN, in `connection`) and 3.8.6 (the window of a reader, in `reader`).
+//! As Linux: the first segments of a connection are acknowledged one by one, and so are the first after a mark.
 //! Deviations: the delay is fixed (Linux adapts it from 40 ms up), every segment counts towards `ack_every` whatever its size
 //! (Linux: bytes of two full segments), and duplicate acknowledgements are not thinned out (Linux's compressed SACKs).
-//! The application reads at once. Work: O(log n) in the number of holes.
+//! A receiver that never sees a SYN takes the stream as it comes, as ns-2's one-way agents do. Work: O(log n) in the number of holes.
+
+mod connection;
+mod reader;
 
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
-use crate::transport::segment::{Ack, Data, SackBlock};
-use sojourn_units::{Bytes, Instant, Packets, Span};
+use crate::transport::segment::{Ack, Control, Data, SackBlock};
+use connection::Connection;
+use reader::Reader;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 
 /// Parameters of a receiver; the default is Linux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +33,16 @@ pub struct ReceiverConfig {
     pub buffer: Bytes,
     /// How marks are reported.
     pub ecn_feedback: EcnFeedback,
+    /// Agrees to ECN where the sender's SYN asks for it.
+    pub ecn: bool,
+    /// Rate at which the application reads; `None` reads at once, so that the window never closes.
+    pub read_rate: Option<BitRate>,
+    /// A window that is to grow grows by a segment of this payload at the least (RFC 9293, 3.8.6.2.2).
+    pub mss: Bytes,
+    /// Until an unanswered SYN-ACK or FIN is sent again, at first.
+    pub initial_rto: Span,
+    /// The longest such time, after doubling.
+    pub max_rto: Span,
 }
 
 impl Default for ReceiverConfig {
@@ -38,6 +54,11 @@ impl Default for ReceiverConfig {
             sack: true,
             buffer: Bytes::new(6 << 20),
             ecn_feedback: EcnFeedback::Classic,
+            ecn: true,
+            read_rate: None,
+            mss: Bytes::new(1448),
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(120),
         }
     }
 }
@@ -45,9 +66,9 @@ impl Default for ReceiverConfig {
 /// What to do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckAction {
-    /// Nothing new: the timer, if set, stays.
+    /// Nothing to send.
     None,
-    /// Call [`Receiver::on_timer`] at this time, unless an acknowledgement leaves before.
+    /// Nothing to send before this time, the timer's.
     Delay(Instant),
     /// Send this.
     Now(Ack),
@@ -68,8 +89,12 @@ pub struct ReceiverStats {
     pub out_of_order_segments: u64,
     /// Segments that arrived marked.
     pub ce_segments: u64,
-    /// Acknowledgements sent.
+    /// Acknowledgements sent, window updates included, SYN-ACKs not.
     pub acks: u64,
+    /// SYN-ACKs sent.
+    pub syn_acks: u64,
+    /// Acknowledgements sent because the application has read.
+    pub window_updates: u64,
 }
 
 /// SACK blocks remembered, most recent first; one more than is sent, as a merge may swallow some.
@@ -97,8 +122,15 @@ pub struct Receiver {
     echo: Instant,
     echo_arrived: Instant,
     ece: bool,
+    /// ECN was agreed on, or there was no handshake.
+    ecn: bool,
     ce_packets: u16,
+    /// End of the stream, its FIN included.
     fin: Option<u64>,
+    /// What of `fin` is a FIN: 0 or 1.
+    fin_place: u64,
+    connection: Connection,
+    reader: Option<Reader>,
     stats: ReceiverStats,
 }
 
@@ -120,8 +152,12 @@ impl Receiver {
             echo: Instant::ZERO,
             echo_arrived: Instant::ZERO,
             ece: false,
+            ecn: true,
             ce_packets: 0,
             fin: None,
+            fin_place: 0,
+            connection: Connection::default(),
+            reader: config.read_rate.map(Reader::new),
             stats: ReceiverStats::default(),
             config,
         }
@@ -131,7 +167,7 @@ impl Receiver {
     /// marked and unmarked segments together (RFC 8257, section 3.2, with two acknowledgements at a change as it allows
     /// and Linux does). CWR needs no answer here: the mark of the same segment is taken after it.
     pub fn on_codepoint(&mut self, ce: bool) -> Option<Ack> {
-        if self.config.ecn_feedback == EcnFeedback::Classic || ce == self.ece {
+        if self.config.ecn_feedback == EcnFeedback::Classic || ce == self.ece || !self.ecn {
             return None;
         }
         let before = (self.unacked > 0).then(|| self.acknowledge());
@@ -142,6 +178,22 @@ impl Receiver {
 
     /// A segment arrives, marked `ce` or not.
     pub fn on_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        if self.reader.is_some() {
+            self.read(now);
+        }
+        let action = if data.is_bare() || data.has(Data::SYN) || !self.connection.is_open() {
+            self.on_connection(now, data, ce)
+        } else {
+            self.on_segment(now, data, ce)
+        };
+        if self.reader.is_some() {
+            self.plan_update();
+        }
+        action
+    }
+
+    /// A segment of data, or a FIN.
+    fn on_segment(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         self.stats.segments += 1;
         self.stats.bytes += Bytes::new(u64::from(data.len));
         self.take_mark(data, ce);
@@ -149,9 +201,7 @@ impl Receiver {
             self.echo = data.sent;
             self.echo_arrived = now;
         }
-        if data.has(Data::FIN) {
-            self.fin = Some(data.end());
-        }
+        let fin_again = data.has(Data::FIN | Data::LAST) && self.take_fin(data);
         self.unacked += 1;
 
         let in_order = data.seq <= self.next && data.end() > self.next;
@@ -163,13 +213,20 @@ impl Receiver {
                 self.fill(data.end());
             }
         } else if data.end() <= self.next {
-            self.duplicate(u64::from(data.len));
+            self.duplicate(data.end() - data.seq);
             self.stats.duplicate_segments += 1;
         } else {
             self.hold(data);
         }
+        if fin_again {
+            // It was counted among what had arrived before, and is not payload.
+            self.stats.duplicate_bytes = self.stats.duplicate_bytes.saturating_sub(Bytes::new(1));
+        }
 
         let all = self.fin == Some(self.next);
+        if all && self.fin_place > 0 {
+            self.close(now);
+        }
         if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
         }
@@ -180,13 +237,20 @@ impl Receiver {
         AckAction::None
     }
 
+    /// The stream's end is known; true for a FIN that has been here before.
+    #[inline(never)]
+    fn take_fin(&mut self, data: &Data) -> bool {
+        self.fin_place = u64::from(data.has(Data::FIN));
+        self.fin.replace(data.end()).is_some() && self.fin_place > 0
+    }
+
     /// Classic feedback: ECE stands from a mark until the sender says that it has reduced its window.
     fn take_mark(&mut self, data: &Data, ce: bool) {
         let classic = self.config.ecn_feedback == EcnFeedback::Classic;
         if classic && data.has(Data::CWR) {
             self.ece = false;
         }
-        if ce {
+        if ce && self.ecn {
             self.stats.ce_segments += 1;
             self.ce_packets = self.ce_packets.wrapping_add(1);
             if classic && !self.ece {
@@ -229,7 +293,7 @@ impl Receiver {
         let mut fresh = 0;
         let range =
             self.out_of_order.insert(Range { start: data.seq, end: data.end() }, |gap| fresh += gap.end - gap.start);
-        self.duplicate(u64::from(data.len) - fresh);
+        self.duplicate(data.end() - data.seq - fresh);
         if fresh == 0 {
             self.stats.duplicate_segments += 1;
         } else {
@@ -247,8 +311,10 @@ impl Receiver {
         self.deadline = Instant::NEVER;
         self.last_ack = self.next;
         self.stats.acks += 1;
-        let free = self.config.buffer.get().min(u64::from(u32::MAX)).saturating_sub(self.out_of_order.bytes());
-        self.edge = self.edge.max(self.next + free);
+        match self.reader {
+            None => self.edge = self.edge.max(self.next + self.free()),
+            Some(_) => self.offer(),
+        }
         let mut sack = [SackBlock::default(); 3];
         if self.config.sack && !self.out_of_order.is_empty() {
             for (block, range) in sack.iter_mut().zip(self.recent.iter().take_while(|r| r.end > 0)) {
@@ -260,27 +326,60 @@ impl Receiver {
             echo: self.echo,
             received_at: self.echo_arrived,
             sack,
-            window: (self.edge - self.next) as u32,
+            // A sender without handshake does not know the first window and may have sent more.
+            window: self.edge.saturating_sub(self.next) as u32,
             ce_packets: self.ce_packets,
             ece: self.ece,
+            control: if self.connection.is_closing() { Control::Fin } else { Control::None },
         }
     }
 
-    /// The delayed acknowledgement, if it is due.
-    pub fn on_timer(&mut self, now: Instant) -> Option<Ack> {
-        (now >= self.deadline).then(|| self.acknowledge())
+    /// Room in the buffer: neither unread nor waiting for a hole to be filled.
+    fn free(&self) -> u64 {
+        let unread = self.reader.as_ref().map_or(0, Reader::unread);
+        self.config.buffer.get().min(u64::from(u32::MAX)).saturating_sub(self.out_of_order.bytes() + unread)
     }
 
-    /// When to call [`Receiver::on_timer`].
+    /// What is due: a delayed acknowledgement, a window update, or a SYN-ACK or FIN once more.
+    pub fn on_timer(&mut self, now: Instant) -> Option<Ack> {
+        if self.reader.is_some() {
+            self.read(now);
+        }
+        let ack = if now >= self.connection.deadline() {
+            self.repeat(now)
+        } else if now >= self.update_at() {
+            self.stats.window_updates += 1;
+            Some(self.acknowledge())
+        } else {
+            (now >= self.deadline).then(|| self.acknowledge())
+        };
+        if self.reader.is_some() {
+            self.plan_update();
+        }
+        ack
+    }
+
+    /// When to call [`Receiver::on_timer`]; it may have moved either way after any call.
     #[must_use]
     pub fn timer(&self) -> Instant {
-        self.deadline
+        self.deadline.min(self.connection.deadline()).min(self.update_at())
     }
 
-    /// Delivered to the application, in order: goodput.
+    fn update_at(&self) -> Instant {
+        self.reader.as_ref().map_or(Instant::NEVER, |reader| reader.update_at)
+    }
+
+    /// Delivered to the receiving host, in order: goodput.
     #[must_use]
     pub fn delivered(&self) -> Bytes {
-        Bytes::new(self.next)
+        let fin = if self.fin == Some(self.next) { self.fin_place } else { 0 };
+        Bytes::new(self.next - fin)
+    }
+
+    /// Arrived in order and not yet read by the application, as of the last event.
+    #[must_use]
+    pub fn unread(&self) -> Bytes {
+        Bytes::new(self.reader.as_ref().map_or(0, Reader::unread))
     }
 
     /// Waiting for a hole to be filled.

@@ -13,17 +13,21 @@ pub const TCP_HEADER: Bytes = Bytes::new(20);
 pub const TIMESTAMPS_OPTION: Bytes = Bytes::new(12);
 /// What a data segment carries besides its payload: IPv4, TCP and timestamps, 52 B.
 pub const DATA_HEADER: Bytes = Bytes::new(20 + 20 + 12);
+/// A SYN or a SYN-ACK: besides timestamps it has the options of maximum segment size (4 B), SACK permitted (2 B, in the
+/// place of the timestamps' padding) and window scale (3 B and one of padding), 60 B.
+pub const SYN_HEADER: Bytes = Bytes::new(20 + 20 + 20);
 
-/// A data segment.
+/// A segment of the sender's: data, or one without payload that opens, closes, confirms or probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// Offset of the first byte in the stream.
+    /// Offset of the first byte in the stream; of a segment that takes none of it, the next new byte's.
     pub seq: u64,
     /// When it left the sender: the value of the timestamps option (TSval, in nanoseconds instead of milliseconds).
     pub sent: Instant,
     /// Payload in bytes.
     pub len: u32,
-    /// Any of [`Data::RETRANSMIT`], [`Data::CWR`], [`Data::FIN`], [`Data::ECT`], [`Data::ECT_1`].
+    /// Any of [`Data::RETRANSMIT`], [`Data::CWR`], [`Data::FIN`], [`Data::ECT`], [`Data::ECT_1`], [`Data::SYN`],
+    /// [`Data::LAST`].
     pub flags: u8,
 }
 
@@ -31,14 +35,19 @@ impl Data {
     /// These bytes were sent before.
     pub const RETRANSMIT: u8 = 1;
     /// Congestion window reduced (RFC 3168): the sender has answered the echoed mark.
+    /// On a SYN, ECE and CWR together: the sender asks for ECN (RFC 3168, 6.1.1).
     pub const CWR: u8 = 1 << 1;
-    /// The last byte of a finite transfer is in this segment.
+    /// No more data: this takes one place in the sequence, behind the last byte (RFC 9293, 3.6).
     pub const FIN: u8 = 1 << 2;
     /// ECN-capable transport: a queue may mark this packet instead of dropping it. Not on retransmissions (RFC 3168, 6.1.5)
     /// unless the receiver's feedback is accurate (RFC 8311, 4.3).
     pub const ECT: u8 = 1 << 3;
     /// The codepoint is ECT(1), the identifier of L4S (RFC 9331), not ECT(0); only with [`Data::ECT`].
     pub const ECT_1: u8 = 1 << 4;
+    /// Opens the connection (RFC 9293, 3.5). Offsets count from the first byte of data, so that it takes no place in them.
+    pub const SYN: u8 = 1 << 5;
+    /// The last byte of a transfer without FIN is in this segment: what a sender without handshake says in its place.
+    pub const LAST: u8 = 1 << 6;
 
     /// True when `flag` is set.
     #[must_use]
@@ -46,17 +55,36 @@ impl Data {
         self.flags & flag != 0
     }
 
-    /// Offset just after the last byte.
+    /// Offset just after the last byte, a FIN included.
     #[must_use]
     pub const fn end(&self) -> u64 {
-        self.seq + self.len as u64
+        self.seq + self.len as u64 + (self.flags & Self::FIN != 0) as u64
+    }
+
+    /// Neither payload nor FIN nor SYN: a bare acknowledgement, or a probe of a closed window.
+    #[must_use]
+    pub const fn is_bare(&self) -> bool {
+        self.len == 0 && self.flags & (Self::FIN | Self::SYN) == 0
     }
 
     /// Size of the IP packet.
     #[must_use]
     pub const fn ip_bytes(&self) -> Bytes {
-        Bytes::new(DATA_HEADER.get() + self.len as u64)
+        let header = if self.flags & Self::SYN == 0 { DATA_HEADER } else { SYN_HEADER };
+        Bytes::new(header.get() + self.len as u64)
     }
+}
+
+/// What an acknowledgement says of the connection besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Control {
+    /// Nothing.
+    #[default]
+    None,
+    /// It is a SYN-ACK; with `ece` it agrees to ECN.
+    Syn,
+    /// The receiver closes its half, too.
+    Fin,
 }
 
 /// One block of received data above the cumulative acknowledgement (RFC 2018).
@@ -85,6 +113,8 @@ pub struct Ack {
     pub ce_packets: u16,
     /// ECN echo (RFC 3168).
     pub ece: bool,
+    /// SYN or FIN of the receiver.
+    pub control: Control,
 }
 
 impl Ack {
@@ -98,6 +128,7 @@ impl Ack {
     #[must_use]
     pub fn header_bytes(&self) -> Bytes {
         match self.sack_blocks() {
+            _ if self.control == Control::Syn => SYN_HEADER,
             0 => DATA_HEADER,
             n => DATA_HEADER + Bytes::new(4 + 8 * n as u64),
         }
@@ -112,6 +143,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_fin_takes_one_place_in_the_sequence_and_no_byte_on_the_wire() {
+        let fin = Data { seq: 1448, len: 100, flags: Data::FIN, ..Data::default() };
+        assert_eq!((fin.end(), fin.ip_bytes()), (1549, Bytes::new(152)));
+        let last = Data { flags: Data::LAST, ..fin };
+        assert_eq!(last.end(), 1548);
+    }
+
+    #[test]
     fn sizes_on_the_wire() {
         let data = Data { len: 1448, ..Data::default() };
         assert_eq!(data.ip_bytes(), Bytes::new(1500));
@@ -123,5 +162,8 @@ mod tests {
         assert_eq!(ack.header_bytes(), Bytes::new(64));
         ack.sack = [ack.sack[0]; 3];
         assert_eq!(ack.header_bytes(), Bytes::new(80));
+        // RFC 793's 20 and 20, MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3: as Linux sends it.
+        assert_eq!(Data { flags: Data::SYN, ..Data::default() }.ip_bytes(), Bytes::new(40 + 4 + 2 + 10 + 1 + 3));
+        assert_eq!(Ack { control: Control::Syn, ..Ack::default() }.header_bytes(), SYN_HEADER);
     }
 }

@@ -1,20 +1,24 @@
 //! The sending side: what to send now, and what an acknowledgement or the timer means.
 //!
 //! Texts: RFC 9293 (transmission), RFC 5681, 6582, 6675 (recovery), 3042 (limited transmit), 6937 (PRR), 6298 (timer),
-//! 3168 (ECN), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
+//! 3168 (ECN; its negotiation in 6.1.1), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
 //!
 //! Where texts and implementations differ:
-//! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are (Linux counts packets).
+//! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are, unless
+//!   `WindowUnit::Packets` has each weigh a full one (Linux and ns-2 count packets).
 //! * Without SACK, a duplicate acknowledgement takes one segment out of `pipe` instead of adding one to `cwnd` (RFC 5681's inflation):
 //!   the same transmissions, and PRR and ECN need no second set of rules.
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
 //!   (RFC 6582's `recover`; ns-2's `bugFix_`), for `Recovery::Reno` too, for which RFC 5681 asks no such care.
-//! * RFC 6675's rescue retransmission, F-RTO, tail-loss probes and RACK are not part of it: a lost retransmission waits for the timer.
+//! * RFC 6675's rescue retransmission and F-RTO are not part of it. With `Recovery::Sack` a lost retransmission waits for the
+//!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
 //! * The timer has no granularity (Linux: one jiffy).
 
 mod acknowledge;
 mod config;
+mod connection;
+mod rack;
 mod rate;
 mod rtt;
 mod scoreboard;
@@ -22,10 +26,12 @@ mod stats;
 mod transmit;
 mod window;
 
-pub use config::{Config, Ect, Recovery, RtoRule};
+pub use config::{Config, Ect, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 
 use crate::transport::congestion::CongestionControl;
+use connection::Step;
+use rack::{Early, Rack, Tail};
 use rate::RateSampler;
 use rtt::RttEstimator;
 use scoreboard::Scoreboard;
@@ -52,6 +58,7 @@ pub struct Sender {
     congestion: Box<dyn CongestionControl>,
     state: State,
     board: Scoreboard,
+    step: Step,
     rate: RateSampler,
     rtt: RttEstimator,
     usage: Usage,
@@ -64,6 +71,12 @@ pub struct Sender {
     /// End of what the application has written; `u64::MAX` without end.
     written: u64,
     closed: bool,
+    /// ECN is in use: asked for, and agreed to where there is a handshake.
+    ecn: bool,
+    /// The largest window that the receiver has offered.
+    widest: u64,
+    /// Probes in a row of a closed window.
+    probes: u32,
     duplicates: u32,
     /// Without SACK: what the duplicate acknowledgements of this episode take out of `pipe`, in bytes.
     anonymous: u64,
@@ -81,6 +94,11 @@ pub struct Sender {
     rto_deadline: Instant,
     /// Expiries in a row, for the back-off.
     backoff: u32,
+    rack: Option<Box<Rack>>,
+    /// The tail loss probe that is not yet accounted for.
+    tail: Option<Tail>,
+    /// The timer of RACK or TLP, which comes before the retransmission timer.
+    early: Option<(Instant, Early)>,
     /// Expiries since the cumulative acknowledgement last advanced.
     expiries: u32,
     ce_packets: u16,
@@ -102,7 +120,8 @@ impl Sender {
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         Self {
             state: State::Open,
-            board: Scoreboard::new(mss),
+            board: Scoreboard::new(mss, config.window_unit),
+            step: if config.handshake { Step::Syn } else { Step::Stream },
             rate: RateSampler::default(),
             rtt: RttEstimator::new(&config),
             usage: Usage::default(),
@@ -112,6 +131,9 @@ impl Sender {
             receiver_edge: None,
             written: if config.unlimited { u64::MAX } else { 0 },
             closed: false,
+            ecn: config.ecn && !config.handshake,
+            widest: 0,
+            probes: 0,
             duplicates: 0,
             anonymous: 0,
             reported: 0,
@@ -122,6 +144,9 @@ impl Sender {
             last_sent: Instant::ZERO,
             rto_deadline: Instant::NEVER,
             backoff: 0,
+            rack: (config.recovery == Recovery::Rack).then(Box::default),
+            tail: None,
+            early: None,
             expiries: 0,
             ce_packets: 0,
             pacing_rate: congestion.pacing_rate(),
@@ -159,10 +184,15 @@ impl Sender {
         }
     }
 
-    /// Closed, and everything written is acknowledged.
+    /// Closed, and everything written is acknowledged, the FIN included.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.closed && self.board.una == self.written
+        self.closed && self.board.una == self.end()
+    }
+
+    /// End of the stream of a sender that is closed, its FIN included.
+    fn end(&self) -> u64 {
+        self.written + u64::from(self.config.handshake)
     }
 
     /// End of the data in the send buffer.
@@ -216,7 +246,13 @@ impl Sender {
     /// Everything before this offset is acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> Bytes {
-        Bytes::new(self.board.una)
+        Bytes::new(self.board.una.min(self.written))
+    }
+
+    /// ECN is in use: asked for, and agreed to where there is a handshake.
+    #[must_use]
+    pub fn ecn(&self) -> bool {
+        self.ecn
     }
 
     /// Counts since the start.

@@ -1,14 +1,17 @@
 //! Sender and receiver on a miniature path.
 
 mod congestion;
+mod connection;
 mod dctcp;
 mod fuzz;
 mod ns2;
 mod path;
+mod rack;
 mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod window;
 
 use super::congestion::find;
 use super::sender::{Config, Recovery};
@@ -29,10 +32,10 @@ fn segments(n: u64) -> Bytes {
     Bytes::new(n * MSS)
 }
 
-/// A bulk sender with the named algorithm.
+/// A bulk sender with the named algorithm. No handshake, unless the test is about it: numbers then follow from the stream.
 fn bulk(congestion_control: &str) -> Config {
     let congestion_control = find(congestion_control).expect("in the registry");
-    Config { congestion_control, unlimited: true, send_buffer: None, ..Config::default() }
+    Config { congestion_control, unlimited: true, handshake: false, send_buffer: None, ..Config::default() }
 }
 
 /// Segments of `path` sent in each round trip of `rtt`.

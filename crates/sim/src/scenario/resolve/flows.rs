@@ -6,7 +6,7 @@ use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, Trans
 use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
 use crate::transport;
-use sojourn_units::{Bytes, Instant, Packets, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 
 /// IPv4, TCP and its timestamps take 52 B of at most 65,535 B.
 const MSS_MAX: Bytes = Bytes::new(65_483);
@@ -226,6 +226,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         mss,
         initial_window: tcp.initial_window.0,
         recovery: tcp.recovery.into(),
+        tail_loss_probe: tcp.tail_loss_probe,
         congestion_control,
         limited_transmit: tcp.limited_transmit,
         prr: tcp.prr,
@@ -241,20 +242,39 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         hystart: tcp.hystart,
         nagle: tcp.nagle,
         slow_start_after_idle: tcp.slow_start_after_idle,
+        idle_restart: tcp.idle_restart.into(),
+        window_unit: tcp.window_unit.into(),
         unlimited,
+        handshake: tcp.handshake,
     };
     let ecn_feedback = transport::Sender::new(sender).congestion_control().ecn_feedback();
     if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
         let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn", what));
     }
+    if ecn_feedback == transport::EcnFeedback::Accurate && tcp.handshake && !tcp.ecn_accept {
+        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        return Err(refuse("ecn_accept", what));
+    }
+    if tcp.tail_loss_probe && !sender.recovery.is_selective() {
+        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\" or \"rack\"";
+        return Err(refuse("tail_loss_probe", what.to_owned()));
+    }
+    if tcp.read_rate.0 == Some(BitRate::ZERO) {
+        return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));
+    }
     let receiver = transport::ReceiverConfig {
         ack_every: tcp.ack_every.0,
         ack_delay: tcp.delayed_ack.0,
         quick_acks: tcp.quick_acks.0,
-        sack: sender.recovery == transport::Recovery::Sack,
+        sack: sender.recovery.is_selective(),
         buffer: tcp.receive_buffer.0,
         ecn_feedback,
+        ecn: tcp.ecn_accept,
+        read_rate: tcp.read_rate.0,
+        mss,
+        initial_rto: tcp.initial_rto.0,
+        max_rto: tcp.max_rto.0,
     };
     Ok(Transport::Tcp { sender, receiver })
 }

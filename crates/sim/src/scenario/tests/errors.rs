@@ -66,7 +66,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, reno, cubic, dctcp"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"dctcp\" }", "test.toml:36:13: key `flows[1].transport.ecn`: is false, which dctcp cannot work with; allowed: true"),
         ("transport = { kind = \"udp\" }", "transport = { ect = 2 }", "test.toml:36:21: key `flows[1].transport.ect`: is 2; allowed: 0 or 1"),
-        ("transport = { kind = \"udp\" }", "transport = { recovery = \"rack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"rack\" is unknown; allowed: reno, newreno, sack"),
+        ("transport = { kind = \"udp\" }", "transport = { recovery = \"fack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"fack\" is unknown; allowed: reno, newreno, sack, rack"),
         ("transport = { kind = \"udp\" }", "transport = { mss = \"70 kB\" }", "test.toml:36:21: key `flows[1].transport.mss`: is 70000 B; allowed: 1 B to 65483 B"),
         ("transport = { kind = \"udp\" }", "transport = { send_buffer = \"1 kB\" }", "test.toml:36:29: key `flows[1].transport.send_buffer`: is 1000 B; allowed: at least a segment, `mss`, 1448 B"),
         ("transport = { kind = \"udp\" }", "transport = { min_rto = \"0 s\" }", "test.toml:36:25: key `flows[1].transport.min_rto`: is 0; allowed: a time above 0, as in \"5 ms\""),

@@ -1,21 +1,24 @@
 //! What an acknowledgement or the timer means.
 
-use super::scoreboard::{Progress, DUP_THRESH};
+use super::scoreboard::{Progress, Seen, DUP_THRESH};
 use super::window::Prr;
-use super::{Recovery, Sender, State};
+use super::{Recovery, Sender, State, WindowUnit};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
 use crate::transport::ranges::Range;
-use crate::transport::segment::Ack;
+use crate::transport::segment::{Ack, Control};
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
 impl Sender {
     /// The retransmission timer; too early a call does nothing.
     pub fn on_timer(&mut self, now: Instant) {
+        if self.early.is_some_and(|(at, _)| now >= at) {
+            self.on_early_timer(now);
+        }
         if now < self.rto_deadline {
             return;
         }
         if self.board.flight() == 0 {
-            self.rto_deadline = Instant::NEVER;
+            self.on_idle_timer(now);
             return;
         }
         let reduce = match self.state {
@@ -28,7 +31,8 @@ impl Sender {
             self.congestion.on_congestion(&event);
         }
         self.congestion.on_rto(now);
-        self.board.mark_all_lost();
+        self.board.mark_all_lost(self.rack_horizon(now));
+        (self.early, self.tail) = (None, None);
         self.anonymous = 0;
         self.duplicates = 0;
         self.stats.timeouts += 1;
@@ -45,6 +49,9 @@ impl Sender {
 
     /// An acknowledgement has arrived.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        if ack.control != Control::None && self.on_control(now, ack) {
+            return;
+        }
         let before = self.board.una;
         if ack.ack < before || ack.ack > self.board.next {
             return;
@@ -52,14 +59,26 @@ impl Sender {
         let advanced = ack.ack > before;
         let edge = ack.ack + u64::from(ack.window);
         self.receiver_edge = Some(self.receiver_edge.map_or(edge, |known| known.max(edge)));
+        self.widest = self.widest.max(u64::from(ack.window));
+        if self.probes > 0 {
+            self.reopen();
+        }
 
         let mut progress = Progress::default();
+        if let Some(rack) = &self.rack {
+            progress.seen = Seen {
+                wanted: true,
+                credible: Instant::from_nanos(now.nanos().saturating_sub(self.rtt.min.nanos())),
+                highest: rack.highest,
+                reordered: rack.reordered,
+            };
+        }
         if advanced {
             self.duplicates = 0;
             self.board.cumulative(ack.ack, now, &mut progress, &mut self.rate);
-            self.stats.bytes_acked += Bytes::new(ack.ack - before);
+            self.stats.bytes_acked += Bytes::new(ack.ack.min(self.written) - before);
         }
-        if self.config.recovery != Recovery::Sack {
+        if !self.config.recovery.is_selective() {
             self.anonymous_duplicates(now, advanced, &mut progress);
         } else if ack.sack[0].len > 0 {
             for block in ack.sack.iter().take_while(|block| block.len > 0) {
@@ -69,10 +88,15 @@ impl Sender {
             }
             if progress.sacked > 0 {
                 self.duplicates += u32::from(!advanced);
-                self.board.judge(&mut progress);
+                if self.rack.is_none() {
+                    self.board.judge(&mut progress);
+                }
             }
         }
         let rtt = self.take_rtt(now, advanced, ack, &progress);
+        if self.rack.is_some() && progress.delivered() > 0 {
+            self.rack_on_ack(now, &mut progress);
+        }
         if advanced {
             self.expiries = 0;
         }
@@ -112,9 +136,16 @@ impl Sender {
             let idle = self.board.flight() == 0;
             self.rto_deadline = if idle { Instant::NEVER } else { now + self.rtt.rto(self.backoff) };
         }
+        if self.config.tail_loss_probe {
+            self.tail_on_ack(now, !advanced && progress.delivered() == 0);
+            if advanced || progress.sacked > 0 {
+                self.schedule_tail_probe(now);
+            }
+        }
         #[cfg(debug_assertions)]
         if self.board.len() <= 256 || self.stats.rtt_samples % 64 == 0 {
-            self.board.verify(self.config.recovery == Recovery::Sack);
+            let recovery = self.config.recovery;
+            self.board.verify(recovery.is_selective(), recovery == Recovery::Sack);
         }
     }
 
@@ -134,7 +165,7 @@ impl Sender {
             self.anonymous = if recovering { self.anonymous.saturating_sub(known) } else { 0 };
         } else if self.board.flight() > 0 && !matches!(self.state, State::Loss { .. }) {
             let counted = self.mss.min(beyond_first(self.board.flight()).saturating_sub(self.reported));
-            self.anonymous = (self.anonymous + self.mss).min(beyond_first(self.board.flight()));
+            self.anonymous = (self.anonymous + self.mss).min(beyond_first(self.board.load()));
             self.duplicates += 1;
             self.reported += counted;
             self.rate.on_anonymous(counted, now);
@@ -205,7 +236,7 @@ impl Sender {
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
-        if ece && self.config.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
+        if ece && self.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
             self.stats.ecn_reductions += 1;
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };
@@ -214,20 +245,26 @@ impl Sender {
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
             if progress.delivered() > 0 {
                 let ssthresh = self.congestion.ssthresh().get();
-                self.cwnd = prr.on_ack(progress.delivered(), safe, self.board.pipe(), ssthresh, self.mss);
+                let delivered = match self.config.window_unit {
+                    WindowUnit::Bytes => progress.delivered(),
+                    WindowUnit::Packets => (progress.acked_packets + progress.sacked_packets) * self.mss,
+                };
+                self.cwnd = prr.on_ack(delivered, safe, self.board.pipe(), ssthresh, self.mss);
             }
         }
     }
 
     fn loss_detected(&self) -> bool {
-        if self.config.recovery == Recovery::Sack {
+        if self.rack.is_some() {
+            self.board.has_lost()
+        } else if self.config.recovery == Recovery::Sack {
             self.board.has_lost() || (self.duplicates >= DUP_THRESH && self.board.has_sacks())
         } else {
             self.duplicates >= DUP_THRESH && self.reduced_at.is_none_or(|at| self.board.una > at)
         }
     }
 
-    fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
+    pub(super) fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
         self.stats.fast_retransmits += 1;
         let prr = match self.state {
             State::Reducing { prr, .. } => prr,
@@ -242,7 +279,7 @@ impl Sender {
     }
 
     /// Asks congestion control for the new threshold; without PRR the window follows at once.
-    fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
+    pub(super) fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
         let event = CongestionEvent { now, signal, in_flight: Bytes::new(self.board.pipe()) };
         let prr = Prr::new(self.cwnd);
         self.congestion.on_congestion(&event);
@@ -259,7 +296,7 @@ impl Sender {
         }
     }
 
-    fn leave_reduction(&mut self, now: Instant) {
+    pub(super) fn leave_reduction(&mut self, now: Instant) {
         self.state = State::Open;
         self.force = false;
         self.anonymous = 0;

@@ -13,16 +13,48 @@ pub enum Recovery {
     /// RFC 2018 and RFC 6675: a scoreboard of selective acknowledgements.
     #[default]
     Sack,
+    /// RFC 2018 and RFC 8985: a segment is lost when one sent well after it has arrived. Linux's own way.
+    Rack,
+}
+
+impl Recovery {
+    /// It works on selective acknowledgements.
+    #[must_use]
+    pub const fn is_selective(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
 }
 
 /// How the retransmission timeout follows from the smoothed RTT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtoRule {
     /// Linux: `srtt + max(variation, min_rto)`, the variation being the largest within a round trip and decaying slowly.
+    /// A SYN sent again more than once makes the initial window one segment; a handshake without RTT sample, the timeout 3 s.
     #[default]
     Linux,
-    /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`.
+    /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`. A SYN sent again makes the initial window one segment (RFC 5681, 3.1)
+    /// and the timeout at least 3 s until the first RTT sample of data (5.7).
     Rfc6298,
+}
+
+/// What an idle time does to the window, where [`Config::slow_start_after_idle`] lets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// RFC 2861, as Linux: half of it for each timeout, the initial window at the least; the threshold is three quarters of it at the least.
+    #[default]
+    Decay,
+    /// RFC 5681, section 4.1: after one timeout the restart window, which is the initial one at the most.
+    Initial,
+}
+
+/// What a window is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowUnit {
+    /// A segment counts for its payload (RFC 5681).
+    #[default]
+    Bytes,
+    /// Every segment counts for a full one, however short, as in Linux and ns-2.
+    Packets,
 }
 
 /// The codepoint that says ECN-capable.
@@ -46,6 +78,8 @@ pub struct Config {
     pub recovery: Recovery,
     /// Congestion control.
     pub congestion_control: &'static Algorithm,
+    /// Tail loss probe (RFC 8985, section 7), where recovery is selective.
+    pub tail_loss_probe: bool,
     /// Limited transmit (RFC 3042): new segments for the first duplicate acknowledgements.
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937); else the window drops to the threshold at once.
@@ -54,7 +88,7 @@ pub struct Config {
     pub rto: RtoRule,
     /// Smallest timeout: 200 ms in Linux, 1 s in RFC 6298.
     pub min_rto: Span,
-    /// Timeout before the first RTT sample.
+    /// Timeout before the first RTT sample: the SYN's.
     pub initial_rto: Span,
     /// Largest timeout, back-off included.
     pub max_rto: Span,
@@ -74,8 +108,15 @@ pub struct Config {
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
+    /// How it decays.
+    pub idle_restart: IdleRestart,
+    /// What the congestion window is counted in.
+    pub window_unit: WindowUnit,
     /// The application always has data (until `close`); `write` is not used.
     pub unlimited: bool,
+    /// The connection opens with SYN, SYN-ACK and ACK and ends with FIN (RFC 9293); without, the stream starts and ends by
+    /// itself, as with ns-2's one-way agents.
+    pub handshake: bool,
 }
 
 impl Default for Config {
@@ -84,6 +125,7 @@ impl Default for Config {
             mss: Bytes::new(1448),
             initial_window: Packets::new(10),
             recovery: Recovery::Sack,
+            tail_loss_probe: false,
             congestion_control: &cubic::ALGORITHM,
             limited_transmit: true,
             prr: true,
@@ -99,7 +141,10 @@ impl Default for Config {
             hystart: true,
             nagle: false,
             slow_start_after_idle: true,
+            idle_restart: IdleRestart::Decay,
+            window_unit: WindowUnit::Bytes,
             unlimited: false,
+            handshake: true,
         }
     }
 }

@@ -3,6 +3,9 @@
 use super::config::{Config, RtoRule};
 use sojourn_units::Span;
 
+/// RFC 6298, 5.7.
+const AFTER_SYN_LOSS: Span = Span::from_secs(3);
+
 /// Estimator; spans are in nanoseconds, scaled as the text says to keep the fractions.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
@@ -20,6 +23,8 @@ pub(super) struct RttEstimator {
     variation: u64,
     /// Linux: the round trip ends when the cumulative acknowledgement passes this.
     round_end: u64,
+    /// What a lost SYN leaves as the timeout, until data gives a sample.
+    fallback: Option<u64>,
     pub min: Span,
 }
 
@@ -35,13 +40,26 @@ impl RttEstimator {
             peak: 0,
             variation: 0,
             round_end: 0,
+            fallback: None,
             min: Span::MAX,
+        }
+    }
+
+    /// The handshake is over after `again` SYNs sent again: RFC 6298, 5.7, in Linux (`tcp_init_metrics`) without a sample only.
+    pub fn after_handshake(&mut self, again: u32) {
+        let unsure = match self.rule {
+            RtoRule::Linux => self.srtt8 == 0,
+            RtoRule::Rfc6298 => again > 0,
+        };
+        if unsure {
+            self.fallback = Some(AFTER_SYN_LOSS.nanos().min(self.max_rto));
         }
     }
 
     /// Takes a sample; `una` and `next` are the sender's, after the acknowledgement that gave it.
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let rtt = rtt.nanos().max(1);
+        self.fallback = None;
         if self.srtt8 == 0 {
             self.srtt8 = rtt * 8;
             self.deviation4 = rtt * 2;
@@ -93,6 +111,7 @@ impl RttEstimator {
                 RtoRule::Rfc6298 => (self.srtt8 / 8 + self.deviation4).max(self.min_rto),
             }
         };
+        let rto = self.fallback.map_or(rto, |fallback| rto.max(fallback));
         let factor = 1_u64 << backoff.min(32);
         Span::from_nanos(rto.saturating_mul(factor).min(self.max_rto))
     }

@@ -6,6 +6,7 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
+use super::config::WindowUnit;
 use super::rate::RateSampler;
 use crate::transport::ranges::{Range, Ranges};
 use sojourn_units::Instant;
@@ -24,8 +25,20 @@ pub(super) const LAST: u8 = 1 << 4;
 /// Sent while the application did not fill the window.
 pub(super) const APP_LIMITED: u8 = 1 << 5;
 
+/// A FIN takes the last place in the sequence: no payload.
+pub(super) const FIN: u8 = 1 << 6;
+
 /// RFC 6675's DupThresh.
 pub(super) const DUP_THRESH: u32 = 3;
+
+impl WindowUnit {
+    fn weight(self, len: u32, mss: u64) -> u64 {
+        match self {
+            Self::Bytes => u64::from(len),
+            Self::Packets => mss,
+        }
+    }
+}
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +75,47 @@ pub(super) struct Progress {
     pub ambiguous: bool,
     /// Newly taken as lost.
     pub lost: u64,
+    /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
+    pub latest: Option<(Instant, u64)>,
+    pub seen: Seen,
+}
+
+/// What RACK wants to know of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub wanted: bool,
+    /// A segment sent more than once and delivered in less than the smallest RTT, so sent after this, was the original.
+    pub credible: Instant,
+    /// The highest delivered.
+    pub highest: u64,
+    /// A segment sent once came after one sent behind it.
+    pub reordered: bool,
 }
 
 impl Progress {
     pub fn delivered(&self) -> u64 {
         self.acked + self.sacked
     }
+
+    /// RFC 8985, steps 2 and 3, for one segment.
+    fn see(&mut self, segment: &Segment) {
+        let repeated = segment.flags & REPEATED != 0;
+        if repeated && segment.sent > self.seen.credible {
+            return;
+        }
+        let end = segment.end();
+        self.latest = self.latest.max(Some((segment.sent, end)));
+        self.seen.reordered |= end < self.seen.highest && !repeated;
+        self.seen.highest = self.seen.highest.max(end);
+    }
+}
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Its place among those held.
+    pub place: usize,
+    pub end: u64,
 }
 
 fn widen(sent: &mut Option<(Instant, Instant)>, at: Instant) {
@@ -81,8 +129,9 @@ pub(super) struct Scoreboard {
     base: u64,
     pub una: u64,
     pub next: u64,
-    /// Sums over segments, in bytes.
+    /// Sums over segments, as they count in a window.
     sacked: u64,
+    sacked_segments: u64,
     lost: u64,
     resent: u64,
     /// LOST and not RESENT.
@@ -95,11 +144,25 @@ pub(super) struct Scoreboard {
     /// Number of the first segment that may have to be sent again.
     resend: u64,
     mss: u64,
+    unit: WindowUnit,
 }
 
 impl Scoreboard {
-    pub fn new(mss: u64) -> Self {
-        Self { mss, ..Self::default() }
+    pub fn new(mss: u64, unit: WindowUnit) -> Self {
+        Self { mss, unit, ..Self::default() }
+    }
+
+    /// What a segment of `len` bytes counts in a window.
+    pub fn weight(&self, len: u64) -> u64 {
+        self.unit.weight(len as u32, self.mss)
+    }
+
+    /// What is sent and not cumulatively acknowledged counts in a window.
+    pub fn load(&self) -> u64 {
+        match self.unit {
+            WindowUnit::Bytes => self.flight(),
+            WindowUnit::Packets => self.segments.len() as u64 * self.mss,
+        }
     }
 
     /// Sent and not cumulatively acknowledged (RFC 5681's FlightSize).
@@ -109,7 +172,7 @@ impl Scoreboard {
 
     /// RFC 6675's pipe.
     pub fn pipe(&self) -> u64 {
-        self.flight() + self.resent - self.sacked - self.lost - self.credit
+        self.load() + self.resent - self.sacked - self.lost - self.credit
     }
 
     pub fn has_lost(&self) -> bool {
@@ -161,11 +224,17 @@ impl Scoreboard {
         let bytes = u64::from(len);
         let flags = segment.flags;
         if flags & (SACKED | LOST | RESENT) != 0 {
+            let weight = match self.unit {
+                WindowUnit::Bytes => bytes,
+                // What is left of a segment still counts for one.
+                WindowUnit::Packets => u64::from(len == segment.len) * self.mss,
+            };
             if flags & SACKED != 0 {
-                self.sacked -= bytes;
+                self.sacked -= weight;
+                self.sacked_segments -= u64::from(len == segment.len);
                 return;
             }
-            self.unmark(flags, bytes);
+            self.unmark(flags, weight);
         }
         progress.acked += bytes;
         progress.acked_packets += 1;
@@ -175,6 +244,9 @@ impl Scoreboard {
             progress.ambiguous = true;
         }
         rate.on_delivered(segment, bytes, now);
+        if progress.seen.wanted {
+            progress.see(segment);
+        }
     }
 
     /// A segment with these flags is no longer missing.
@@ -204,18 +276,24 @@ impl Scoreboard {
     /// Every segment of `gap` becomes SACKed; none was.
     fn sack_gap(&mut self, gap: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let mut at = self.locate(gap.start);
+        // Bound: the segments that the block newly covers.
         while let Some(segment) = self.segments.get_mut(at).filter(|s| s.seq < gap.end) {
             let before = *segment;
             segment.flags = (before.flags | SACKED) & !(LOST | RESENT);
             let bytes = u64::from(before.len);
-            self.unmark(before.flags, bytes);
-            self.sacked += bytes;
+            let weight = self.weight(bytes);
+            self.unmark(before.flags, weight);
+            self.sacked += weight;
             progress.sacked += bytes;
             progress.sacked_packets += 1;
             if before.flags & REPEATED == 0 {
                 widen(&mut progress.sacked_sent, before.sent);
             }
             rate.on_delivered(&before, bytes, now);
+            if progress.seen.wanted {
+                progress.see(&before);
+            }
+            self.sacked_segments += 1;
             at += 1;
         }
     }
@@ -251,11 +329,11 @@ impl Scoreboard {
             self.judged += 1;
             if segment.flags & (SACKED | LOST) == 0 {
                 segment.flags |= LOST;
-                let bytes = u64::from(segment.len);
-                self.lost += bytes;
-                progress.lost += bytes;
-                if segment.flags & RESENT == 0 {
-                    self.pending += bytes;
+                let (flags, weight) = (segment.flags, self.unit.weight(segment.len, self.mss));
+                self.lost += weight;
+                progress.lost += weight;
+                if flags & RESENT == 0 {
+                    self.pending += weight;
                 }
             }
         }
@@ -266,11 +344,11 @@ impl Scoreboard {
         if let Some(first) = self.segments.front_mut() {
             if first.flags & (SACKED | LOST) == 0 {
                 first.flags |= LOST;
-                let bytes = u64::from(first.len);
-                self.lost += bytes;
-                progress.lost += bytes;
+                let weight = self.unit.weight(first.len, self.mss);
+                self.lost += weight;
+                progress.lost += weight;
                 if first.flags & RESENT == 0 {
-                    self.pending += bytes;
+                    self.pending += weight;
                 }
                 self.judged = self.judged.max(self.base + 1);
             }
@@ -278,25 +356,78 @@ impl Scoreboard {
         self.set_credit(self.credit);
     }
 
-    /// The timer expired: everything that is not SACKed is lost and to be sent again.
-    pub fn mark_all_lost(&mut self) {
+    /// The timer expired: everything that is not SACKed is lost and to be sent again; with RACK, of what has been sent after
+    /// `horizon` only the first (Linux's `tcp_timeout_mark_lost`).
+    pub fn mark_all_lost(&mut self, horizon: Instant) {
         self.credit = 0;
         self.lost = 0;
-        for segment in &mut self.segments {
-            if segment.flags & SACKED == 0 {
+        self.pending = 0;
+        self.resent = 0;
+        for (place, segment) in self.segments.iter_mut().enumerate() {
+            if segment.flags & SACKED != 0 {
+                continue;
+            }
+            let bytes = self.unit.weight(segment.len, self.mss);
+            if place == 0 || segment.sent <= horizon {
                 segment.flags = (segment.flags | LOST) & !RESENT;
-                self.lost += u64::from(segment.len);
+                self.pending += bytes;
+            }
+            if segment.flags & LOST != 0 {
+                self.lost += bytes;
+            }
+            if segment.flags & RESENT != 0 {
+                self.resent += bytes;
             }
         }
-        self.pending = self.lost;
-        self.resent = 0;
         self.resend = self.base;
         self.judged = self.base + self.segments.len() as u64;
     }
 
+    /// The segment that starts at `seq`, if its last transmission was at `sent` and is neither delivered nor lost.
+    pub fn find_sent(&self, seq: u64, sent: Instant) -> Option<Found> {
+        if seq < self.una {
+            return None;
+        }
+        let place = self.locate(seq);
+        let segment = self.segments.get(place).filter(|s| s.seq == seq && s.sent == sent)?;
+        let settled = segment.flags & SACKED != 0 || segment.flags & (LOST | RESENT) == LOST;
+        (!settled).then(|| Found { place, end: segment.end() })
+    }
+
+    /// The segment at `place`, in flight, is lost, be it for the first time or again.
+    pub fn mark_lost(&mut self, place: usize, progress: &mut Progress) {
+        let Some(segment) = self.segments.get_mut(place) else { return };
+        let bytes = self.unit.weight(segment.len, self.mss);
+        if segment.flags & LOST == 0 {
+            self.lost += bytes;
+            progress.lost += bytes;
+        }
+        if segment.flags & RESENT != 0 {
+            self.resent -= bytes;
+        }
+        segment.flags = (segment.flags | LOST) & !RESENT;
+        self.pending += bytes;
+        self.resend = self.resend.min(self.base + place as u64);
+    }
+
+    /// Segments SACKed.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// One segment is outstanding.
+    pub fn is_single(&self) -> bool {
+        self.segments.len() == 1
+    }
+
+    /// The segment sent first the latest.
+    pub fn last(&mut self) -> Option<&mut Segment> {
+        self.segments.back_mut()
+    }
+
     /// Duplicate acknowledgements stand for `bytes` that have left the network, as far as that is possible.
     pub fn set_credit(&mut self, bytes: u64) {
-        self.credit = bytes.min(self.flight() - self.lost - self.sacked);
+        self.credit = bytes.min(self.load() - self.lost - self.sacked);
     }
 
     pub fn credit(&self) -> u64 {
@@ -330,7 +461,7 @@ impl Scoreboard {
 
     /// `segment` (one of ours, as it was before) has just been sent again.
     pub fn on_resent(&mut self, before: &Segment) {
-        let bytes = u64::from(before.len);
+        let bytes = self.weight(u64::from(before.len));
         if before.flags & LOST != 0 {
             self.pending -= bytes;
         }
@@ -344,13 +475,15 @@ impl Scoreboard {
 
     /// Compares every incremental quantity with its definition.
     #[cfg(debug_assertions)]
-    pub fn verify(&self, sack: bool) {
+    pub fn verify(&self, sack: bool, is_lost: bool) {
         let sum = |with: u8, without: u8| -> u64 {
             let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
-            self.segments.iter().filter(wanted).map(|s| u64::from(s.len)).sum()
+            self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
+        if self.unit == WindowUnit::Bytes {
+            assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
+        }
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
@@ -361,10 +494,11 @@ impl Scoreboard {
             seq = segment.end();
         }
         assert_eq!(seq, self.next);
-        assert!(self.credit + self.lost + self.sacked <= self.flight());
+        assert!(self.credit + self.lost + self.sacked <= self.load());
         if sack {
+            assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            for segment in self.segments.iter().filter(|s| s.flags & SACKED == 0) {
+            for segment in self.segments.iter().filter(|s| is_lost && s.flags & SACKED == 0) {
                 let above = self.sacks.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {

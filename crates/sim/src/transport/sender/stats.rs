@@ -5,7 +5,7 @@ use sojourn_units::{Bytes, Instant, Span};
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, retransmissions included; nothing without payload is counted.
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub segments_retransmitted: u64,
@@ -15,7 +15,9 @@ pub struct SenderStats {
     pub bytes_acked: Bytes,
     /// Entries into fast recovery.
     pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
+    /// Tail loss probes sent.
+    pub tail_probes: u64,
+    /// Expiries of the retransmission timer, a SYN's included.
     pub timeouts: u64,
     /// Window reductions in answer to marks.
     pub ecn_reductions: u64,
@@ -27,7 +29,11 @@ pub struct SenderStats {
     pub rtt_min: Span,
     /// Largest RTT sample.
     pub rtt_max: Span,
-    /// When the first segment left, if any did.
+    /// SYNs sent, repeated ones included.
+    pub syns: u64,
+    /// Probes of a closed window sent (RFC 9293, 3.8.6.1).
+    pub window_probes: u64,
+    /// When the first segment, a SYN included, left, if any did.
     pub first_sent: Option<Instant>,
 }
 

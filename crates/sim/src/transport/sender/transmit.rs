@@ -1,35 +1,57 @@
 //! What to send now.
 
+use super::connection::Step;
 use super::rate::RateSampler;
-use super::scoreboard::{Segment, LAST, REPEATED, RESENT};
-use super::{Ect, Recovery, Sender, State};
+use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
+use super::{Ect, IdleRestart, Recovery, Sender, State};
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{Bytes, Instant};
+
+/// What a segment that is the last says of it.
+fn end_flag(flags: u8) -> u8 {
+    match (flags & FIN != 0, flags & LAST != 0) {
+        (true, _) => Data::FIN,
+        (false, true) => Data::LAST,
+        (false, false) => 0,
+    }
+}
 
 impl Sender {
     /// The next segment to send now; `None` when nothing may be sent. To be called until it says so.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         self.pacing_waits = false;
+        if self.step != Step::Stream {
+            if let Some(data) = self.poll_step(now) {
+                return Some(data);
+            }
+            if self.step != Step::Stream {
+                return None;
+            }
+        }
         if self.board.pending() > 0 && matches!(self.state, State::Recovery { .. } | State::Loss { .. }) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
         let available = self.data_end().saturating_sub(seq);
         if available == 0 {
-            return self.poll_idle(now);
+            return self.poll_end(now);
         }
         let len = available.min(self.mss);
-        if self.occupied() + len > self.cwnd {
+        if self.occupied() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
         let len = if len <= room {
             len
-        } else if self.board.flight() == 0 && room > 0 {
+        } else if self.board.flight() > 0 {
+            return self.poll_doubtful(now);
+        } else if room > 0 && 2 * room >= self.widest {
+            // RFC 9293, 3.8.6.2.1: less than a segment only when it is half the widest window ever offered.
             room
         } else {
-            return self.poll_doubtful(now);
+            self.persist(now);
+            return self.stop(now, false);
         };
         if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.closed {
             return self.poll_idle(now);
@@ -47,20 +69,21 @@ impl Sender {
     fn poll_lost(&mut self, now: Instant) -> Option<Data> {
         let segment = *self.board.next_lost()?;
         let len = u64::from(segment.len);
-        if !self.force && self.board.pipe() + len > self.cwnd {
+        if !self.force && self.board.pipe() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         if self.paced(now, len) {
             return self.stop(now, false);
         }
         let nothing_in_flight = self.board.pipe() == 0;
-        let data = Self::resend(self.board.next_lost()?, now, &mut self.rate, nothing_in_flight);
+        let at = self.stamp(now, segment.seq);
+        let data = Self::resend(self.board.next_lost()?, now, at, &mut self.rate, nothing_in_flight);
         self.on_resent(now, &segment);
         Some(self.with_codepoint(data))
     }
 
     /// The application has nothing to send.
-    fn poll_idle(&mut self, now: Instant) -> Option<Data> {
+    pub(super) fn poll_idle(&mut self, now: Instant) -> Option<Data> {
         let pipe = self.board.pipe();
         if pipe + self.mss <= self.cwnd {
             self.rate.on_app_limited(pipe);
@@ -73,8 +96,8 @@ impl Sender {
         if matches!(self.state, State::Recovery { .. }) && self.config.recovery == Recovery::Sack {
             if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
                 let len = u64::from(segment.len);
-                if self.board.pipe() + len <= self.cwnd && !self.paced(now, len) {
-                    let data = Self::resend(self.board.next_doubtful()?, now, &mut self.rate, false);
+                if self.board.pipe() + self.board.weight(len) <= self.cwnd && !self.paced(now, len) {
+                    let data = Self::resend(self.board.next_doubtful()?, now, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
                     return Some(self.with_codepoint(data));
                 }
@@ -84,20 +107,21 @@ impl Sender {
     }
 
     /// Sending pauses; `limited` says that the window is full.
-    fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
+    pub(super) fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
         if !self.sending && !limited {
             return None;
         }
         self.sending = false;
-        self.usage.observe(limited, self.board.una, self.board.next);
+        self.usage.observe(limited, self.board.load(), self.board.una, self.board.next);
         if self.usage.is_limited(self.cwnd, || self.in_slow_start()) {
             self.usage.full(now);
             return None;
         }
-        let unused = self.usage.partial(now, self.board.flight()) >= self.rtt.rto(self.backoff);
+        let unused = self.usage.partial(now, self.board.load()) >= self.rtt.rto(self.backoff);
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
-        if unused && starved && self.config.slow_start_after_idle && matches!(self.state, State::Open) {
+        let decays = self.config.slow_start_after_idle && self.config.idle_restart == IdleRestart::Decay;
+        if unused && starved && decays && matches!(self.state, State::Open) {
             let initial = self.config.initial_window.get() * self.mss;
             let used = self.usage.restart(now).max(initial);
             if used < self.cwnd {
@@ -107,7 +131,7 @@ impl Sender {
         None
     }
 
-    /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least.
+    /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least; RFC 5681: to that at once.
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.since(self.last_sent);
         if self.stats.segments_sent == 0 || idle.is_zero() {
@@ -119,6 +143,11 @@ impl Sender {
             return;
         }
         let floor = (self.config.initial_window.get() * self.mss).min(self.cwnd);
+        if self.config.idle_restart == IdleRestart::Initial {
+            self.congestion.set_cwnd(Bytes::new(floor));
+            self.cwnd = self.congestion.cwnd().get();
+            return;
+        }
         let periods = ((idle.nanos() - 1) / rto.nanos().max(1)).min(63);
         self.set_window((self.cwnd >> periods).max(floor));
         self.usage.restart(now);
@@ -136,7 +165,7 @@ impl Sender {
     fn occupied(&self) -> u64 {
         // Without limited transmit, duplicate acknowledgements open the window only in recovery.
         if !self.config.limited_transmit && matches!(self.state, State::Open) {
-            self.board.flight()
+            self.board.load()
         } else {
             self.board.pipe()
         }
@@ -155,36 +184,51 @@ impl Sender {
         false
     }
 
-    fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+    pub(super) fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
         let last = self.closed && seq + len == self.written;
+        // A FIN needs its place in the window, too; it follows alone where there is none.
+        let fin = last && self.config.handshake && self.receiver_edge.is_none_or(|edge| seq + len < edge);
         let mut segment = Segment {
             seq,
-            sent: now,
+            sent: self.stamp(now, seq),
             delivered: 0,
             delivered_at: now,
             first_sent: now,
-            len: len as u32,
-            flags: if last { LAST } else { 0 },
+            len: len as u32 + u32::from(fin),
+            flags: match (last, self.config.handshake) {
+                (true, false) => LAST,
+                (true, true) if fin => FIN,
+                _ => 0,
+            },
         };
-        self.rate.on_send(&mut segment, self.board.flight() == 0);
+        let fresh = self.board.flight() == 0;
+        self.rate.on_send(&mut segment, fresh);
         self.board.push(segment);
-        let mut flags = if last { Data::FIN } else { 0 };
-        if self.config.ecn {
+        if fresh {
+            // What ran was a closed window's.
+            self.rto_deadline = Instant::NEVER;
+        }
+        let mut flags = end_flag(segment.flags);
+        if self.ecn && len > 0 {
             flags |= self.codepoint();
             if std::mem::take(&mut self.announce_reduction) {
                 flags |= Data::CWR;
             }
         }
         self.on_sent(now, len);
-        Data { seq, sent: now, len: segment.len, flags }
+        if self.config.tail_loss_probe {
+            self.schedule_tail_probe(now);
+        }
+        Data { seq, sent: now, len: len as u32, flags }
     }
 
-    fn resend(segment: &mut Segment, now: Instant, rate: &mut RateSampler, nothing_in_flight: bool) -> Data {
+    /// `segment` leaves again, stamped `at`.
+    fn resend(segment: &mut Segment, now: Instant, at: Instant, rate: &mut RateSampler, alone: bool) -> Data {
         segment.flags |= RESENT | REPEATED;
-        segment.sent = now;
-        rate.on_send(segment, nothing_in_flight);
-        let fin = if segment.flags & LAST != 0 { Data::FIN } else { 0 };
-        Data { seq: segment.seq, sent: now, len: segment.len, flags: Data::RETRANSMIT | fin }
+        segment.sent = at;
+        rate.on_send(segment, alone);
+        let payload = segment.len - u32::from(segment.flags & FIN != 0);
+        Data { seq: segment.seq, sent: now, len: payload, flags: Data::RETRANSMIT | end_flag(segment.flags) }
     }
 
     /// What makes a segment ECN-capable.
@@ -197,10 +241,19 @@ impl Sender {
 
     /// Retransmissions are ECN-capable only where feedback is accurate.
     fn with_codepoint(&self, mut resent: Data) -> Data {
-        if self.config.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+        if self.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
             resent.flags |= self.codepoint();
         }
         resent
+    }
+
+    /// The last segment once more.
+    pub(super) fn resend_last(&mut self, now: Instant) -> Option<Data> {
+        let before = *self.board.last()?;
+        let at = self.stamp(now, before.seq);
+        let data = Self::resend(self.board.last()?, now, at, &mut self.rate, false);
+        self.on_resent(now, &before);
+        Some(self.with_codepoint(data))
     }
 
     fn on_resent(&mut self, now: Instant, before: &Segment) {
@@ -210,17 +263,17 @@ impl Sender {
         if self.board.is_first(before.seq) {
             self.rto_deadline = Instant::NEVER;
         }
-        self.on_sent(now, u64::from(before.len));
+        self.on_sent(now, u64::from(before.len) - u64::from(before.flags & FIN != 0));
     }
 
     fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.sending = true;
         self.last_sent = now;
-        self.stats.segments_sent += 1;
+        self.stats.segments_sent += u64::from(bytes > 0);
         self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
-            prr.on_sent(bytes);
+            prr.on_sent(self.board.weight(bytes));
         }
         if self.rto_deadline == Instant::NEVER {
             self.rto_deadline = now + self.rtt.rto(self.backoff);
@@ -230,7 +283,7 @@ impl Sender {
     /// When to call [`Sender::on_timer`]; it may move earlier as well as later at any call.
     #[must_use]
     pub fn timer(&self) -> Instant {
-        self.rto_deadline
+        self.early.map_or(self.rto_deadline, |(at, _)| at.min(self.rto_deadline))
     }
 
     /// When to call [`Sender::poll`] although nothing happens: only pacing asks for that.

@@ -54,9 +54,8 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// The sender has sent what it may; `limited` when the window stopped it.
-    pub fn observe(&mut self, limited: bool, una: u64, next: u64) {
-        let flight = next - una;
+    /// The sender has sent what it may, so that `flight` is outstanding; `limited` when the window stopped it.
+    pub fn observe(&mut self, limited: bool, flight: u64, una: u64, next: u64) {
         // The strongest sign within a window counts.
         if limited || una >= self.end || (!self.limited && flight > self.peak) {
             self.limited = limited;

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::transport::congestion::names;
-use crate::transport::{ReceiverConfig, RtoRule, Sender};
+use crate::transport::{Data, ReceiverConfig, RtoRule, Sender, WindowUnit};
 use sojourn_units::BitRate;
 
 /// xorshift64*: enough for fates, and the same on every machine.
@@ -29,11 +29,12 @@ impl Random {
 fn run(seed: u64) -> Path {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let names: Vec<_> = names().collect();
-    let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack][random.below(3) as usize];
+    let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack][random.below(4) as usize];
     let config = Config {
         mss: Bytes::new([MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))]),
         initial_window: Packets::new(1 + random.below(12)),
         recovery,
+        tail_loss_probe: random.chance(50),
         limited_transmit: random.chance(70),
         prr: random.chance(70),
         rto: if random.chance(50) { RtoRule::Linux } else { RtoRule::Rfc6298 },
@@ -44,16 +45,23 @@ fn run(seed: u64) -> Path {
         send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
         window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
         slow_start_after_idle: random.chance(50),
+        window_unit: if random.chance(70) { WindowUnit::Bytes } else { WindowUnit::Packets },
         unlimited: false,
+        handshake: random.chance(60),
         ..bulk(names[random.below(names.len() as u64) as usize])
     };
     let receiver = ReceiverConfig {
         ack_every: Packets::new(1 + random.below(3)),
         ack_delay: ms(random.below(200)),
         quick_acks: Packets::new(random.below(17)),
-        sack: recovery == Recovery::Sack && random.chance(90),
+        sack: recovery.is_selective() && random.chance(90),
         buffer: Bytes::new(2_000 + random.below(300_000)),
         ecn_feedback: Sender::new(config).congestion_control().ecn_feedback(),
+        ecn: random.chance(80),
+        // From slower than any path, so that the window closes, to faster.
+        read_rate: random.chance(40).then(|| BitRate::from_bit_s(20_000 << random.below(12))),
+        mss: config.mss,
+        ..ReceiverConfig::default()
     };
     let mut path = Path::new(config, receiver, ms(1 + random.below(200)));
     if random.chance(60) {
@@ -80,27 +88,44 @@ fn run(seed: u64) -> Path {
     assert_eq!(path.receiver.waiting(), Bytes::ZERO);
     assert_eq!(path.sender.in_flight(), Bytes::ZERO);
     assert_eq!((path.sender.timer(), path.sender.poll(path.now)), (Instant::NEVER, None));
-    // New segments leave in order, each byte once.
+    // New segments leave in order, each byte once, and a FIN once behind them.
     let mut next = 0;
-    for (_, data) in path.sent.iter().filter(|(_, d)| !d.has(crate::transport::Data::RETRANSMIT)) {
+    for (_, data) in path.sent.iter().filter(|(_, d)| !d.has(Data::RETRANSMIT) && (d.len > 0 || d.has(Data::FIN))) {
         assert_eq!(data.seq, next, "seed {seed}");
         next = data.end();
     }
-    assert_eq!(next, bytes);
+    assert_eq!(next, bytes + u64::from(config.handshake));
+    // Nothing is sent before the handshake is done, nothing beyond the window, and nothing is ECN-capable unasked.
+    if config.handshake {
+        assert!(
+            path.sent[0].1.has(Data::SYN) && (path.sender.ecn() || path.sent.iter().all(|(_, d)| !d.has(Data::ECT)))
+        );
+        let settle = path.now + Span::from_secs(100_000);
+        path.run(settle);
+        assert!(path.receiver.closed() && path.receiver.timer() == Instant::NEVER, "seed {seed}: half open");
+    }
     path
 }
 
 #[test]
 fn every_byte_arrives_once_and_in_order() {
-    let mut timeouts = 0;
-    let mut recoveries = 0;
+    let (mut timeouts, mut recoveries, mut syns, mut fins, mut probes, mut updates) = (0, 0, 0, 0, 0, 0);
+    let mut tails = 0;
     for seed in 1..=1_500 {
         let path = run(seed);
         timeouts += path.sender.stats().timeouts;
         recoveries += path.sender.stats().fast_retransmits;
+        syns += path.sender.stats().syns.saturating_sub(1);
+        fins += path.sent.iter().filter(|(_, d)| d.has(Data::FIN) && d.has(Data::RETRANSMIT)).count();
+        tails += path.sender.stats().tail_probes;
+        probes += path.sender.stats().window_probes;
+        updates += path.receiver.stats().window_updates;
     }
     // The fuzz reaches what it is for.
     assert!(timeouts > 1_000 && recoveries > 1_000, "{timeouts} timeouts, {recoveries} recoveries");
+    assert!(syns > 100 && fins > 100, "{syns} SYNs and {fins} FINs sent again");
+    assert!(tails > 100, "{tails} tail loss probes");
+    assert!(probes > 100 && updates > 100, "{probes} probes, {updates} window updates");
 }
 
 #[test]

@@ -131,6 +131,56 @@ fn idle_for_one_and_a_half_timeouts_halves_the_window_once() {
 }
 
 #[test]
+fn an_idle_time_in_the_ways_of_rfc_2861_and_rfc_5681() {
+    use crate::transport::IdleRestart::{Decay, Initial};
+    // Window 40 and timeout 300 ms as above, the last segment sent at 100 ms: what is left after an idle time, in segments.
+    let after = |rule, on, idle: u64| {
+        let config = Config { unlimited: false, idle_restart: rule, slow_start_after_idle: on, ..bulk("reno") };
+        let mut path = Path::new(config, every_segment(), ms(100));
+        path.sender.write(segments(30));
+        path.run(at_ms(100 + idle));
+        path.sender.write(segments(1));
+        path.pump();
+        path.sender.cwnd().get() / MSS
+    };
+    // Not longer than the timeout: nothing. Then RFC 2861 halves for each whole one; RFC 5681 is at the restart window at once.
+    assert_eq!((after(Decay, true, 300), after(Initial, true, 300)), (40, 40));
+    assert_eq!((after(Decay, true, 450), after(Initial, true, 450)), (20, 10));
+    assert_eq!((after(Decay, true, 2_000), after(Initial, true, 2_000)), (10, 10));
+    assert_eq!((after(Decay, false, 2_000), after(Initial, false, 2_000)), (40, 40));
+}
+
+#[test]
+fn short_segments_count_whole_in_a_window_of_packets() {
+    use crate::transport::WindowUnit::{Bytes as InBytes, Packets as InPackets};
+    // Writes of 100 bytes, each sent by itself: the initial window of ten holds 144 of them in bytes, ten in packets.
+    let sent = |window_unit| {
+        let config = Config { unlimited: false, window_unit, ..bulk("reno") };
+        let mut path = Path::new(config, every_segment(), ms(100));
+        for _ in 0..200 {
+            path.sender.write(Bytes::new(100));
+            path.pump();
+        }
+        let first = path.sent.len();
+        path.run(at_ms(150));
+        (first, path.sent[first..].first().map(|(at, d)| (*at, d.len)))
+    };
+    assert_eq!(sent(InBytes).0, 144);
+    // What could not be sent has gathered: full segments, 20 in place of 10 after a round trip, of the 19,000 bytes left.
+    assert_eq!(sent(InPackets), (10, Some((at_ms(100), MSS as u32))));
+    // Of full segments the two say the same.
+    let bulk_of = |window_unit, recovery| {
+        let mut path = Path::new(Config { window_unit, recovery, ..bulk("newreno") }, every_segment(), ms(100));
+        path.fate = Box::new(drop_once(&[15, 40, 45, 46, 100, 333]));
+        path.run(at_ms(5_000));
+        path.sent
+    };
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        assert_eq!(bulk_of(InBytes, recovery), bulk_of(InPackets, recovery), "{recovery:?}");
+    }
+}
+
+#[test]
 fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
     let config = Config { unlimited: false, send_buffer: Some(segments(20)), ..bulk("reno") };
     let mut path = Path::new(config, every_segment(), ms(100));
@@ -171,12 +221,16 @@ fn a_send_buffer_bounds_an_unlimited_source_to_whole_segments() {
 
 #[test]
 fn the_last_segment_of_a_transfer_says_so() {
-    let mut path = Path::new(Config { unlimited: false, ..bulk("reno") }, every_second(), ms(100));
-    path.transfer(Bytes::new(4 * MSS + 1), at_ms(1_000));
-    let flags: Vec<_> = path.sent.iter().map(|(_, d)| (d.len, d.has(Data::FIN))).collect();
-    assert_eq!(flags, [(1448, false), (1448, false), (1448, false), (1448, false), (1, true)]);
-    // The end is acknowledged at once, though it is the fifth segment.
-    assert_eq!(path.now, at_ms(100));
+    // By its FIN after a handshake, which takes a round trip of its own.
+    for (handshake, says, end) in [(false, Data::LAST, at_ms(100)), (true, Data::FIN, at_ms(200))] {
+        let config = Config { unlimited: false, handshake, ..bulk("reno") };
+        let mut path = Path::new(config, every_second(), ms(100));
+        path.transfer(Bytes::new(4 * MSS + 1), at_ms(1_000));
+        let flags: Vec<_> = path.sent.iter().filter(|(_, d)| d.len > 0).map(|(_, d)| (d.len, d.flags)).collect();
+        assert_eq!(flags, [(1448, 0), (1448, 0), (1448, 0), (1448, 0), (1, says)]);
+        // The end is acknowledged at once, though it is the fifth segment.
+        assert_eq!(path.now, end);
+    }
 }
 
 #[test]

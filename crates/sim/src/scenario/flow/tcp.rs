@@ -1,0 +1,204 @@
+//! TCP in the document: every parameter with Linux's default and the texts'.
+
+use super::super::quantity::{OrNone, Quantity};
+use crate::transport;
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
+
+/// TCP; the defaults are Linux's, with CUBIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct TcpTable {
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `ns2_reno` (as ns-2
+    /// counts it) or `dctcp` (RFC 8257; it needs `ecn`).
+    /// Linux `cubic`; RFC 5681 `newreno`.
+    pub congestion_control: String,
+    /// How missing segments are found and sent again. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC 6675 `sack`.
+    pub recovery: Recovery,
+    /// Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends it.
+    pub tail_loss_probe: bool,
+    /// Payload of a full segment; 1448 B makes 1500 B of IP. Linux 1448 B over Ethernet; RFC 9293 536 B where the peer and
+    /// the path say nothing, less the options.
+    pub mss: Quantity<Bytes>,
+    /// Initial window. Linux 10 p; RFC 6928 10 p, RFC 5681 3 p of this size.
+    pub initial_window: Quantity<Packets>,
+    /// The congestion window never exceeds this. Linux none (`snd_cwnd_clamp`); the RFCs know none; ns-2 20 p (`window_`).
+    pub window_limit: OrNone<Packets>,
+    /// Limited transmit: new segments for the first duplicate acknowledgements. Linux true; RFC 3042 recommends it.
+    pub limited_transmit: bool,
+    /// Proportional rate reduction within an episode, else the window drops at once. Linux true (RFC 6937); RFC 5681 false.
+    pub prr: bool,
+    /// How the retransmission timeout follows from the RTT, and what a lost SYN leaves. Linux `linux`; RFC 6298 `rfc`.
+    pub rto: Rto,
+    /// Smallest retransmission timeout. Linux 200 ms; RFC 6298 1 s.
+    pub min_rto: Quantity<Span>,
+    /// Retransmission timeout before the first RTT sample: of SYN and SYN-ACK. Linux 1 s; RFC 6298 1 s.
+    pub initial_rto: Quantity<Span>,
+    /// Largest retransmission timeout, back-off included. Linux 120 s; RFC 6298 60 s or more, if any.
+    pub max_rto: Quantity<Span>,
+    /// Timestamps: RTT samples from retransmissions, too. Linux true; RFC 7323 leaves it to the host. Segments have the
+    /// option's 12 B either way.
+    pub timestamps: bool,
+    /// ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168 leaves it to
+    /// the host.
+    pub ecn: bool,
+    /// The receiver agrees to ECN where the sender asks. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
+    pub ecn_accept: bool,
+    /// SYN, SYN-ACK and ACK before data and FINs after it; a flow starts with its SYN. Linux, ns-3 and RFC 9293 true. Without,
+    /// data starts and ends by itself, as with ns-2's one-way agents.
+    pub handshake: bool,
+    /// The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
+    /// Linux 0; RFC 3168 either, RFC 8311 0 but for experiments.
+    pub ect: u8,
+    /// Data that the sender's socket can hold. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host.
+    pub send_buffer: OrNone<Bytes>,
+    /// Data that the receiver's socket can hold: the window offered at first. Linux grows it to 6 MiB (`tcp_rmem`); RFC 9293
+    /// leaves it to the host, up to 1 GiB (RFC 7323).
+    pub receive_buffer: Quantity<Bytes>,
+    /// Rate at which the receiving application reads, in bits a second; `none` reads at once. A slower reader than sender
+    /// closes the window, and the sender probes it (RFC 9293, 3.8.6). Linux and the RFCs leave it to the application.
+    pub read_rate: OrNone<BitRate>,
+    /// CUBIC's HyStart: slow start ends before loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
+    pub hystart: bool,
+    /// Nagle's algorithm: a short segment waits while anything is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
+    /// recommends it. False here, so that a write is a packet.
+    pub nagle: bool,
+    /// The window decays while the application does not use it. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1
+    /// recommends it.
+    pub slow_start_after_idle: bool,
+    /// What an idle time does to the window. Linux `decay` (RFC 2861); RFC 5681 `initial`. RFC 7661 is not there.
+    pub idle_restart: IdleRestart,
+    /// What the congestion window is counted in. Linux and ns-2 `packets`; RFC 5681 `bytes`. Of full segments it is the same.
+    pub window_unit: WindowUnit,
+    /// An acknowledgement for every so many segments. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p.
+    pub ack_every: Quantity<Packets>,
+    /// Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms; ns-3 200 ms.
+    pub delayed_ack: Quantity<Span>,
+    /// So many segments at the start are acknowledged each. Linux 16 p at most; the RFCs 0 p.
+    pub quick_acks: Quantity<Packets>,
+}
+
+impl Default for TcpTable {
+    /// What the transport's own defaults are.
+    fn default() -> Self {
+        let sender = transport::Config::default();
+        let receiver = transport::ReceiverConfig::default();
+        Self {
+            congestion_control: sender.congestion_control.name.to_owned(),
+            recovery: sender.recovery.into(),
+            tail_loss_probe: sender.tail_loss_probe,
+            mss: Quantity(sender.mss),
+            initial_window: Quantity(sender.initial_window),
+            window_limit: OrNone(sender.window_limit.map(|bytes| Packets::new(bytes.get() / sender.mss.get().max(1)))),
+            limited_transmit: sender.limited_transmit,
+            prr: sender.prr,
+            rto: sender.rto.into(),
+            min_rto: Quantity(sender.min_rto),
+            initial_rto: Quantity(sender.initial_rto),
+            max_rto: Quantity(sender.max_rto),
+            timestamps: sender.timestamps,
+            ecn: sender.ecn,
+            ecn_accept: receiver.ecn,
+            handshake: sender.handshake,
+            ect: u8::from(sender.ect == transport::Ect::One),
+            send_buffer: OrNone(sender.send_buffer),
+            receive_buffer: Quantity(receiver.buffer),
+            read_rate: OrNone(receiver.read_rate),
+            hystart: sender.hystart,
+            nagle: sender.nagle,
+            slow_start_after_idle: sender.slow_start_after_idle,
+            idle_restart: sender.idle_restart.into(),
+            window_unit: sender.window_unit.into(),
+            ack_every: Quantity(receiver.ack_every),
+            delayed_ack: Quantity(receiver.ack_delay),
+            quick_acks: Quantity(receiver.quick_acks),
+        }
+    }
+}
+
+/// Declares a list of words that stand for the values of another enum.
+macro_rules! word {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident for $target:ty {
+            $( $(#[$doc:meta])+ $variant:ident = $word:literal => $value:ident ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+        pub enum $name {
+            $( $(#[$doc])+ #[serde(rename = $word)] $variant, )+
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match String::deserialize(deserializer)?.as_str() {
+                    $( $word => Ok(Self::$variant), )+
+                    unknown => Err(de::Error::unknown_variant(unknown, &[$($word),+])),
+                }
+            }
+        }
+
+        impl From<$target> for $name {
+            fn from(value: $target) -> Self {
+                match value {
+                    $( <$target>::$value => Self::$variant, )+
+                }
+            }
+        }
+
+        impl From<$name> for $target {
+            fn from(word: $name) -> Self {
+                match word {
+                    $( $name::$variant => Self::$value, )+
+                }
+            }
+        }
+    };
+}
+
+word! {
+    /// How missing segments are found and sent again.
+    pub enum Recovery for transport::Recovery {
+        /// RFC 5681.
+        Reno = "reno" => Reno,
+        /// RFC 6582.
+        NewReno = "newreno" => NewReno,
+        /// RFC 2018 and RFC 6675.
+        Sack = "sack" => Sack,
+        /// RFC 2018 and RFC 8985: by time, as Linux.
+        Rack = "rack" => Rack,
+    }
+}
+
+word! {
+    /// How the retransmission timeout follows from the RTT.
+    pub enum Rto for transport::RtoRule {
+        /// As Linux: srtt + max(variation, min_rto).
+        Linux = "linux" => Linux,
+        /// RFC 6298: max(srtt + 4 rttvar, min_rto).
+        Rfc = "rfc" => Rfc6298,
+    }
+}
+
+word! {
+    /// What an idle time does to the window.
+    pub enum IdleRestart for transport::IdleRestart {
+        /// RFC 2861, as Linux: half of it for each timeout, to the initial window.
+        Decay = "decay" => Decay,
+        /// RFC 5681, 4.1: to the initial window after one timeout.
+        Initial = "initial" => Initial,
+    }
+}
+
+word! {
+    /// What a congestion window is counted in.
+    pub enum WindowUnit for transport::WindowUnit {
+        /// A segment counts for its payload.
+        Bytes = "bytes" => Bytes,
+        /// Every segment counts for a full one.
+        Packets = "packets" => Packets,
+    }
+}

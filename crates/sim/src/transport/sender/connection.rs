@@ -1,0 +1,177 @@
+//! What a sender sends besides data: SYN, bare acknowledgements, FIN, probes of a closed window.
+//!
+//! Texts: RFC 9293, sections 3.5, 3.6 and 3.8.6.1; RFC 3168, section 6.1.1; RFC 6298, section 5.7.
+//! As Linux: the RTT of the handshake is the first sample of the timer; a SYN sent again no longer asks for ECN
+//! (`tcp_ecn_fallback`); a SYN is not ECN-capable (also where DCTCP would have it so); a FIN without data does not wait for
+//! the congestion window; a probe is a segment without payload just before the window.
+//! Deviations: a SYN is sent again until it is answered, after twice the time each (Linux gives up after 6, and since 6.5
+//! sends the first four at equal spacing); so are probes (RFC 9293; Linux gives up after 15).
+
+use super::{RtoRule, Sender};
+use crate::transport::segment::{Ack, Control, Data};
+use sojourn_units::{Bytes, Instant};
+
+/// What comes before the next byte of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing.
+    Stream,
+    /// The SYN is to be sent.
+    Syn,
+    /// It has been, and is not answered.
+    SynSent,
+    /// A SYN-ACK or the receiver's FIN is to be acknowledged.
+    Acknowledge,
+    /// The closed window is to be probed.
+    Probe,
+    /// The tail of what was sent is to be probed.
+    TailProbe,
+}
+
+impl Sender {
+    /// The segment that is due before the stream goes on.
+    #[inline(never)]
+    pub(super) fn poll_step(&mut self, now: Instant) -> Option<Data> {
+        match self.step {
+            Step::Stream | Step::SynSent => None,
+            Step::Syn => Some(self.send_syn(now)),
+            Step::Acknowledge => {
+                self.step = Step::Stream;
+                Some(Data { seq: self.board.next, sent: now, len: 0, flags: 0 })
+            }
+            Step::TailProbe => {
+                self.step = Step::Stream;
+                self.send_tail_probe(now)
+            }
+            Step::Probe => {
+                self.step = Step::Stream;
+                Some(self.send_probe(now))
+            }
+        }
+    }
+
+    fn send_syn(&mut self, now: Instant) -> Data {
+        self.step = Step::SynSent;
+        let again = self.stats.syns > 0;
+        // What goes unanswered may be lost to a host or a middlebox that dislikes ECN.
+        self.ecn = self.config.ecn && !again;
+        self.stats.syns += 1;
+        self.stats.first_sent.get_or_insert(now);
+        self.last_sent = now;
+        self.rto_deadline = now + self.rtt.rto(self.backoff);
+        let repeated = if again { Data::RETRANSMIT } else { 0 };
+        Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | if self.ecn { Data::CWR } else { 0 } }
+    }
+
+    /// The timer with nothing in flight: a SYN or a probe has not been answered.
+    pub(super) fn on_idle_timer(&mut self, now: Instant) {
+        self.rto_deadline = Instant::NEVER;
+        if self.step == Step::SynSent {
+            self.stats.timeouts += 1;
+            self.backoff += 1;
+            self.step = Step::Syn;
+        } else if self.blocked() {
+            self.probes += 1;
+            self.step = Step::Probe;
+            self.rto_deadline = now + self.rtt.rto(self.probes);
+        }
+    }
+
+    /// A SYN-ACK or a FIN; true when there is no more to it.
+    #[inline(never)]
+    pub(super) fn on_control(&mut self, now: Instant, ack: &Ack) -> bool {
+        if self.step == Step::SynSent {
+            if ack.control == Control::Syn {
+                self.establish(now, ack);
+            }
+            return true;
+        }
+        if self.step != Step::Syn {
+            self.step = Step::Acknowledge;
+        } else if ack.control == Control::Syn {
+            // The SYN was about to be sent again.
+            self.establish(now, ack);
+        }
+        ack.control == Control::Syn
+    }
+
+    fn establish(&mut self, now: Instant, ack: &Ack) {
+        self.step = Step::Acknowledge;
+        self.rto_deadline = Instant::NEVER;
+        self.backoff = 0;
+        self.receiver_edge = Some(u64::from(ack.window));
+        self.widest = u64::from(ack.window);
+        self.ecn &= ack.ece;
+        let again = (self.stats.syns - 1) as u32;
+        // Karn: without timestamps, which SYN was answered is unknown.
+        let rtt = (again == 0 || self.config.timestamps).then(|| now.since(ack.echo));
+        if let Some(rtt) = rtt {
+            self.rtt.min = rtt;
+            self.rtt.sample(rtt, 0, 0);
+        }
+        self.rtt.after_handshake(again);
+        let allowed = match self.config.rto {
+            RtoRule::Linux => 1,
+            RtoRule::Rfc6298 => 0,
+        };
+        if again > allowed {
+            self.congestion.set_cwnd(Bytes::new(self.mss));
+        }
+        self.congestion.on_established(now, rtt);
+        self.cwnd = self.congestion.cwnd().get();
+        self.pacing_rate = self.congestion.pacing_rate();
+    }
+
+    /// All data has been sent: a FIN without data goes out whatever the window.
+    pub(super) fn poll_end(&mut self, now: Instant) -> Option<Data> {
+        let due = self.closed && self.config.handshake && self.board.next == self.written;
+        if !due {
+            return self.poll_idle(now);
+        }
+        if self.receiver_edge.is_some_and(|edge| edge <= self.board.next) {
+            if self.board.flight() == 0 {
+                self.persist(now);
+            }
+            return self.stop(now, false);
+        }
+        Some(self.send_new(now, self.board.next, 0))
+    }
+
+    /// There is something to send, nothing in flight, and no room for it at the receiver.
+    fn blocked(&self) -> bool {
+        let seq = self.board.next;
+        let end = if self.closed { self.end() } else { self.data_end() };
+        let Some(edge) = self.receiver_edge.filter(|_| end > seq && self.board.flight() == 0) else { return false };
+        let room = edge.saturating_sub(seq);
+        room < (end - seq).min(self.mss) && (room == 0 || 2 * room < self.widest)
+    }
+
+    /// The window is closed: it will be probed.
+    pub(super) fn persist(&mut self, now: Instant) {
+        if self.rto_deadline == Instant::NEVER {
+            self.rto_deadline = now + self.rtt.rto(self.probes);
+        }
+    }
+
+    /// RFC 9293's override timeout: what room there is gets used; without any, the probe is empty and asks for an answer.
+    fn send_probe(&mut self, now: Instant) -> Data {
+        self.stats.window_probes += 1;
+        let seq = self.board.next;
+        let room =
+            self.receiver_edge.map_or(0, |edge| edge.saturating_sub(seq)).min(self.data_end().saturating_sub(seq));
+        if room > 0 {
+            return self.send_new(now, seq, room.min(self.mss));
+        }
+        Data { seq: seq.saturating_sub(1), sent: now, len: 0, flags: 0 }
+    }
+
+    /// An answer has moved the window's edge so that sending goes on.
+    pub(super) fn reopen(&mut self) {
+        if self.probes > 0 && !self.blocked() {
+            self.probes = 0;
+            if self.board.flight() == 0 {
+                self.rto_deadline = Instant::NEVER;
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Loss detection by time, and tail loss probes: RTT 100 ms, flights of 10, 20, 40 segments at 0, 100, 200 ms.
+
+use super::*;
+use crate::transport::{Ack, Data, ReceiverConfig, SackBlock, Sender};
+
+fn every_segment() -> ReceiverConfig {
+    ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
+}
+
+fn config(recovery: Recovery, tail_loss_probe: bool) -> Config {
+    Config { recovery, tail_loss_probe, ..bulk("reno") }
+}
+
+fn path(config: Config, lost: &'static [u64]) -> Path {
+    let mut path = Path::new(config, every_segment(), ms(100));
+    path.fate = Box::new(drop_once(lost));
+    path
+}
+
+#[test]
+fn losses_are_found_as_early_as_by_counting() {
+    // Three segments SACKed and no reordering seen: the reordering window is none (RFC 8985, step 4).
+    for lost in [&[40][..], &[40, 45, 50], &[41, 42, 43, 60, 61]] {
+        let lost: &'static [u64] = lost;
+        let mut by_time = path(config(Recovery::Rack, false), lost);
+        by_time.run(at_ms(1_000));
+        let expected: Vec<(u64, u64)> = lost.iter().map(|n| (300, *n)).collect();
+        assert_eq!(retransmissions(&by_time), expected);
+        let stats = by_time.sender.stats();
+        assert_eq!((stats.fast_retransmits, stats.timeouts), (1, 0));
+        assert_eq!(by_time.receiver.stats().duplicate_segments, 0);
+    }
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    // 40 is lost twice. What is sent behind its retransmission at 300 ms is SACKed at 400 ms: sent again then, without timer.
+    let twice = |n: &mut u32| {
+        *n += 1;
+        *n <= 2
+    };
+    for (recovery, timeouts, at) in [(Recovery::Rack, 0, Some(400)), (Recovery::Sack, 1, None)] {
+        let mut path = path(config(recovery, false), &[]);
+        let mut seen = 0;
+        path.fate =
+            Box::new(move |_, d| if d.seq == 40 * MSS && twice(&mut seen) { Fate::Drop } else { Fate::Deliver });
+        path.run(at_ms(2_000));
+        assert_eq!(path.sender.stats().timeouts, timeouts, "{recovery:?}");
+        let again: Vec<u64> = retransmissions(&path).iter().filter(|(_, n)| *n == 40).map(|(at, _)| *at).collect();
+        assert_eq!(again[0], 300);
+        if let Some(at) = at {
+            assert_eq!(again, [300, at]);
+        }
+    }
+}
+
+#[test]
+fn reordering_within_a_quarter_of_the_rtt_costs_nothing_once_it_is_seen() {
+    // Segments 28 and 40 come 20 ms late: the former behind one other, the latter behind 25.
+    let late = |recovery| {
+        let mut path = path(config(recovery, false), &[]);
+        path.fate = Box::new(|_, d| match d.seq / MSS {
+            28 | 40 if !d.has(Data::RETRANSMIT) => Fate::Late(ms(20)),
+            _ => Fate::Deliver,
+        });
+        path.run(at_ms(1_000));
+        path
+    };
+    // One SACK is not three: 28 is waited for until a quarter of the RTT has passed, and comes before. That was reordering,
+    // so 40 is waited for as well, whatever is SACKed: until 200 + 100 + 25 ms, and it is acknowledged at 320.
+    assert_eq!(retransmissions(&late(Recovery::Rack)), []);
+    // Counting to three does not wait.
+    assert_eq!(retransmissions(&late(Recovery::Sack)), [(300, 40)]);
+}
+
+#[test]
+fn a_segment_later_than_the_reordering_window_is_lost_when_the_timer_says_so() {
+    let mut sender = Sender::new(config(Recovery::Rack, false));
+    let mut sent = 0;
+    while sender.poll(at_ms(0)).is_some() {
+        sent += 1;
+    }
+    assert_eq!(sent, 10);
+    let ack = |n: u64, first: u64, count: u64| Ack {
+        ack: n * MSS,
+        window: 1 << 30,
+        sack: [
+            SackBlock { offset: ((first - n) * MSS) as u32, len: (count * MSS) as u32 },
+            SackBlock::default(),
+            SackBlock::default(),
+        ],
+        ..Ack::default()
+    };
+    // 0 is missing and 1 is SACKed after 100 ms: a single SACK. It may come until 0 + 100 + 100/4 ms, to the nanosecond or
+    // two by which the burst was stamped apart.
+    sender.on_ack(at_ms(100), &ack(0, 1, 1));
+    let due = sender.timer();
+    assert!(due.since(at_ms(125)) < Span::from_nanos(3) && at_ms(125).since(due) < Span::from_nanos(3), "{due:?}");
+    assert_eq!(sender.stats().fast_retransmits, 0);
+    while sender.poll(at_ms(100)).is_some() {}
+    sender.on_timer(due);
+    assert_eq!(sender.stats().fast_retransmits, 1);
+    assert!(sender.poll(due).is_some_and(|d| d.seq == 0 && d.has(Data::RETRANSMIT)));
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_round_trips() {
+    // A transfer of 30: 10 at 0, 20 at 100 ms. The last three are lost; 26 is acknowledged at 200 ms. Three segments are in
+    // flight, so the probe is due after 2 * 100 ms: at 400 ms, and it repeats the last.
+    let transfer = |recovery, tail_loss_probe| {
+        let config = Config { unlimited: false, ..config(recovery, tail_loss_probe) };
+        let mut path = path(config, &[27, 28, 29]);
+        path.transfer(segments(30), at_ms(10_000));
+        path
+    };
+    // Its SACK at 500 ms: 27 and 28 were sent more than a round trip and a quarter before. PRR lets one go for one delivered,
+    // the other follows its acknowledgement.
+    let probed = transfer(Recovery::Rack, true);
+    assert_eq!(retransmissions(&probed), [(400, 29), (500, 27), (600, 28)]);
+    assert_eq!((probed.now, probed.sender.stats().timeouts, probed.sender.stats().tail_probes), (at_ms(700), 0, 1));
+    // Without the probe the timer of 300 ms after the last acknowledgement has one sent, and slow start the others.
+    let timed = transfer(Recovery::Rack, false);
+    assert_eq!((retransmissions(&timed)[0], timed.sender.stats().timeouts), ((500, 27), 1));
+    assert_eq!((timed.now, timed.sender.cwnd() < probed.sender.cwnd()), (at_ms(700), true));
+}
+
+#[test]
+fn the_probe_of_a_single_segment_waits_for_a_delayed_acknowledgement() {
+    // Two round trips and 200 ms are 400 ms, later than the timeout of 300 ms: the probe takes its place, and it, too, is
+    // no timeout: the window stays.
+    let config = Config { unlimited: false, ..config(Recovery::Rack, true) };
+    let mut path = path(config, &[10]);
+    path.sender.write(segments(10));
+    path.run(at_ms(150));
+    path.sender.write(segments(1));
+    path.run(at_ms(3_000));
+    assert_eq!(retransmissions(&path), [(450, 10)]);
+    assert_eq!((path.sender.stats().timeouts, path.sender.stats().tail_probes), (0, 1));
+}
+
+#[test]
+fn a_probe_that_mends_a_loss_reduces_the_window_and_one_for_nothing_does_not() {
+    let window = |lost: &'static [u64], late: bool| {
+        let config = Config { unlimited: false, slow_start_after_idle: false, ..config(Recovery::Rack, true) };
+        let mut path = path(config, lost);
+        if late {
+            // 29 comes at 530 ms, when the probe of 500 ms is under way: nothing was lost.
+            path.fate = Box::new(|_, d| match d.seq / MSS {
+                29 if !d.has(Data::RETRANSMIT) => Fate::Late(ms(380)),
+                _ => Fate::Deliver,
+            });
+        }
+        path.sender.write(segments(30));
+        path.run(at_ms(1_500));
+        assert_eq!(path.sender.stats().tail_probes, 1);
+        // More data, so that an acknowledgement passes the probe.
+        path.sender.write(segments(1));
+        path.run(at_ms(2_000));
+        path.sender.cwnd()
+    };
+    // The window had grown to 10 + 29 or 10 + 30; 29 repeated by the probe was lost: half of it.
+    let (mended, idle) = (window(&[29], false), window(&[], true));
+    assert!(mended < segments(25) && mended >= segments(15), "{mended}");
+    assert!(idle >= segments(39), "{idle}");
+}
+
+#[test]
+fn new_data_probes_before_old_does() {
+    // The congestion window is full with ten segments and nothing comes back: after 1 s (no RTT is known) it would be the
+    // timer's turn; the probe comes at the same time and is segment 10, beyond the window.
+    let mut path = path(config(Recovery::Rack, true), &[]);
+    path.fate = Box::new(|n, _| if n < 10 { Fate::Drop } else { Fate::Deliver });
+    path.run(at_ms(1_050));
+    assert_eq!(path.sent.len(), 11);
+    assert_eq!((path.sent[10].0, path.sent[10].1.seq, path.sent[10].1.flags), (at_ms(1_000), 10 * MSS, 0));
+}
