@@ -6,6 +6,7 @@
 //!
 //! To add one: its file, one line of [`ALGORITHMS`].
 
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod newreno;
@@ -26,6 +27,8 @@ pub struct RateSample {
     pub prior_delivered: Bytes,
     /// The application, not the network, bounded this sample.
     pub app_limited: bool,
+    /// The segment that gave this sample had been sent before.
+    pub retransmitted: bool,
 }
 
 impl RateSample {
@@ -67,6 +70,14 @@ pub struct AckEvent {
     pub delivered: Bytes,
     /// In flight (RFC 6675's pipe) after this acknowledgement.
     pub in_flight: Bytes,
+    /// In flight before it.
+    pub prior_in_flight: Bytes,
+    /// Newly taken as lost by it.
+    pub lost: Bytes,
+    /// Taken as lost since the start; what is lost again counts again.
+    pub total_lost: Bytes,
+    /// Where the sender stands, after this acknowledgement.
+    pub phase: Phase,
     /// Cumulative acknowledgement, as an offset in the stream.
     pub una: u64,
     /// Next new byte to send, as an offset in the stream: a round trip ends when `una` passes it.
@@ -79,6 +90,20 @@ pub struct AckEvent {
     pub ece: bool,
     /// Packets newly reported as marked CE.
     pub ce_packets: Packets,
+}
+
+/// Where the sender stands towards congestion (Linux's `icsk_ca_state` without Disorder), from best to worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// No episode.
+    #[default]
+    Open,
+    /// Reducing in answer to a mark.
+    Reducing,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Loss,
 }
 
 /// Why the window must shrink.
@@ -125,13 +150,15 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
     fn on_congestion(&mut self, event: &CongestionEvent);
 
     /// Everything outstanding is taken as lost (after `on_congestion`, where that is due): the window is one segment.
-    fn on_rto(&mut self, now: Instant);
+    /// `total_lost` counts since the start, as in [`AckEvent`].
+    fn on_rto(&mut self, now: Instant, total_lost: Bytes);
 
     /// The episode of `on_congestion` has ended and the window has been set to `ssthresh`.
     fn on_recovery_exit(&mut self, _now: Instant) {}
 
-    /// Sending starts again with nothing in flight, `idle` after the last segment.
-    fn on_restart(&mut self, _now: Instant, _idle: Span) {}
+    /// Sending starts again with nothing in flight, `idle` after the last segment; `app_limited` when the application
+    /// was the reason.
+    fn on_restart(&mut self, _now: Instant, _idle: Span, _app_limited: bool) {}
 
     /// The window.
     fn cwnd(&self) -> Bytes;
@@ -157,6 +184,16 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
 
     /// True for model-based algorithms whose `cwnd` holds during loss recovery too: then the sender does not reduce.
     fn controls_recovery(&self) -> bool {
+        false
+    }
+
+    /// True while what is sent says nothing of the path's bandwidth: samples count as bounded by the application.
+    fn disowns_samples(&self) -> bool {
+        false
+    }
+
+    /// True for algorithms that answer marks within [`CongestionControl::on_ack`]: then a mark starts no episode.
+    fn answers_marks(&self) -> bool {
         false
     }
 
@@ -187,6 +224,8 @@ pub struct Parameters {
     pub window_limit: Option<Bytes>,
     /// Leave slow start before loss where the algorithm can (CUBIC's HyStart).
     pub hystart: bool,
+    /// Of the algorithm's own random numbers.
+    pub seed: u64,
 }
 
 /// A line of the registry.
@@ -215,7 +254,8 @@ impl PartialEq for Algorithm {
 impl Eq for Algorithm {}
 
 /// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] = &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
+pub static ALGORITHMS: &[Algorithm] =
+    &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM, bbr::ALGORITHM];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -25,7 +25,7 @@ mod window;
 pub use config::{Config, Ect, Recovery, RtoRule};
 pub use stats::SenderStats;
 
-use crate::transport::congestion::CongestionControl;
+use crate::transport::congestion::{CongestionControl, Phase};
 use rate::RateSampler;
 use rtt::RttEstimator;
 use scoreboard::Scoreboard;
@@ -45,6 +45,17 @@ enum State {
     Loss { point: u64 },
 }
 
+impl State {
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Open => Phase::Open,
+            Self::Reducing { .. } => Phase::Reducing,
+            Self::Recovery { .. } => Phase::Recovery,
+            Self::Loss { .. } => Phase::Loss,
+        }
+    }
+}
+
 /// A TCP sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -56,6 +67,8 @@ pub struct Sender {
     rtt: RttEstimator,
     usage: Usage,
     stats: SenderStats,
+    /// Taken as lost since the start, in bytes.
+    total_lost: u64,
     mss: u64,
     /// The window in force: congestion control's, or that of the episode.
     cwnd: u64,
@@ -93,7 +106,13 @@ impl Sender {
     /// A sender at the start of its stream.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::with_congestion_control(config, (config.congestion_control.build)(&config.parameters()))
+        Self::seeded(config, 0)
+    }
+
+    /// As [`Sender::new`], with the seed of what congestion control draws at random.
+    #[must_use]
+    pub fn seeded(config: Config, seed: u64) -> Self {
+        Self::with_congestion_control(config, (config.congestion_control.build)(&config.parameters(seed)))
     }
 
     /// As [`Sender::new`], with an algorithm that is not in the registry.
@@ -107,6 +126,7 @@ impl Sender {
             rtt: RttEstimator::new(&config),
             usage: Usage::default(),
             stats: SenderStats::default(),
+            total_lost: 0,
             mss,
             cwnd: congestion.cwnd().get(),
             receiver_edge: None,

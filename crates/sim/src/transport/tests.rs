@@ -1,5 +1,6 @@
 //! Sender and receiver on a miniature path.
 
+mod bbr;
 mod congestion;
 mod dctcp;
 mod fuzz;

@@ -27,8 +27,9 @@ impl Sender {
             let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
             self.congestion.on_congestion(&event);
         }
-        self.congestion.on_rto(now);
+        self.total_lost += self.board.pipe() + self.board.credit();
         self.board.mark_all_lost();
+        self.congestion.on_rto(now, Bytes::new(self.total_lost));
         self.anonymous = 0;
         self.duplicates = 0;
         self.stats.timeouts += 1;
@@ -53,6 +54,7 @@ impl Sender {
         let edge = ack.ack + u64::from(ack.window);
         self.receiver_edge = Some(self.receiver_edge.map_or(edge, |known| known.max(edge)));
 
+        let prior_in_flight = Bytes::new(self.board.pipe());
         let mut progress = Progress::default();
         if advanced {
             self.duplicates = 0;
@@ -78,6 +80,7 @@ impl Sender {
         }
 
         self.advance(now, advanced, ack.ece, &mut progress);
+        self.total_lost += progress.lost;
 
         let ce_packets = ack.ce_packets.wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
         if advanced || progress.delivered() > 0 || ce_packets > 0 || ack.ece {
@@ -95,6 +98,10 @@ impl Sender {
                 rate: self.rate.finish(self.rtt.min),
                 delivered: Bytes::new(self.rate.delivered),
                 in_flight: Bytes::new(self.board.pipe()),
+                prior_in_flight,
+                lost: Bytes::new(progress.lost),
+                total_lost: Bytes::new(self.total_lost),
+                phase: self.state.phase(),
                 una: self.board.una,
                 next: self.board.next,
                 may_grow: advanced && !reducing,
@@ -104,6 +111,9 @@ impl Sender {
             };
             self.congestion.on_ack(&event);
             self.pacing_rate = self.congestion.pacing_rate();
+            if self.congestion.disowns_samples() {
+                self.rate.on_app_limited(self.board.pipe());
+            }
             if !reducing || self.congestion.controls_recovery() {
                 self.cwnd = self.congestion.cwnd().get();
             }

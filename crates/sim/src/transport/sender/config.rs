@@ -106,12 +106,13 @@ impl Default for Config {
 
 impl Config {
     /// The part that congestion control is built from.
-    pub(super) fn parameters(&self) -> Parameters {
+    pub(super) fn parameters(&self, seed: u64) -> Parameters {
         Parameters {
             mss: self.mss,
             initial_window: self.initial_window,
             window_limit: self.window_limit,
             hystart: self.hystart,
+            seed,
         }
     }
 }

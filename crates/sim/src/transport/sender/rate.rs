@@ -1,6 +1,6 @@
 //! Delivery rate: draft-cheng-iccrg-delivery-rate-estimation, in bytes.
 
-use super::scoreboard::{Segment, APP_LIMITED};
+use super::scoreboard::{Segment, APP_LIMITED, REPEATED};
 use crate::transport::congestion::RateSample;
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -19,13 +19,21 @@ pub(super) struct RateSampler {
 
 #[derive(Clone, Copy, Debug)]
 struct Newest {
+    /// When it was sent and where it ends: of segments that left at one time the later one in the stream is the newer.
+    order: (Instant, u64),
     delivered: u64,
     delivered_at: Instant,
     send_elapsed: Span,
     app_limited: bool,
+    retransmitted: bool,
 }
 
 impl RateSampler {
+    /// What is sent now is bounded by the application.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
     /// Notes in `segment`, which leaves now, what its delivery will be compared with.
     pub fn on_send(&mut self, segment: &mut Segment, nothing_in_flight: bool) {
         if nothing_in_flight {
@@ -46,12 +54,15 @@ impl RateSampler {
     pub fn on_delivered(&mut self, segment: &Segment, bytes: u64, now: Instant) {
         self.delivered += bytes;
         self.delivered_at = now;
-        if self.newest.is_none_or(|n| segment.delivered >= n.delivered) {
+        let order = (segment.sent, segment.end());
+        if self.newest.is_none_or(|n| order > n.order) {
             self.newest = Some(Newest {
+                order,
                 delivered: segment.delivered,
                 delivered_at: segment.delivered_at,
                 send_elapsed: segment.sent.since(segment.first_sent),
                 app_limited: segment.flags & APP_LIMITED != 0,
+                retransmitted: segment.flags & REPEATED != 0,
             });
             self.first_sent = segment.sent;
         }
@@ -84,6 +95,7 @@ impl RateSampler {
             interval,
             prior_delivered: Bytes::new(newest.delivered),
             app_limited: newest.app_limited,
+            retransmitted: newest.retransmitted,
         })
     }
 }

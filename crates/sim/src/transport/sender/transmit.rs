@@ -97,7 +97,8 @@ impl Sender {
         let unused = self.usage.partial(now, self.board.flight()) >= self.rtt.rto(self.backoff);
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
-        if unused && starved && self.config.slow_start_after_idle && matches!(self.state, State::Open) {
+        let decays = self.config.slow_start_after_idle && !self.congestion.controls_recovery();
+        if unused && starved && decays && matches!(self.state, State::Open) {
             let initial = self.config.initial_window.get() * self.mss;
             let used = self.usage.restart(now).max(initial);
             if used < self.cwnd {
@@ -113,8 +114,13 @@ impl Sender {
         if self.stats.segments_sent == 0 || idle.is_zero() {
             return;
         }
-        self.congestion.on_restart(now, idle);
+        self.congestion.on_restart(now, idle, self.rate.is_app_limited());
+        self.pacing_rate = self.congestion.pacing_rate();
         let rto = self.rtt.rto(self.backoff);
+        if self.congestion.controls_recovery() {
+            self.cwnd = self.congestion.cwnd().get();
+            return;
+        }
         if !self.config.slow_start_after_idle || idle <= rto || !matches!(self.state, State::Open) {
             return;
         }
