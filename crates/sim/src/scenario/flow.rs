@@ -129,7 +129,8 @@ impl Default for TransportTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it) or `dctcp` (RFC 8257; it needs `ecn`).
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `dctcp` (RFC 8257; it needs `ecn`),
+    /// `bbr` (version 1) or `prague` (it needs `ecn` and `ect = 1`).
     pub congestion_control: String,
     /// How missing segments are found and sent again.
     pub recovery: Recovery,
@@ -153,7 +154,7 @@ pub struct TcpTable {
     pub max_rto: Quantity<Span>,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
-    /// ECN (RFC 3168; with `dctcp` RFC 8257).
+    /// ECN (RFC 3168; with `dctcp` and `prague` accurate feedback, as RFC 8257 has it).
     pub ecn: bool,
     /// The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
     pub ect: u8,
@@ -163,6 +164,8 @@ pub struct TcpTable {
     pub receive_buffer: Quantity<Bytes>,
     /// CUBIC's HyStart.
     pub hystart: bool,
+    /// Prague's reference RTT: a flow with a shorter one grows and shrinks as with this.
+    pub prague_reference_rtt: Quantity<Span>,
     /// Nagle's algorithm.
     pub nagle: bool,
     /// The window decays while the application does not use it (RFC 2861).
@@ -198,6 +201,7 @@ impl Default for TcpTable {
             send_buffer: OrNone(sender.send_buffer),
             receive_buffer: Quantity(receiver.buffer),
             hystart: sender.hystart,
+            prague_reference_rtt: Quantity(sender.prague_reference_rtt),
             nagle: sender.nagle,
             slow_start_after_idle: sender.slow_start_after_idle,
             ack_every: Quantity(receiver.ack_every),

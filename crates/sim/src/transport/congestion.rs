@@ -10,6 +10,7 @@ pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod newreno;
+pub mod prague;
 pub mod reno;
 mod window;
 
@@ -86,6 +87,8 @@ pub struct AckEvent {
     pub may_grow: bool,
     /// The window, not the application or the receiver, bounds what is sent (RFC 7661; Linux's `tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
+    /// The application, not the network, bounds what is sent (as in [`RateSample`], but now).
+    pub app_limited: bool,
     /// ECN echo.
     pub ece: bool,
     /// Packets newly reported as marked CE.
@@ -197,6 +200,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True for algorithms that ask for L4S treatment: their packets carry ECT(1) and nothing else.
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
     /// Shows every internal variable by name; the unit is in the name.
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("cwnd_bytes", self.cwnd().get() as f64);
@@ -226,6 +234,8 @@ pub struct Parameters {
     pub hystart: bool,
     /// Of the algorithm's own random numbers.
     pub seed: u64,
+    /// Prague grows and shrinks as with this RTT where the real one is shorter.
+    pub reference_rtt: Span,
 }
 
 /// A line of the registry.
@@ -255,7 +265,7 @@ impl Eq for Algorithm {}
 
 /// Every algorithm.
 pub static ALGORITHMS: &[Algorithm] =
-    &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM, bbr::ALGORITHM];
+    &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM, bbr::ALGORITHM, prague::ALGORITHM];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -5,6 +5,7 @@ mod congestion;
 mod dctcp;
 mod fuzz;
 mod path;
+mod prague;
 mod receiver;
 mod recovery;
 mod sender;

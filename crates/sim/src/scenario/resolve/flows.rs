@@ -239,14 +239,20 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         send_buffer: tcp.send_buffer.0,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         hystart: tcp.hystart,
+        prague_reference_rtt: tcp.prague_reference_rtt.0,
         nagle: tcp.nagle,
         slow_start_after_idle: tcp.slow_start_after_idle,
         unlimited,
     };
-    let ecn_feedback = transport::Sender::new(sender).congestion_control().ecn_feedback();
+    let example = transport::Sender::new(sender);
+    let ecn_feedback = example.congestion_control().ecn_feedback();
     if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
         let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn", what));
+    }
+    if example.congestion_control().is_l4s() && ect == transport::Ect::Zero {
+        let what = format!("is 0, which {} cannot work with; allowed: 1", tcp.congestion_control);
+        return Err(refuse("ect", what));
     }
     let receiver = transport::ReceiverConfig {
         ack_every: tcp.ack_every.0,

@@ -106,10 +106,15 @@ impl Sender {
                 next: self.board.next,
                 may_grow: advanced && !reducing,
                 cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
+                app_limited: self.rate.is_app_limited(),
                 ece: ack.ece,
                 ce_packets: Packets::new(u64::from(ce_packets)),
             };
+            let before = self.congestion.cwnd();
             self.congestion.on_ack(&event);
+            if self.congestion.answers_marks() && self.congestion.cwnd() < before {
+                self.stats.ecn_reductions += 1;
+            }
             self.pacing_rate = self.congestion.pacing_rate();
             if self.congestion.disowns_samples() {
                 self.rate.on_app_limited(self.board.pipe());
@@ -215,7 +220,8 @@ impl Sender {
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
-        if ece && self.config.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
+        let answers = self.config.ecn && !self.congestion.answers_marks();
+        if ece && answers && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
             self.stats.ecn_reductions += 1;
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };

@@ -70,6 +70,8 @@ pub struct Config {
     pub window_limit: Option<Bytes>,
     /// CUBIC's HyStart.
     pub hystart: bool,
+    /// Prague's reference RTT: shorter ones count as this.
+    pub prague_reference_rtt: Span,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): a short segment waits while anything is unacknowledged.
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
@@ -97,6 +99,7 @@ impl Default for Config {
             send_buffer: Some(Bytes::new(4 << 20)),
             window_limit: None,
             hystart: true,
+            prague_reference_rtt: Span::from_millis(25),
             nagle: false,
             slow_start_after_idle: true,
             unlimited: false,
@@ -113,6 +116,7 @@ impl Config {
             window_limit: self.window_limit,
             hystart: self.hystart,
             seed,
+            reference_rtt: self.prague_reference_rtt,
         }
     }
 }

@@ -267,8 +267,14 @@ fn a_policer_is_found_and_its_rate_kept() {
     assert!((2.8e6..4.0e6).contains(&goodput), "{goodput}");
 }
 
-const PARAMETERS: Parameters =
-    Parameters { mss: Bytes::new(1000), initial_window: Packets::new(10), window_limit: None, hystart: false, seed: 1 };
+const PARAMETERS: Parameters = Parameters {
+    mss: Bytes::new(1000),
+    initial_window: Packets::new(10),
+    window_limit: None,
+    hystart: false,
+    seed: 1,
+    reference_rtt: Span::ZERO,
+};
 
 /// One segment of 1000 B acknowledged at `ms`, delivered at 1 MB/s, `delivered` kB in all.
 fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
@@ -299,6 +305,7 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
         next: 1000 * (delivered + in_flight),
         may_grow: true,
         cwnd_limited: true,
+        app_limited: false,
         ece: false,
         ce_packets: Packets::ZERO,
     }

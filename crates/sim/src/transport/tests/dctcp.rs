@@ -61,8 +61,14 @@ fn bytes_acknowledged_with_ece_are_the_bytes_marked() {
     }
 }
 
-const PARAMETERS: Parameters =
-    Parameters { mss: Bytes::new(MSS), initial_window: Packets::new(10), window_limit: None, hystart: false, seed: 0 };
+const PARAMETERS: Parameters = Parameters {
+    mss: Bytes::new(MSS),
+    initial_window: Packets::new(10),
+    window_limit: None,
+    hystart: false,
+    seed: 0,
+    reference_rtt: Span::ZERO,
+};
 
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.
 fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
@@ -87,6 +93,7 @@ fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
         next: next * MSS,
         may_grow: false,
         cwnd_limited: true,
+        app_limited: false,
         ece,
         ce_packets: Packets::ZERO,
     }
