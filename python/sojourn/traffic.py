@@ -154,7 +154,7 @@ def tcp(
     ----------
     congestion_control
         ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it), ``dctcp`` (RFC 8257; it needs `ecn`),
-        ``bbr`` (version 1) or ``prague`` (it needs `ecn` and `ect` 1).
+        ``bbr`` (version 1), ``prague`` (it needs `ecn` and `ect` 1) or ``ledbat`` (RFC 6817).
     recovery
         ``reno`` (RFC 5681), ``newreno`` (RFC 6582) or ``sack`` (RFC 6675).
     mss

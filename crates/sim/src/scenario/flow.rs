@@ -130,7 +130,7 @@ impl Default for TransportTable {
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
     /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `dctcp` (RFC 8257; it needs `ecn`),
-    /// `bbr` (version 1) or `prague` (it needs `ecn` and `ect = 1`).
+    /// `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat` (RFC 6817; it needs `timestamps`).
     pub congestion_control: String,
     /// How missing segments are found and sent again.
     pub recovery: Recovery,
@@ -166,6 +166,12 @@ pub struct TcpTable {
     pub hystart: bool,
     /// Prague's reference RTT: a flow with a shorter one grows and shrinks as with this.
     pub prague_reference_rtt: Quantity<Span>,
+    /// Queueing delay that LEDBAT holds; RFC 6817 allows 100 ms at the most.
+    pub ledbat_target: Quantity<Span>,
+    /// Segments that LEDBAT's window grows by in a round trip without queue; RFC 6817 allows 1 at the most.
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start, until 3/4 of its target.
+    pub ledbat_slow_start: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
     /// The window decays while the application does not use it (RFC 2861).
@@ -202,6 +208,9 @@ impl Default for TcpTable {
             receive_buffer: Quantity(receiver.buffer),
             hystart: sender.hystart,
             prague_reference_rtt: Quantity(sender.prague_reference_rtt),
+            ledbat_target: Quantity(sender.ledbat_target),
+            ledbat_gain: sender.ledbat_gain,
+            ledbat_slow_start: sender.ledbat_slow_start,
             nagle: sender.nagle,
             slow_start_after_idle: sender.slow_start_after_idle,
             ack_every: Quantity(receiver.ack_every),

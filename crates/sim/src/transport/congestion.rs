@@ -9,6 +9,7 @@
 pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
+pub mod ledbat;
 pub mod newreno;
 pub mod prague;
 pub mod reno;
@@ -205,6 +206,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True for algorithms that live on one-way delays, which the timestamps option tells.
+    fn needs_timestamps(&self) -> bool {
+        false
+    }
+
     /// Shows every internal variable by name; the unit is in the name.
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("cwnd_bytes", self.cwnd().get() as f64);
@@ -222,7 +228,7 @@ impl Clone for Box<dyn CongestionControl> {
 }
 
 /// What an algorithm is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// Payload of a full segment.
     pub mss: Bytes,
@@ -236,6 +242,12 @@ pub struct Parameters {
     pub seed: u64,
     /// Prague grows and shrinks as with this RTT where the real one is shorter.
     pub reference_rtt: Span,
+    /// Queueing delay that LEDBAT holds; RFC 6817 allows 100 ms at the most.
+    pub ledbat_target: Span,
+    /// Segments that LEDBAT's window grows by in a round trip without queue; RFC 6817 allows 1 at the most.
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start.
+    pub ledbat_slow_start: bool,
 }
 
 /// A line of the registry.
@@ -264,8 +276,15 @@ impl PartialEq for Algorithm {
 impl Eq for Algorithm {}
 
 /// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] =
-    &[newreno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM, bbr::ALGORITHM, prague::ALGORITHM];
+pub static ALGORITHMS: &[Algorithm] = &[
+    newreno::ALGORITHM,
+    reno::ALGORITHM,
+    cubic::ALGORITHM,
+    dctcp::ALGORITHM,
+    bbr::ALGORITHM,
+    prague::ALGORITHM,
+    ledbat::ALGORITHM,
+];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -4,6 +4,7 @@ mod bbr;
 mod congestion;
 mod dctcp;
 mod fuzz;
+mod ledbat;
 mod path;
 mod prague;
 mod receiver;

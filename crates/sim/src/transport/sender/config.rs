@@ -36,7 +36,7 @@ pub enum Ect {
 }
 
 /// Parameters of a sender; [`Config::default`] is Linux's bulk sender with CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Payload of a full segment; 1448 B makes 1500 B of IP.
     pub mss: Bytes,
@@ -72,6 +72,12 @@ pub struct Config {
     pub hystart: bool,
     /// Prague's reference RTT: shorter ones count as this.
     pub prague_reference_rtt: Span,
+    /// Queueing delay that LEDBAT holds: 100 ms at the most (RFC 6817).
+    pub ledbat_target: Span,
+    /// LEDBAT's gain: 1 at the most (RFC 6817).
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start.
+    pub ledbat_slow_start: bool,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): a short segment waits while anything is unacknowledged.
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
@@ -100,6 +106,9 @@ impl Default for Config {
             window_limit: None,
             hystart: true,
             prague_reference_rtt: Span::from_millis(25),
+            ledbat_target: Span::from_millis(100),
+            ledbat_gain: 1.0,
+            ledbat_slow_start: false,
             nagle: false,
             slow_start_after_idle: true,
             unlimited: false,
@@ -117,6 +126,9 @@ impl Config {
             hystart: self.hystart,
             seed,
             reference_rtt: self.prague_reference_rtt,
+            ledbat_target: self.ledbat_target,
+            ledbat_gain: self.ledbat_gain,
+            ledbat_slow_start: self.ledbat_slow_start,
         }
     }
 }

@@ -274,6 +274,9 @@ const PARAMETERS: Parameters = Parameters {
     hystart: false,
     seed: 1,
     reference_rtt: Span::ZERO,
+    ledbat_target: Span::ZERO,
+    ledbat_gain: 0.0,
+    ledbat_slow_start: false,
 };
 
 /// One segment of 1000 B acknowledged at `ms`, delivered at 1 MB/s, `delivered` kB in all.

@@ -68,6 +68,9 @@ const PARAMETERS: Parameters = Parameters {
     hystart: false,
     seed: 0,
     reference_rtt: Span::ZERO,
+    ledbat_target: Span::ZERO,
+    ledbat_gain: 0.0,
+    ledbat_slow_start: false,
 };
 
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.

@@ -12,6 +12,9 @@ const PARAMETERS: Parameters = Parameters {
     hystart: false,
     seed: 0,
     reference_rtt: Span::from_millis(25),
+    ledbat_target: Span::ZERO,
+    ledbat_gain: 0.0,
+    ledbat_slow_start: false,
 };
 
 /// At `at` ms, `n` segments of 1000 B acknowledged up to `una`, `marked` of them marked, and sent up to `next`; the RTT is `rtt` ms.
