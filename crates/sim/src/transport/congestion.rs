@@ -160,6 +160,9 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
     /// The episode of `on_congestion` has ended and the window has been set to `ssthresh`.
     fn on_recovery_exit(&mut self, _now: Instant) {}
 
+    /// The handshake is over: its RTT, where it gave a sample. The initial window is set.
+    fn on_established(&mut self, _now: Instant, _rtt: Option<Span>) {}
+
     /// Sending starts again with nothing in flight, `idle` after the last segment; `app_limited` when the application
     /// was the reason.
     fn on_restart(&mut self, _now: Instant, _idle: Span, _app_limited: bool) {}

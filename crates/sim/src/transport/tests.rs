@@ -7,6 +7,7 @@ mod fuzz;
 mod ledbat;
 mod path;
 mod prague;
+mod rate;
 mod receiver;
 mod recovery;
 mod sender;

@@ -19,8 +19,8 @@
 //! Deviations: rates and windows count bytes, targets are whole segments; floating point instead of 24-bit fractions; times have
 //! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Segments are paced one by one, yet the window
 //! has room for three offload bursts of Linux's size, as there (`tso_segs_goal`); what is in flight is not projected to the
-//! departure of a burst already scheduled. There is no handshake, so the first pacing rate comes from the 1 ms that Linux
-//! takes where it has no RTT sample. Undo (DSACK, Eifel) does not exist here. Work: O(1).
+//! departure of a burst already scheduled. Undo (DSACK, Eifel) does not exist here. Without a handshake the first pacing rate
+//! comes from the 1 ms that Linux takes where it has no RTT sample. Work: O(1).
 
 mod aggregation;
 mod filter;
@@ -158,7 +158,7 @@ impl Bbr {
             delivered_at: Instant::ZERO,
             random: Stream::new(p.seed, 0, "bbr"),
         };
-        bbr.pacing = bbr.pacing_for(bbr.cwnd as f64 / FIRST_RTT.seconds(), HIGH_GAIN);
+        bbr.pacing = bbr.first_pacing(FIRST_RTT);
         bbr
     }
 
@@ -190,6 +190,11 @@ impl Bbr {
     fn pacing_for(&self, bandwidth: f64, gain: f64) -> f64 {
         let wire = (self.mss + DATA_HEADER.get()) as f64 / self.mss as f64;
         bandwidth * wire * gain * PACING_MARGIN
+    }
+
+    /// Before there is a bandwidth: the window in an RTT, at Startup's gain.
+    fn first_pacing(&self, rtt: Span) -> f64 {
+        self.pacing_for(self.cwnd as f64 / rtt.seconds(), HIGH_GAIN)
     }
 
     /// Segments of Linux's offload burst at the present rate.
@@ -382,7 +387,7 @@ impl Bbr {
     fn set_pacing(&mut self, srtt: Span, gain: f64) {
         if !self.seen_rtt && !srtt.is_zero() {
             self.seen_rtt = true;
-            self.pacing = self.pacing_for(self.cwnd as f64 / srtt.seconds(), HIGH_GAIN);
+            self.pacing = self.first_pacing(srtt);
         }
         let rate = self.pacing_for(self.bandwidth(), gain);
         // Startup never slows down.
@@ -462,6 +467,13 @@ impl CongestionControl for Bbr {
         self.round_start = true;
         self.watch_for_policer(true, total_lost.get(), false);
         self.cwnd = self.mss;
+    }
+
+    fn on_established(&mut self, now: Instant, rtt: Option<Span>) {
+        let rtt = rtt.filter(|rtt| !rtt.is_zero());
+        self.min_rtt = rtt.map(|rtt| (rtt, now));
+        self.seen_rtt = rtt.is_some();
+        self.pacing = self.first_pacing(rtt.unwrap_or(FIRST_RTT));
     }
 
     fn on_restart(&mut self, now: Instant, _idle: Span, app_limited: bool) {

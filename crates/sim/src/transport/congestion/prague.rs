@@ -194,6 +194,10 @@ impl CongestionControl for Prague {
         self.cwnd = self.mss;
     }
 
+    fn on_established(&mut self, _now: Instant, rtt: Option<Span>) {
+        self.srtt = rtt.unwrap_or_default();
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd as u64)
     }

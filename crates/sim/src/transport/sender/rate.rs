@@ -99,3 +99,56 @@ impl RateSampler {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// 1000 B at `seq`, sent at `sent` ms when `delivered` had been delivered.
+    fn segment(seq: u64, sent: u64, delivered: u64, flags: u8) -> Segment {
+        let (delivered_at, first_sent) = (at_ms(sent), at_ms(sent - 1));
+        Segment { seq, sent: at_ms(sent), delivered, delivered_at, first_sent, len: 1000, flags }
+    }
+
+    #[test]
+    fn of_several_segments_the_one_sent_last_gives_the_sample() {
+        let resent = segment(0, 5, 3_000, REPEATED);
+        let (old, older) = (segment(1_000, 2, 1_000, APP_LIMITED), segment(2_000, 2, 1_000, 0));
+        for order in [[resent, old, older], [older, old, resent], [old, resent, older]] {
+            let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
+            for segment in order {
+                rate.on_delivered(&segment, 1_000, at_ms(15));
+            }
+            let sample = rate.finish(Span::from_millis(1));
+            // 3000 B in the 10 ms since it was sent; between first_sent and sent there was 1 ms.
+            let expected = RateSample {
+                delivered: Bytes::new(3_000),
+                interval: Span::from_millis(10),
+                prior_delivered: Bytes::new(3_000),
+                app_limited: false,
+                retransmitted: true,
+            };
+            assert_eq!(sample, Some(expected));
+            // The next flight is measured from there.
+            assert_eq!(rate.first_sent, at_ms(5));
+        }
+        // Of two that left at once, the later in the stream.
+        let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
+        rate.on_delivered(&older, 1_000, at_ms(15));
+        rate.on_delivered(&old, 1_000, at_ms(15));
+        assert_eq!(rate.finish(Span::from_millis(1)).map(|sample| sample.app_limited), Some(false));
+    }
+
+    #[test]
+    fn a_sample_shorter_than_the_smallest_rtt_is_none() {
+        for (min_rtt, valid) in [(10, true), (11, false)] {
+            let mut rate = RateSampler::default();
+            rate.on_delivered(&segment(0, 5, 0, 0), 1_000, at_ms(15));
+            assert_eq!(rate.finish(Span::from_millis(min_rtt)).is_some(), valid);
+        }
+    }
+}

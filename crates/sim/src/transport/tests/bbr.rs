@@ -320,6 +320,10 @@ fn pacing_by_hand() {
     let rate = |bbr: &Bbr| bbr.pacing_rate().map_or(0, BitRate::bit_s);
     // 10 segments of 1052 B each millisecond, 84.16 Mbit/s, times 739/256 times 0.99.
     assert!((rate(&bbr) as f64 - 84.16e6 * 739.0 / 256.0 * 0.99).abs() < 2.0, "{}", rate(&bbr));
+    // A handshake of 50 ms: the window each 50 ms.
+    let mut met = bbr.clone();
+    met.on_established(at_ms(50), Some(ms(50)));
+    assert!((rate(&met) as f64 - 84.16e6 / 50.0 * 739.0 / 256.0 * 0.99).abs() < 2.0, "{}", rate(&met));
     // The first sample of the RTT: 11 segments each 50 ms would be the same formula with the window of then, 10; bandwidth 1 MB/s is
     // 8 * 1.052 = 8.416 Mbit/s on the wire, larger.
     bbr.on_ack(&acked(50, 1, 9));
