@@ -153,7 +153,8 @@ def tcp(
     Parameters
     ----------
     congestion_control
-        ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it) or ``dctcp`` (RFC 8257; it needs `ecn`).
+        ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it), ``dctcp`` (RFC 8257; it needs `ecn`),
+        ``bbr`` (version 1), ``prague`` (it needs `ecn` and `ect` 1) or ``ledbat`` (RFC 6817).
     recovery
         ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675) or ``rack`` (RFC 8985).
     mss
@@ -165,7 +166,7 @@ def tcp(
     min_rto
         The smallest retransmission timeout.
     ecn
-        Whether to use ECN (RFC 3168; with ``dctcp`` RFC 8257).
+        Whether to use ECN (RFC 3168; with ``dctcp`` and ``prague`` accurate feedback).
     ect
         The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
     **options

@@ -101,6 +101,8 @@ impl std::error::Error for RunError {}
 struct Tcp {
     sender: Sender,
     receiver: Receiver,
+    /// Segments carry no timestamps.
+    unstamped: bool,
     /// First port of the data's route in `routes`.
     route: u32,
     /// First port of the acknowledgements' route.

@@ -73,9 +73,11 @@ impl Simulation {
         let transfer = if let Traffic::Transfer { size } = flow.traffic { Some(size.get()) } else { None };
         match &flow.transport {
             Transport::Tcp { sender, receiver } => {
+                let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
                 tcp = Some(Box::new(Tcp {
-                    sender: Sender::new(*sender),
+                    sender: Sender::seeded(*sender, random.next_u64()),
                     receiver: Receiver::new(*receiver),
+                    unstamped: !sender.timestamps,
                     route,
                     ack_route,
                     unwritten: 0,

@@ -2,7 +2,8 @@
 
 use super::{Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Packet};
-use crate::transport::{Ack, AckAction, Data};
+use crate::transport::segment::unstamped_saves;
+use crate::transport::{Ack, AckAction, Control, Data};
 use sojourn_aqm::Ecn;
 use sojourn_units::{Bytes, Instant};
 
@@ -100,8 +101,9 @@ impl Simulation {
         loop {
             let Some(tcp) = &mut self.tcp[index as usize] else { return };
             let Some(data) = tcp.sender.poll(now) else { break };
+            let saved = if tcp.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
             let packet = Packet {
-                bytes: data.ip_bytes().get() as u32,
+                bytes: data.ip_bytes().get() as u32 - saved,
                 ecn: codepoint(&data),
                 body: Body::Data(data),
                 flow: index,
@@ -178,8 +180,10 @@ impl Simulation {
 
     #[inline]
     fn send_ack(&mut self, index: u32, route: u32, ack: Ack) {
+        let unstamped = self.tcp[index as usize].as_ref().is_some_and(|tcp| tcp.unstamped);
+        let saved = if unstamped { unstamped_saves(ack.control == Control::Syn) } else { 0 };
         let packet = Packet {
-            bytes: ack.header_bytes().get() as u32,
+            bytes: ack.header_bytes().get() as u32 - saved,
             body: Body::Ack(ack),
             flow: index,
             hop: route,

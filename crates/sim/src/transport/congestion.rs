@@ -6,10 +6,13 @@
 //!
 //! To add one: its file, one line of [`ALGORITHMS`].
 
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
+pub mod ledbat;
 pub mod newreno;
 pub mod ns2_reno;
+pub mod prague;
 pub mod reno;
 mod window;
 
@@ -27,6 +30,8 @@ pub struct RateSample {
     pub prior_delivered: Bytes,
     /// The application, not the network, bounded this sample.
     pub app_limited: bool,
+    /// The segment that gave this sample had been sent before.
+    pub retransmitted: bool,
 }
 
 impl RateSample {
@@ -68,6 +73,14 @@ pub struct AckEvent {
     pub delivered: Bytes,
     /// In flight (RFC 6675's pipe) after this acknowledgement.
     pub in_flight: Bytes,
+    /// In flight before it.
+    pub prior_in_flight: Bytes,
+    /// Newly taken as lost by it.
+    pub lost: Bytes,
+    /// Taken as lost since the start; what is lost again counts again.
+    pub total_lost: Bytes,
+    /// Where the sender stands, after this acknowledgement.
+    pub phase: Phase,
     /// Cumulative acknowledgement, as an offset in the stream.
     pub una: u64,
     /// Next new byte to send, as an offset in the stream: a round trip ends when `una` passes it.
@@ -76,10 +89,26 @@ pub struct AckEvent {
     pub may_grow: bool,
     /// The window, not the application or the receiver, bounds what is sent (RFC 7661; Linux's `tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
+    /// The application, not the network, bounds what is sent (as in [`RateSample`], but now).
+    pub app_limited: bool,
     /// ECN echo.
     pub ece: bool,
     /// Packets newly reported as marked CE.
     pub ce_packets: Packets,
+}
+
+/// Where the sender stands towards congestion (Linux's `icsk_ca_state` without Disorder), from best to worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// No episode.
+    #[default]
+    Open,
+    /// Reducing in answer to a mark.
+    Reducing,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Loss,
 }
 
 /// Why the window must shrink.
@@ -126,7 +155,8 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
     fn on_congestion(&mut self, event: &CongestionEvent);
 
     /// Everything outstanding is taken as lost (after `on_congestion`, where that is due): the window is one segment.
-    fn on_rto(&mut self, now: Instant);
+    /// `total_lost` counts since the start, as in [`AckEvent`].
+    fn on_rto(&mut self, now: Instant, total_lost: Bytes);
 
     /// The episode of `on_congestion` has ended and the window has been set to `ssthresh`.
     fn on_recovery_exit(&mut self, _now: Instant) {}
@@ -134,8 +164,9 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
     /// The handshake is over: its RTT, where it gave a sample. The initial window is set.
     fn on_established(&mut self, _now: Instant, _rtt: Option<Span>) {}
 
-    /// Sending starts again with nothing in flight, `idle` after the last segment.
-    fn on_restart(&mut self, _now: Instant, _idle: Span) {}
+    /// Sending starts again with nothing in flight, `idle` after the last segment; `app_limited` when the application
+    /// was the reason.
+    fn on_restart(&mut self, _now: Instant, _idle: Span, _app_limited: bool) {}
 
     /// The window.
     fn cwnd(&self) -> Bytes;
@@ -164,6 +195,26 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True while what is sent says nothing of the path's bandwidth: samples count as bounded by the application.
+    fn disowns_samples(&self) -> bool {
+        false
+    }
+
+    /// True for algorithms that answer marks within [`CongestionControl::on_ack`]: then a mark starts no episode.
+    fn answers_marks(&self) -> bool {
+        false
+    }
+
+    /// True for algorithms that ask for L4S treatment: their packets carry ECT(1) and nothing else.
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
+    /// True for algorithms that live on one-way delays, which the timestamps option tells.
+    fn needs_timestamps(&self) -> bool {
+        false
+    }
+
     /// Shows every internal variable by name; the unit is in the name.
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("cwnd_bytes", self.cwnd().get() as f64);
@@ -181,7 +232,7 @@ impl Clone for Box<dyn CongestionControl> {
 }
 
 /// What an algorithm is built from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// Payload of a full segment.
     pub mss: Bytes,
@@ -191,6 +242,16 @@ pub struct Parameters {
     pub window_limit: Option<Bytes>,
     /// Leave slow start before loss where the algorithm can (CUBIC's HyStart).
     pub hystart: bool,
+    /// Of the algorithm's own random numbers.
+    pub seed: u64,
+    /// Prague grows and shrinks as with this RTT where the real one is shorter.
+    pub reference_rtt: Span,
+    /// Queueing delay that LEDBAT holds; RFC 6817 allows 100 ms at the most.
+    pub ledbat_target: Span,
+    /// Segments that LEDBAT's window grows by in a round trip without queue; RFC 6817 allows 1 at the most.
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start.
+    pub ledbat_slow_start: bool,
 }
 
 /// A line of the registry.
@@ -219,8 +280,16 @@ impl PartialEq for Algorithm {
 impl Eq for Algorithm {}
 
 /// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] =
-    &[newreno::ALGORITHM, ns2_reno::ALGORITHM, reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
+pub static ALGORITHMS: &[Algorithm] = &[
+    newreno::ALGORITHM,
+    ns2_reno::ALGORITHM,
+    reno::ALGORITHM,
+    cubic::ALGORITHM,
+    dctcp::ALGORITHM,
+    bbr::ALGORITHM,
+    prague::ALGORITHM,
+    ledbat::ALGORITHM,
+];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -17,6 +17,17 @@ pub const DATA_HEADER: Bytes = Bytes::new(20 + 20 + 12);
 /// place of the timestamps' padding) and window scale (3 B and one of padding), 60 B.
 pub const SYN_HEADER: Bytes = Bytes::new(20 + 20 + 20);
 
+/// What a packet is shorter by without the timestamps option: a SYN's other options then need padding of their own (RFC 7323,
+/// appendix A).
+#[must_use]
+pub const fn unstamped_saves(is_syn: bool) -> u32 {
+    if is_syn {
+        8
+    } else {
+        12
+    }
+}
+
 /// A segment of the sender's: data, or one without payload that opens, closes, confirms or probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
@@ -67,7 +78,7 @@ impl Data {
         self.len == 0 && self.flags & (Self::FIN | Self::SYN) == 0
     }
 
-    /// Size of the IP packet.
+    /// Size of the IP packet with timestamps; without, [`unstamped_saves`].
     #[must_use]
     pub const fn ip_bytes(&self) -> Bytes {
         let header = if self.flags & Self::SYN == 0 { DATA_HEADER } else { SYN_HEADER };
@@ -124,7 +135,8 @@ impl Ack {
         self.sack.iter().take_while(|block| block.len > 0).count()
     }
 
-    /// Size of the IP packet: 52 B, and with SACK blocks two bytes of padding, two of option header and 8 B a block.
+    /// Size of the IP packet with timestamps; without, [`unstamped_saves`]. 52 B, and with SACK blocks two bytes of padding, two
+    /// of option header and 8 B a block.
     #[must_use]
     pub fn header_bytes(&self) -> Bytes {
         match self.sack_blocks() {
@@ -165,5 +177,8 @@ mod tests {
         // RFC 793's 20 and 20, MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3: as Linux sends it.
         assert_eq!(Data { flags: Data::SYN, ..Data::default() }.ip_bytes(), Bytes::new(40 + 4 + 2 + 10 + 1 + 3));
         assert_eq!(Ack { control: Control::Syn, ..Ack::default() }.header_bytes(), SYN_HEADER);
+        // Without timestamps: MSS 4, NOP NOP SACK permitted 4, NOP window scale 4.
+        assert_eq!(SYN_HEADER, Bytes::new(40 + 4 + 4 + 4) + Bytes::new(u64::from(unstamped_saves(true))));
+        assert_eq!(DATA_HEADER, IPV4_HEADER + TCP_HEADER + Bytes::new(u64::from(unstamped_saves(false))));
     }
 }

@@ -29,7 +29,7 @@ mod window;
 pub use config::{Config, Ect, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 
-use crate::transport::congestion::CongestionControl;
+use crate::transport::congestion::{CongestionControl, Phase};
 use connection::Step;
 use rack::{Early, Rack, Tail};
 use rate::RateSampler;
@@ -51,6 +51,17 @@ enum State {
     Loss { point: u64 },
 }
 
+impl State {
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Open => Phase::Open,
+            Self::Reducing { .. } => Phase::Reducing,
+            Self::Recovery { .. } => Phase::Recovery,
+            Self::Loss { .. } => Phase::Loss,
+        }
+    }
+}
+
 /// A TCP sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -63,6 +74,8 @@ pub struct Sender {
     rtt: RttEstimator,
     usage: Usage,
     stats: SenderStats,
+    /// Taken as lost since the start, in bytes.
+    total_lost: u64,
     mss: u64,
     /// The window in force: congestion control's, or that of the episode.
     cwnd: u64,
@@ -111,7 +124,13 @@ impl Sender {
     /// A sender at the start of its stream.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::with_congestion_control(config, (config.congestion_control.build)(&config.parameters()))
+        Self::seeded(config, 0)
+    }
+
+    /// As [`Sender::new`], with the seed of what congestion control draws at random.
+    #[must_use]
+    pub fn seeded(config: Config, seed: u64) -> Self {
+        Self::with_congestion_control(config, (config.congestion_control.build)(&config.parameters(seed)))
     }
 
     /// As [`Sender::new`], with an algorithm that is not in the registry.
@@ -126,6 +145,7 @@ impl Sender {
             rtt: RttEstimator::new(&config),
             usage: Usage::default(),
             stats: SenderStats::default(),
+            total_lost: 0,
             mss,
             cwnd: congestion.cwnd().get(),
             receiver_edge: None,

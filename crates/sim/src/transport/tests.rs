@@ -1,12 +1,16 @@
 //! Sender and receiver on a miniature path.
 
+mod bbr;
 mod congestion;
 mod connection;
 mod dctcp;
 mod fuzz;
+mod ledbat;
 mod ns2;
 mod path;
+mod prague;
 mod rack;
+mod rate;
 mod receiver;
 mod recovery;
 mod sender;

@@ -12,7 +12,8 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
     /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `ns2_reno` (as ns-2
-    /// counts it) or `dctcp` (RFC 8257; it needs `ecn`).
+    /// counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat`
+    /// (RFC 6817; it needs `timestamps`).
     /// Linux `cubic`; RFC 5681 `newreno`.
     pub congestion_control: String,
     /// How missing segments are found and sent again. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC 6675 `sack`.
@@ -38,8 +39,8 @@ pub struct TcpTable {
     pub initial_rto: Quantity<Span>,
     /// Largest retransmission timeout, back-off included. Linux 120 s; RFC 6298 60 s or more, if any.
     pub max_rto: Quantity<Span>,
-    /// Timestamps: RTT samples from retransmissions, too. Linux true; RFC 7323 leaves it to the host. Segments have the
-    /// option's 12 B either way.
+    /// Timestamps: RTT samples from retransmissions, too. Linux true; RFC 7323 leaves it to the host. Without,
+    /// segments are 12 B shorter.
     pub timestamps: bool,
     /// ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168 leaves it to
     /// the host.
@@ -62,6 +63,14 @@ pub struct TcpTable {
     pub read_rate: OrNone<BitRate>,
     /// CUBIC's HyStart: slow start ends before loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
     pub hystart: bool,
+    /// Prague's reference RTT: a flow with a shorter one grows and shrinks as with this. draft-briscoe-iccrg-prague 25 ms.
+    pub prague_reference_rtt: Quantity<Span>,
+    /// Queueing delay that LEDBAT holds. RFC 6817 allows 100 ms at the most.
+    pub ledbat_target: Quantity<Span>,
+    /// Segments that LEDBAT's window grows by in a round trip without queue. RFC 6817 allows 1 at the most.
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start, until 3/4 of its target. RFC 6817 leaves it to the host.
+    pub ledbat_slow_start: bool,
     /// Nagle's algorithm: a short segment waits while anything is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
     /// recommends it. False here, so that a write is a packet.
     pub nagle: bool,
@@ -107,6 +116,10 @@ impl Default for TcpTable {
             receive_buffer: Quantity(receiver.buffer),
             read_rate: OrNone(receiver.read_rate),
             hystart: sender.hystart,
+            prague_reference_rtt: Quantity(sender.prague_reference_rtt),
+            ledbat_target: Quantity(sender.ledbat_target),
+            ledbat_gain: sender.ledbat_gain,
+            ledbat_slow_start: sender.ledbat_slow_start,
             nagle: sender.nagle,
             slow_start_after_idle: sender.slow_start_after_idle,
             idle_restart: sender.idle_restart.into(),

@@ -215,6 +215,10 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
             return Err(refuse(key, format!("is {buffer}; allowed: at least a segment, `mss`, {mss}")));
         }
     }
+    positive(tcp.ledbat_target.0, path.then("ledbat_target"))?;
+    if !(tcp.ledbat_gain > 0.0 && tcp.ledbat_gain <= 100.0) {
+        return Err(refuse("ledbat_gain", format!("is {}; allowed: above 0, up to 100", tcp.ledbat_gain)));
+    }
     let most = Bytes::new(u64::from(u32::MAX));
     if tcp.receive_buffer.0 > most {
         return Err(refuse("receive_buffer", format!("is {}; allowed: below 4 GiB", tcp.receive_buffer.0)));
@@ -240,6 +244,10 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         send_buffer: tcp.send_buffer.0,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         hystart: tcp.hystart,
+        prague_reference_rtt: tcp.prague_reference_rtt.0,
+        ledbat_target: tcp.ledbat_target.0,
+        ledbat_gain: tcp.ledbat_gain,
+        ledbat_slow_start: tcp.ledbat_slow_start,
         nagle: tcp.nagle,
         slow_start_after_idle: tcp.slow_start_after_idle,
         idle_restart: tcp.idle_restart.into(),
@@ -247,7 +255,8 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         unlimited,
         handshake: tcp.handshake,
     };
-    let ecn_feedback = transport::Sender::new(sender).congestion_control().ecn_feedback();
+    let example = transport::Sender::new(sender);
+    let ecn_feedback = example.congestion_control().ecn_feedback();
     if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
         let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn", what));
@@ -262,6 +271,14 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
     }
     if tcp.read_rate.0 == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));
+    }
+    if example.congestion_control().is_l4s() && ect == transport::Ect::Zero {
+        let what = format!("is 0, which {} cannot work with; allowed: 1", tcp.congestion_control);
+        return Err(refuse("ect", what));
+    }
+    if example.congestion_control().needs_timestamps() && !tcp.timestamps {
+        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        return Err(refuse("timestamps", what));
     }
     let receiver = transport::ReceiverConfig {
         ack_every: tcp.ack_every.0,

@@ -222,7 +222,7 @@ impl CongestionControl for Cubic {
         self.window.ssthresh = ((cwnd as f64 * BETA) as u64).max(2);
     }
 
-    fn on_rto(&mut self, _now: Instant) {
+    fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
         self.window.collapse();
         self.w_max = 0;
         self.epoch = None;
@@ -231,7 +231,7 @@ impl CongestionControl for Cubic {
         self.found = false;
     }
 
-    fn on_restart(&mut self, now: Instant, idle: Span) {
+    fn on_restart(&mut self, now: Instant, idle: Span, _app_limited: bool) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }

@@ -107,7 +107,7 @@ impl CongestionControl for Dctcp {
         self.ssthresh = ((self.cwnd * (1.0 - share / 2.0)) as u64).max(2 * self.mss);
     }
 
-    fn on_rto(&mut self, _now: Instant) {
+    fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
         self.cwnd = self.mss as f64;
     }
 

@@ -60,7 +60,7 @@ impl CongestionControl for NewReno {
         self.ssthresh = (event.in_flight.get() / 2).max(2 * self.mss);
     }
 
-    fn on_rto(&mut self, _now: Instant) {
+    fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
         self.cwnd = self.mss;
     }
 

@@ -62,7 +62,7 @@ impl CongestionControl for Ns2Reno {
         self.ssthresh = libm::floor(self.halved).max(2.0);
     }
 
-    fn on_rto(&mut self, _now: Instant) {
+    fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
         self.cwnd = 1.0;
     }
 

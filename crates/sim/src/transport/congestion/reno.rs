@@ -53,7 +53,7 @@ impl CongestionControl for Reno {
         self.window.ssthresh = (self.window.cwnd / 2).max(2);
     }
 
-    fn on_rto(&mut self, _now: Instant) {
+    fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
         self.window.collapse();
     }
 

@@ -30,9 +30,11 @@ impl Sender {
             let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
             self.congestion.on_congestion(&event);
         }
-        self.congestion.on_rto(now);
+        let outstanding = self.board.pipe() + self.board.credit();
         self.board.mark_all_lost(self.rack_horizon(now));
+        self.total_lost += outstanding.saturating_sub(self.board.pipe() + self.board.credit());
         (self.early, self.tail) = (None, None);
+        self.congestion.on_rto(now, Bytes::new(self.total_lost));
         self.anonymous = 0;
         self.duplicates = 0;
         self.stats.timeouts += 1;
@@ -64,6 +66,7 @@ impl Sender {
             self.reopen();
         }
 
+        let prior_in_flight = Bytes::new(self.board.pipe());
         let mut progress = Progress::default();
         if let Some(rack) = &self.rack {
             progress.seen = Seen {
@@ -102,6 +105,7 @@ impl Sender {
         }
 
         self.advance(now, advanced, ack.ece, &mut progress);
+        self.total_lost += progress.lost;
 
         let ce_packets = ack.ce_packets.wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
         if advanced || progress.delivered() > 0 || ce_packets > 0 || ack.ece {
@@ -119,15 +123,27 @@ impl Sender {
                 rate: self.rate.finish(self.rtt.min),
                 delivered: Bytes::new(self.rate.delivered),
                 in_flight: Bytes::new(self.board.pipe()),
+                prior_in_flight,
+                lost: Bytes::new(progress.lost),
+                total_lost: Bytes::new(self.total_lost),
+                phase: self.state.phase(),
                 una: self.board.una,
                 next: self.board.next,
                 may_grow: advanced && !reducing,
                 cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
+                app_limited: self.rate.is_app_limited(),
                 ece: ack.ece,
                 ce_packets: Packets::new(u64::from(ce_packets)),
             };
+            let before = self.congestion.cwnd();
             self.congestion.on_ack(&event);
+            if self.congestion.answers_marks() && self.congestion.cwnd() < before {
+                self.stats.ecn_reductions += 1;
+            }
             self.pacing_rate = self.congestion.pacing_rate();
+            if self.congestion.disowns_samples() {
+                self.rate.on_app_limited(self.board.pipe());
+            }
             if !reducing || self.congestion.controls_recovery() {
                 self.cwnd = self.congestion.cwnd().get();
             }
@@ -236,7 +252,8 @@ impl Sender {
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
-        if ece && self.ecn && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
+        let answers = self.ecn && !self.congestion.answers_marks();
+        if ece && answers && matches!(self.state, State::Open) && self.reduced_at.is_none_or(|at| una > at) {
             self.stats.ecn_reductions += 1;
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };

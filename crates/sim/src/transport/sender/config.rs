@@ -68,7 +68,7 @@ pub enum Ect {
 }
 
 /// Parameters of a sender; [`Config::default`] is Linux's bulk sender with CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Payload of a full segment; 1448 B makes 1500 B of IP.
     pub mss: Bytes,
@@ -104,6 +104,14 @@ pub struct Config {
     pub window_limit: Option<Bytes>,
     /// CUBIC's HyStart.
     pub hystart: bool,
+    /// Prague's reference RTT: shorter ones count as this.
+    pub prague_reference_rtt: Span,
+    /// Queueing delay that LEDBAT holds: 100 ms at the most (RFC 6817).
+    pub ledbat_target: Span,
+    /// LEDBAT's gain: 1 at the most (RFC 6817).
+    pub ledbat_gain: f64,
+    /// LEDBAT begins with slow start.
+    pub ledbat_slow_start: bool,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): a short segment waits while anything is unacknowledged.
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
@@ -139,6 +147,10 @@ impl Default for Config {
             send_buffer: Some(Bytes::new(4 << 20)),
             window_limit: None,
             hystart: true,
+            prague_reference_rtt: Span::from_millis(25),
+            ledbat_target: Span::from_millis(100),
+            ledbat_gain: 1.0,
+            ledbat_slow_start: false,
             nagle: false,
             slow_start_after_idle: true,
             idle_restart: IdleRestart::Decay,
@@ -151,12 +163,17 @@ impl Default for Config {
 
 impl Config {
     /// The part that congestion control is built from.
-    pub(super) fn parameters(&self) -> Parameters {
+    pub(super) fn parameters(&self, seed: u64) -> Parameters {
         Parameters {
             mss: self.mss,
             initial_window: self.initial_window,
             window_limit: self.window_limit,
             hystart: self.hystart,
+            seed,
+            reference_rtt: self.prague_reference_rtt,
+            ledbat_target: self.ledbat_target,
+            ledbat_gain: self.ledbat_gain,
+            ledbat_slow_start: self.ledbat_slow_start,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Delivery rate: draft-cheng-iccrg-delivery-rate-estimation, in bytes.
 
-use super::scoreboard::{Segment, APP_LIMITED};
+use super::scoreboard::{Segment, APP_LIMITED, REPEATED};
 use crate::transport::congestion::RateSample;
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -19,13 +19,21 @@ pub(super) struct RateSampler {
 
 #[derive(Clone, Copy, Debug)]
 struct Newest {
+    /// When it was sent and where it ends: of segments that left at one time the later one in the stream is the newer.
+    order: (Instant, u64),
     delivered: u64,
     delivered_at: Instant,
     send_elapsed: Span,
     app_limited: bool,
+    retransmitted: bool,
 }
 
 impl RateSampler {
+    /// What is sent now is bounded by the application.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
     /// Notes in `segment`, which leaves now, what its delivery will be compared with.
     pub fn on_send(&mut self, segment: &mut Segment, nothing_in_flight: bool) {
         if nothing_in_flight {
@@ -46,12 +54,15 @@ impl RateSampler {
     pub fn on_delivered(&mut self, segment: &Segment, bytes: u64, now: Instant) {
         self.delivered += bytes;
         self.delivered_at = now;
-        if self.newest.is_none_or(|n| segment.delivered >= n.delivered) {
+        let order = (segment.sent, segment.end());
+        if self.newest.is_none_or(|n| order > n.order) {
             self.newest = Some(Newest {
+                order,
                 delivered: segment.delivered,
                 delivered_at: segment.delivered_at,
                 send_elapsed: segment.sent.since(segment.first_sent),
                 app_limited: segment.flags & APP_LIMITED != 0,
+                retransmitted: segment.flags & REPEATED != 0,
             });
             self.first_sent = segment.sent;
         }
@@ -84,6 +95,60 @@ impl RateSampler {
             interval,
             prior_delivered: Bytes::new(newest.delivered),
             app_limited: newest.app_limited,
+            retransmitted: newest.retransmitted,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// 1000 B at `seq`, sent at `sent` ms when `delivered` had been delivered.
+    fn segment(seq: u64, sent: u64, delivered: u64, flags: u8) -> Segment {
+        let (delivered_at, first_sent) = (at_ms(sent), at_ms(sent - 1));
+        Segment { seq, sent: at_ms(sent), delivered, delivered_at, first_sent, len: 1000, flags }
+    }
+
+    #[test]
+    fn of_several_segments_the_one_sent_last_gives_the_sample() {
+        let resent = segment(0, 5, 3_000, REPEATED);
+        let (old, older) = (segment(1_000, 2, 1_000, APP_LIMITED), segment(2_000, 2, 1_000, 0));
+        for order in [[resent, old, older], [older, old, resent], [old, resent, older]] {
+            let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
+            for segment in order {
+                rate.on_delivered(&segment, 1_000, at_ms(15));
+            }
+            let sample = rate.finish(Span::from_millis(1));
+            // 3000 B in the 10 ms since it was sent; between first_sent and sent there was 1 ms.
+            let expected = RateSample {
+                delivered: Bytes::new(3_000),
+                interval: Span::from_millis(10),
+                prior_delivered: Bytes::new(3_000),
+                app_limited: false,
+                retransmitted: true,
+            };
+            assert_eq!(sample, Some(expected));
+            // The next flight is measured from there.
+            assert_eq!(rate.first_sent, at_ms(5));
+        }
+        // Of two that left at once, the later in the stream.
+        let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
+        rate.on_delivered(&older, 1_000, at_ms(15));
+        rate.on_delivered(&old, 1_000, at_ms(15));
+        assert_eq!(rate.finish(Span::from_millis(1)).map(|sample| sample.app_limited), Some(false));
+    }
+
+    #[test]
+    fn a_sample_shorter_than_the_smallest_rtt_is_none() {
+        for (min_rtt, valid) in [(10, true), (11, false)] {
+            let mut rate = RateSampler::default();
+            rate.on_delivered(&segment(0, 5, 0, 0), 1_000, at_ms(15));
+            assert_eq!(rate.finish(Span::from_millis(min_rtt)).is_some(), valid);
+        }
     }
 }

@@ -120,7 +120,9 @@ impl Sender {
         let unused = self.usage.partial(now, self.board.load()) >= self.rtt.rto(self.backoff);
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
-        let decays = self.config.slow_start_after_idle && self.config.idle_restart == IdleRestart::Decay;
+        let decays = self.config.slow_start_after_idle
+            && self.config.idle_restart == IdleRestart::Decay
+            && !self.congestion.controls_recovery();
         if unused && starved && decays && matches!(self.state, State::Open) {
             let initial = self.config.initial_window.get() * self.mss;
             let used = self.usage.restart(now).max(initial);
@@ -137,8 +139,13 @@ impl Sender {
         if self.stats.segments_sent == 0 || idle.is_zero() {
             return;
         }
-        self.congestion.on_restart(now, idle);
+        self.congestion.on_restart(now, idle, self.rate.is_app_limited());
+        self.pacing_rate = self.congestion.pacing_rate();
         let rto = self.rtt.rto(self.backoff);
+        if self.congestion.controls_recovery() {
+            self.cwnd = self.congestion.cwnd().get();
+            return;
+        }
         if !self.config.slow_start_after_idle || idle <= rto || !matches!(self.state, State::Open) {
             return;
         }

@@ -1,7 +1,7 @@
 //! DCTCP: what the receiver says of marks, and what the sender makes of it.
 
 use super::*;
-use crate::transport::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Parameters, Signal};
+use crate::transport::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Parameters, Phase, Signal};
 use crate::transport::{AckAction, CongestionControl, Data, EcnFeedback, Ect, Receiver, ReceiverConfig};
 
 fn accurate() -> ReceiverConfig {
@@ -61,8 +61,17 @@ fn bytes_acknowledged_with_ece_are_the_bytes_marked() {
     }
 }
 
-const PARAMETERS: Parameters =
-    Parameters { mss: Bytes::new(MSS), initial_window: Packets::new(10), window_limit: None, hystart: false };
+const PARAMETERS: Parameters = Parameters {
+    mss: Bytes::new(MSS),
+    initial_window: Packets::new(10),
+    window_limit: None,
+    hystart: false,
+    seed: 0,
+    reference_rtt: Span::ZERO,
+    ledbat_target: Span::ZERO,
+    ledbat_gain: 0.0,
+    ledbat_slow_start: false,
+};
 
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.
 fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
@@ -79,10 +88,15 @@ fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
         rate: None,
         delivered: segments(una),
         in_flight: segments(next - una),
+        prior_in_flight: segments(next - una + n),
+        lost: Bytes::ZERO,
+        total_lost: Bytes::ZERO,
+        phase: Phase::Open,
         una: una * MSS,
         next: next * MSS,
         may_grow: false,
         cwnd_limited: true,
+        app_limited: false,
         ece,
         ce_packets: Packets::ZERO,
     }
@@ -153,7 +167,7 @@ fn growth_is_slow_start_then_a_segment_a_window() {
     dctcp.on_ack(&AckEvent { cwnd_limited: false, ..grow(9) });
     dctcp.on_ack(&acked(9, 1, 1, false));
     assert_eq!(dctcp.cwnd(), segments(14) + Bytes::new(MSS / 2));
-    dctcp.on_rto(at_ms(1));
+    dctcp.on_rto(at_ms(1), Bytes::ZERO);
     assert_eq!(dctcp.cwnd(), segments(1));
 }
 

@@ -278,7 +278,7 @@ impl CongestionControl for Paced {
         self.1 += (ack.acked + ack.sacked).get();
     }
     fn on_congestion(&mut self, _: &CongestionEvent) {}
-    fn on_rto(&mut self, _: Instant) {}
+    fn on_rto(&mut self, _: Instant, _: Bytes) {}
     fn cwnd(&self) -> Bytes {
         segments(1000)
     }
