@@ -96,7 +96,9 @@ def points() -> list[dict[str, Any]]:
         for control, rtt, rate, flows in loss_based[:4]
         for qdisc in ("cake", "fq_pie")
     ]
-    return [*plain, *teeth, *newer, *bbr]
+    # Slow start into PIE's long queue: measured with another recorder before, and again here.
+    again = [point("reno", qdisc, 20, 20, flows) for flows in (1, 4) for qdisc in ("pie", "fq_pie")]
+    return [*plain, *teeth, *newer, *bbr, *again]
 
 
 def image(folder: Path) -> str:

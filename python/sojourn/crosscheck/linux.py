@@ -15,21 +15,21 @@ RECORD_20: Final = "linux_20mbit.csv"
 RECORD: Final = "linux_points.csv"
 RECORD_WINDOWS: Final = "linux_windows.csv"
 
-# Linux's qdiscs compute CoDel's spacing by Newton's step.
 SCHEMES: Final = {
     "pfifo": "pfifo limit 100p",
-    "codel": "codel limit 1000p control_law newton",
+    "codel": "codel preset linux limit 1000p",
     "pie": "pie preset linux limit 1000p",
-    "fq_codel": "fq_codel noecn limit 10240p control_law newton count_overflow",
+    "fq_codel": "fq_codel preset linux noecn limit 10240p",
     "red": "red preset linux limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
     "cake": "cake bandwidth {rate} besteffort",
-    "fq_pie": "fq_pie limit 10240p",
+    "fq_pie": "fq_pie preset linux limit 10240p",
 }
 
 # These give the ping a queue of its own: the delay of the flows themselves is in their RTT.
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie")
 
 PING_INTERVAL_S: Final = 0.05
+_SHARED_S: Final = 20
 _SAMPLES: Final = "50 ms"
 
 
@@ -62,32 +62,23 @@ def _rtt_delay(base_rtt_ms: float, *, whole: bool) -> Callable[[Run], float]:
     return value
 
 
-def _whole_drops(run: Run) -> float:
-    document = run.whole or run.measured
-    return float(document["metrics"]["drops_packets"])
+def _drop_rate(*, whole: bool) -> tuple[Callable[[Run], float], Callable[[Run], float]]:
+    """Drops a second, and what one drop adds."""
 
+    def document(run: Run) -> Document:
+        return (run.whole if whole else None) or run.measured
 
-def _drop_rate(run: Run) -> float:
-    return float(run.measured["metrics"]["drops_packets"]) / float(run.measured["measured_s"])
+    def one(run: Run) -> float:
+        return 1 / float(document(run)["measured_s"])
+
+    return lambda run: float(document(run)["metrics"]["drops_packets"]) * one(run), one
 
 
 def _metrics(kind: str, rtt_ms: int, *, whole: bool) -> tuple[Metric, ...]:
     value = _rtt_delay(rtt_ms, whole=whole) if kind in PER_FLOW else _ping_delay(rtt_ms / 2)
     delay = Metric("delay", "queueing delay", "ms", 2, value, relative=0.15, absolute=1.0)
-    if whole:
-        drops = Metric(
-            "drops", "drops in the whole run", "packets", 1, _whole_drops, relative=0.25, quantum=lambda _: 1.0
-        )
-    else:
-        drops = Metric(
-            "drops",
-            "drop rate",
-            "packets/s",
-            2,
-            _drop_rate,
-            relative=0.25,
-            quantum=lambda run: 1 / float(run.measured["measured_s"]),
-        )
+    rate, one = _drop_rate(whole=whole)
+    drops = Metric("drops", "drop rate", "packets/s", 2, rate, relative=0.25, quantum=one)
     return (Metric("goodput", "goodput", "Mbit/s", 3, _goodput, relative=0.02), delay, drops)
 
 
@@ -135,17 +126,17 @@ def _shared(row: Mapping[str, str]) -> Point:
     delay = float(row["tcp_mean_rtt_ms" if kind in PER_FLOW else "ping_mean_ms"]) - rtt_ms
     return Point(
         name=_name(control, flows, rtt_ms, 20, row["qdisc"]) + " (shared)",
-        scenario=dumbbell(control, flows, rtt_ms, 20, 20, 5),
+        scenario=dumbbell(control, flows, rtt_ms, 20, _SHARED_S, 5),
         scheme=SCHEMES[kind].format(rate="20mbit"),
         theirs={
             "goodput": Theirs(float(row["goodput_mbps"])),
             "delay": Theirs(delay),
-            "drops": Theirs(float(row["qdisc_drops_whole_run"])),
+            "drops": Theirs(float(row["qdisc_drops_whole_run"]) / _SHARED_S),
         },
         metrics=_metrics(kind, rtt_ms, whole=True),
         is_quick=control == "cubic",
         needs_whole=True,
-        recipe=_recipe(control, flows, rtt_ms, 20, row["qdisc"], 20, 5),
+        recipe=_recipe(control, flows, rtt_ms, 20, row["qdisc"], _SHARED_S, 5),
     )
 
 
@@ -256,7 +247,13 @@ def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, w
                 "to": "b",
                 # iperf3 opens its connections one after the other.
                 "start": {"uniform": ["0 s", "10 ms"]},
-                "transport": {"kind": "tcp", "congestion_control": control},
+                "transport": {
+                    "kind": "tcp",
+                    "congestion_control": control,
+                    # Linux's tcp_recovery 1 and tcp_early_retrans 3.
+                    "recovery": "rack",
+                    "tail_loss_probe": True,
+                },
                 "traffic": {"kind": "bulk"},
             },
             {
