@@ -104,6 +104,7 @@ kind = "tcp"
 congestion_control = "{congestion_control}"
 mss = "1448 B"
 initial_window = "10 p"
+handshake = false
 
 [flows.traffic]
 kind = "bulk"

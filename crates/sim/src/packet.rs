@@ -27,6 +27,18 @@ pub(crate) struct Packet {
     pub ecn: Ecn,
 }
 
+impl Packet {
+    /// A packet of the flow's data, with payload.
+    #[inline]
+    pub fn is_data(&self) -> bool {
+        match &self.body {
+            Body::Ack(_) => false,
+            Body::Data(data) => data.len > 0,
+            Body::Datagram { .. } => true,
+        }
+    }
+}
+
 /// All packets in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab {

@@ -80,7 +80,7 @@ name = "back"
 from = "receiver"
 to = "sender"
 start = "100 ms"
-transport = { window_limit = "8 p" }
+transport = { window_limit = "8 p", recovery = "rack", tail_loss_probe = true, read_rate = "500 kbit/s", receive_buffer = "32 KiB" }
 
 [[flows]]
 name = "poisson"

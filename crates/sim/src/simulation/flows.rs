@@ -168,7 +168,6 @@ impl Simulation {
     }
 
     /// Sees to a receiver's timer.
-    #[inline]
     fn arm_acknowledgement(&mut self, index: u32) {
         let Some(tcp) = &mut self.tcp[index as usize] else { return };
         let timer = tcp.receiver.timer();
@@ -207,20 +206,17 @@ impl Simulation {
                 self.pump(index);
                 return;
             }
-            // Without payload it is no data packet: it opens, closes, acknowledges or probes.
-            Body::Data(data) if data.len == 0 => {
-                let (data, ce) = (*data, packet.ecn == Ecn::Ce);
-                self.receive(index, &data, ce);
-                return;
-            }
             Body::Data(data) => data.sent,
             Body::Datagram { sent, .. } => *sent,
         };
-        self.delay.add(now - sent);
         let meter = &mut self.meters[index as usize];
-        meter.delay.add(now - sent);
-        meter.delivered_ip_bytes += u64::from(packet.bytes);
-        meter.last_delivered = Some(now);
+        // Without payload it is no data packet: it opens, closes, acknowledges or probes.
+        if packet.is_data() {
+            self.delay.add(now - sent);
+            meter.delay.add(now - sent);
+            meter.delivered_ip_bytes += u64::from(packet.bytes);
+            meter.last_delivered = Some(now);
+        }
         match &packet.body {
             Body::Data(data) => {
                 let (data, ce) = (*data, packet.ecn == Ecn::Ce);
@@ -248,7 +244,11 @@ impl Simulation {
         if let AckAction::Now(ack) = action {
             self.send_ack(index, route, ack);
         }
-        self.arm_acknowledgement(index);
+        if let Some(tcp) = &self.tcp[index as usize] {
+            if tcp.receiver.timer() < tcp.acknowledge_at {
+                self.arm_acknowledgement(index);
+            }
+        }
     }
 
     /// TCP's own counters of a flow.

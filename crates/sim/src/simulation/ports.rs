@@ -186,12 +186,7 @@ impl Simulation {
     fn lose(&mut self, handle: u32) {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
-        let data = match &packet.body {
-            Body::Ack(_) => false,
-            Body::Data(data) => data.len > 0,
-            Body::Datagram { .. } => true,
-        };
-        if data {
+        if packet.is_data() {
             self.meters[packet.flow as usize].dropped_packets += 1;
         }
     }

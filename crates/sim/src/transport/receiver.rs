@@ -115,7 +115,10 @@ pub struct Receiver {
     edge: u64,
     /// Segments not yet acknowledged.
     unacked: u64,
+    /// Of the delayed acknowledgement.
     deadline: Instant,
+    /// Of a window update, SYN-ACK or FIN, whichever is first.
+    other: Instant,
     quick: u64,
     /// RFC 7323's Last.ACK.sent and TS.Recent.
     last_ack: u64,
@@ -147,6 +150,7 @@ impl Receiver {
             edge: config.buffer.get().min(u64::from(u32::MAX)),
             unacked: 0,
             deadline: Instant::NEVER,
+            other: Instant::NEVER,
             quick: config.quick_acks.get(),
             last_ack: 0,
             echo: Instant::ZERO,
@@ -170,7 +174,7 @@ impl Receiver {
         if self.config.ecn_feedback == EcnFeedback::Classic || ce == self.ece || !self.ecn {
             return None;
         }
-        let before = (self.unacked > 0).then(|| self.acknowledge());
+        let before = (self.unacked > 0).then(|| self.acknowledge_apart());
         self.ece = ce;
         self.quick = self.quick.max(1);
         before
@@ -181,18 +185,21 @@ impl Receiver {
         if self.reader.is_some() {
             self.read(now);
         }
-        let action = if data.is_bare() || data.has(Data::SYN) || !self.connection.is_open() {
-            self.on_connection(now, data, ce)
-        } else {
-            self.on_segment(now, data, ce)
-        };
+        if data.is_bare() || data.has(Data::SYN) || !self.connection.is_open() {
+            if let Some(action) = self.on_connection(now, data) {
+                self.plan();
+                return action;
+            }
+        }
+        let action = self.on_segment(now, data, ce);
         if self.reader.is_some() {
-            self.plan_update();
+            self.plan();
         }
         action
     }
 
     /// A segment of data, or a FIN.
+    #[inline(always)]
     fn on_segment(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         self.stats.segments += 1;
         self.stats.bytes += Bytes::new(u64::from(data.len));
@@ -226,6 +233,7 @@ impl Receiver {
         let all = self.fin == Some(self.next);
         if all && self.fin_place > 0 {
             self.close(now);
+            self.plan();
         }
         if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
@@ -304,7 +312,14 @@ impl Receiver {
         self.recent[0] = range;
     }
 
+    /// As [`Receiver::acknowledge`], out of the way of the one that follows a segment.
+    #[inline(never)]
+    fn acknowledge_apart(&mut self) -> Ack {
+        self.acknowledge()
+    }
+
     /// The acknowledgement due now.
+    #[inline(always)]
     fn acknowledge(&mut self) -> Ack {
         self.quick = self.quick.saturating_sub(self.unacked.max(1));
         self.unacked = 0;
@@ -349,20 +364,31 @@ impl Receiver {
             self.repeat(now)
         } else if now >= self.update_at() {
             self.stats.window_updates += 1;
-            Some(self.acknowledge())
+            Some(self.acknowledge_apart())
         } else {
-            (now >= self.deadline).then(|| self.acknowledge())
+            return (now >= self.deadline).then(|| {
+                let ack = self.acknowledge_apart();
+                if self.reader.is_some() {
+                    self.plan();
+                }
+                ack
+            });
         };
-        if self.reader.is_some() {
-            self.plan_update();
-        }
+        self.plan();
         ack
+    }
+
+    /// What is due besides the delayed acknowledgement, and when.
+    #[inline(never)]
+    fn plan(&mut self) {
+        self.plan_update();
+        self.other = self.connection.deadline().min(self.update_at());
     }
 
     /// When to call [`Receiver::on_timer`]; it may have moved either way after any call.
     #[must_use]
     pub fn timer(&self) -> Instant {
-        self.deadline.min(self.connection.deadline()).min(self.update_at())
+        self.deadline.min(self.other)
     }
 
     fn update_at(&self) -> Instant {

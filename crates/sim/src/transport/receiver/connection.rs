@@ -56,32 +56,34 @@ impl Receiver {
     }
 
     /// A SYN, a segment without payload, or the first after a SYN-ACK.
+    /// Nothing where it is to be taken as any other segment.
     #[inline(never)]
-    pub(super) fn on_connection(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+    pub(super) fn on_connection(&mut self, now: Instant, data: &Data) -> Option<AckAction> {
         if data.has(Data::SYN) {
-            return AckAction::Now(self.on_syn(now, data));
+            return Some(AckAction::Now(self.on_syn(now, data)));
         }
         if let Connection::SynReceived(_) = self.connection {
             // Every later segment acknowledges the SYN-ACK.
             self.connection = Connection::Open;
+            self.plan();
         }
         if !data.is_bare() {
-            return self.on_segment(now, data, ce);
+            return None;
         }
         if self.connection.is_closing() && data.seq == self.next {
             self.connection = Connection::Closed;
         }
         // Before the window: not acceptable, to be answered (RFC 9293, 3.10.7.4). A probe of a closed window is one.
         if data.seq < self.last_ack {
-            return AckAction::Now(self.acknowledge());
+            return Some(AckAction::Now(self.acknowledge_apart()));
         }
-        AckAction::None
+        Some(AckAction::None)
     }
 
     fn on_syn(&mut self, now: Instant, data: &Data) -> Ack {
         let fresh = self.next == 0 && self.stats.segments == 0;
         if !fresh {
-            return self.acknowledge();
+            return self.acknowledge_apart();
         }
         let repeated = match self.connection {
             Connection::SynReceived(wait) => wait.repeated,
@@ -122,7 +124,7 @@ impl Receiver {
             }
             Connection::Closing(wait) => {
                 self.connection = Connection::Closing(self.unanswered(now, wait.repeated + 1));
-                Some(self.acknowledge())
+                Some(self.acknowledge_apart())
             }
             Connection::Open | Connection::Closed => None,
         }

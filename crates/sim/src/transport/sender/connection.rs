@@ -106,8 +106,7 @@ impl Sender {
         // Karn: without timestamps, which SYN was answered is unknown.
         let rtt = (again == 0 || self.config.timestamps).then(|| now.since(ack.echo));
         if let Some(rtt) = rtt {
-            self.rtt.min = rtt;
-            self.rtt.sample(rtt, 0, 0);
+            self.rtt.first(rtt);
         }
         self.rtt.after_handshake(again);
         let allowed = match self.config.rto {
@@ -134,7 +133,7 @@ impl Sender {
             }
             return self.stop(now, false);
         }
-        Some(self.send_new(now, self.board.next, 0))
+        Some(self.send_apart(now, self.board.next, 0))
     }
 
     /// There is something to send, nothing in flight, and no room for it at the receiver.
@@ -160,7 +159,7 @@ impl Sender {
         let room =
             self.receiver_edge.map_or(0, |edge| edge.saturating_sub(seq)).min(self.data_end().saturating_sub(seq));
         if room > 0 {
-            return self.send_new(now, seq, room.min(self.mss));
+            return self.send_apart(now, seq, room.min(self.mss));
         }
         Data { seq: seq.saturating_sub(1), sent: now, len: 0, flags: 0 }
     }

@@ -162,7 +162,7 @@ impl Sender {
         let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
         let len = self.data_end().saturating_sub(seq).min(self.mss);
         let fresh = len > 0 && len <= room;
-        let data = if fresh { self.send_new(now, seq, len) } else { self.resend_last(now)? };
+        let data = if fresh { self.send_apart(now, seq, len) } else { self.resend_last(now)? };
         self.stats.tail_probes += 1;
         self.tail = Some(Tail { end: self.board.next, repeated: !fresh });
         self.early = None;

@@ -57,6 +57,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample; `una` and `next` are the sender's, after the acknowledgement that gave it.
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let rtt = rtt.nanos().max(1);
         self.fallback = None;
@@ -94,6 +95,13 @@ impl RttEstimator {
         } else {
             self.deviation4 = self.deviation4 - mean + error;
         }
+    }
+
+    /// The handshake's sample, the first.
+    #[inline(never)]
+    pub fn first(&mut self, rtt: Span) {
+        self.min = rtt;
+        self.sample(rtt, 0, 0);
     }
 
     /// Smoothed RTT; zero before the first sample.

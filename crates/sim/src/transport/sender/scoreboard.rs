@@ -211,7 +211,7 @@ impl Scoreboard {
             let segment = *first;
             first.seq = ack;
             first.len -= part;
-            self.settle(&segment, part, now, progress, rate);
+            self.settle_part(&segment, part, now, progress, rate);
         }
         self.una = ack;
         if !self.sacks.is_empty() {
@@ -219,7 +219,14 @@ impl Scoreboard {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn settle_part(&mut self, s: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+        self.settle(s, len, now, progress, rate);
+    }
+
     /// Takes `len` bytes of `segment`, which the cumulative acknowledgement has passed, out of the sums.
+    #[inline(always)]
     fn settle(&mut self, segment: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let bytes = u64::from(len);
         let flags = segment.flags;

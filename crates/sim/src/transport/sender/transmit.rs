@@ -10,10 +10,10 @@ use sojourn_units::{Bytes, Instant};
 
 /// What a segment that is the last says of it.
 fn end_flag(flags: u8) -> u8 {
-    match (flags & FIN != 0, flags & LAST != 0) {
-        (true, _) => Data::FIN,
-        (false, true) => Data::LAST,
-        (false, false) => 0,
+    match flags & (FIN | LAST) {
+        0 => 0,
+        LAST => Data::LAST,
+        _ => Data::FIN,
     }
 }
 
@@ -191,7 +191,14 @@ impl Sender {
         false
     }
 
-    pub(super) fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+    /// As [`Sender::send_new`], out of the way of the one that goes with the window.
+    #[inline(never)]
+    pub(super) fn send_apart(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+        self.send_new(now, seq, len)
+    }
+
+    #[inline(always)]
+    fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
         let last = self.closed && seq + len == self.written;
         // A FIN needs its place in the window, too; it follows alone where there is none.
         let fin = last && self.config.handshake && self.receiver_edge.is_none_or(|edge| seq + len < edge);
@@ -273,6 +280,7 @@ impl Sender {
         self.on_sent(now, u64::from(before.len) - u64::from(before.flags & FIN != 0));
     }
 
+    #[inline(always)]
     fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.sending = true;
         self.last_sent = now;
