@@ -146,7 +146,7 @@ def tcp(
     min_rto: Time | None = None,
     ecn: bool | None = None,
     ect: int | None = None,
-    **options: str | bool,
+    **options: str | bool | float,
 ) -> Transport:
     """TCP; whatever is not given is as in Linux, with CUBIC.
 

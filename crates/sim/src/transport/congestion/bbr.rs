@@ -322,8 +322,9 @@ impl Bbr {
             }
         }
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            self.save_cwnd();
             self.mode = Mode::ProbeRtt { hold: None };
+            // After the mode, as in Linux: the larger of this window and the last one saved comes back.
+            self.save_cwnd();
         }
         if let Mode::ProbeRtt { hold } = self.mode {
             match hold {

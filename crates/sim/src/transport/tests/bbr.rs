@@ -364,3 +364,29 @@ fn the_window_in_an_episode_by_hand() {
     bbr.on_ack(&AckEvent { phase: Phase::Loss, rate: None, ..acked(450, 54, 1) });
     assert_eq!(bbr.cwnd(), Bytes::new(4_000));
 }
+
+#[test]
+fn the_window_around_probe_rtt_by_hand() {
+    let mut bbr = Bbr::new(&PARAMETERS);
+    for n in 1..=50 {
+        bbr.on_ack(&acked(50 + n, n, 59));
+    }
+    // 60 segments are saved; an episode later the window is 30.
+    bbr.on_congestion(&CongestionEvent { now: at_ms(101), signal: Signal::Ecn, in_flight: Bytes::new(56_000) });
+    bbr.set_cwnd(Bytes::new(30_000));
+    // Ten seconds after the first sample, at 51 ms: not yet; then four segments, and what is in flight are three.
+    bbr.on_ack(&AckEvent { rtt: Some(ms(60)), ..acked(10_051, 51, 3) });
+    assert_eq!(of(&bbr, "mode"), 0.0);
+    bbr.on_ack(&AckEvent { rtt: Some(ms(60)), ..acked(10_052, 52, 3) });
+    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
+    assert!(bbr.disowns_samples());
+    // A round is over at 150 ms, yet 200 ms are not.
+    bbr.on_ack(&acked(10_202, 110, 3));
+    bbr.on_ack(&acked(10_252, 170, 3));
+    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
+    // Later than that the largest window saved is back and grows by a segment towards 2 * 50 and those for bursts; the bandwidth has
+    // stood still for the rounds that began with 51, 110 and 170 delivered, so Startup is over.
+    bbr.on_ack(&acked(10_253, 171, 3));
+    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (2.0, Bytes::new(61_000)));
+    assert!(!bbr.disowns_samples());
+}
