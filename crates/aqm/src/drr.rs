@@ -13,7 +13,7 @@
 //! Bound: an arrival is constant work and a few steps in a heap (binary logarithm of the queues in use); a departure visits
 //! each active queue at most `1 + ceil(longest packet / quantum)` times. Memory is that of the packets, whatever their flows.
 
-use crate::fair::lists::{Flow, List, Lists, NONE};
+use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
@@ -51,8 +51,8 @@ pub struct Drr {
     /// Queues in use, in the order of their first packets.
     flows: Vec<Flow<(), Chain>>,
     pool: Pool,
-    /// The round; all are in the old list.
-    round: Lists,
+    /// The round.
+    round: Rotation,
     /// The queue at the head of the round has been given its quantum.
     given: bool,
     /// By bytes.
@@ -93,8 +93,8 @@ impl Drr {
     /// The paper's dequeuing module, one packet at a time.
     fn next(&mut self) -> Option<Packet> {
         loop {
-            let (at, _) = self.round.head()?;
-            let flow = &mut self.flows[at];
+            let at = self.round.first();
+            let flow = self.flows.get_mut(at)?;
             let Some(length) = self.pool.head(&flow.queue).map(|packet| i64::from(packet.bytes)) else {
                 // Overflow emptied it.
                 self.leave();
@@ -105,7 +105,7 @@ impl Drr {
                 self.given = true;
             }
             if length > flow.deficit {
-                self.round.requeue(&mut self.flows);
+                self.round.turn(&mut self.flows);
                 self.given = false;
                 continue;
             }
@@ -138,7 +138,7 @@ impl Discipline for Drr {
         self.pool.push(&mut self.flows[at].queue, packet);
         self.fattest.set(at, self.flows[at].queue.bytes());
         if !self.flows[at].active {
-            self.round.push(List::Old, &mut self.flows, at);
+            self.round.append(&mut self.flows, at);
         }
         if self.waiting.packets > self.limit {
             self.steal(cx);
@@ -170,7 +170,7 @@ impl Discipline for Drr {
 
     fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
         visit("queues", self.flows.len() as f64);
-        visit("active_queues", f64::from(self.round.counts()[List::Old as usize]));
+        visit("active_queues", self.round.len(&self.flows) as f64);
         visit("fattest_bytes", self.fattest.first().map_or(0.0, |(_, bytes)| bytes as f64));
     }
 
@@ -217,7 +217,7 @@ impl Standalone for Drr {
             slots: vec![NONE; params.flows as usize],
             flows: Vec::new(),
             pool: Pool::default(),
-            round: Lists::default(),
+            round: Rotation::default(),
             given: false,
             fattest: Fattest::default(),
             waiting: Backlog::default(),

@@ -18,7 +18,7 @@
 //! Bound: an arrival is constant work and a few steps in a heap; a departure visits each active queue at most
 //! `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
 
-use crate::fair::lists::{Flow, List, Lists, NONE};
+use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
@@ -69,8 +69,8 @@ pub struct Sfq {
     pool: Pool,
     /// Queues without packets.
     free: Vec<u32>,
-    /// The round; all are in the old list.
-    round: Lists,
+    /// The round.
+    round: Rotation,
     /// By packets.
     longest: Fattest,
     waiting: Backlog,
@@ -94,7 +94,7 @@ impl Sfq {
             self.buckets[bucket] = free;
             let flow = &mut self.flows[free as usize];
             (flow.aqm, flow.deficit) = (bucket as u32, self.quantum);
-            self.round.push(List::Old, &mut self.flows, free as usize);
+            self.round.append(&mut self.flows, free as usize);
         }
         let at = self.buckets[bucket] as usize;
         if self.flows[at].queue.len() >= self.depth {
@@ -131,10 +131,9 @@ impl Sfq {
     fn overflow(&mut self, cx: &mut Cx<'_>) {
         let Some((mut at, packets)) = self.longest.first() else { return };
         if packets == 1 {
-            let Some((head, _)) = self.round.head() else { return };
-            at = head;
+            at = self.round.first();
         }
-        let queue = &mut self.flows[at].queue;
+        let Some(Flow { queue, .. }) = self.flows.get_mut(at) else { return };
         let lost = if self.headdrop { self.pool.pop(queue) } else { self.pool.pop_last(queue) };
         if let Some(packet) = lost {
             self.removed(at, &packet);
@@ -147,11 +146,11 @@ impl Sfq {
 
     fn next(&mut self) -> Option<Packet> {
         loop {
-            let (at, _) = self.round.head()?;
-            let flow = &mut self.flows[at];
+            let at = self.round.first();
+            let flow = self.flows.get_mut(at)?;
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                self.round.requeue(&mut self.flows);
+                self.round.turn(&mut self.flows);
                 continue;
             }
             let packet = self.pool.pop(&mut flow.queue)?;
@@ -172,11 +171,11 @@ impl Sfq {
         let passed = cx.now.since(self.next_perturb).nanos() / self.perturb.nanos() + 1;
         self.next_perturb += self.perturb * passed;
         self.generation = self.generation.wrapping_add(passed);
-        while let Some((at, _)) = self.round.head() {
-            while let Some(packet) = self.pool.pop(&mut self.flows[at].queue) {
+        while let Some(flow) = self.flows.get_mut(self.round.first()) {
+            while let Some(packet) = self.pool.pop(&mut flow.queue) {
                 self.moving.push(packet);
             }
-            self.longest.set(at, 0);
+            self.longest.set(self.round.first(), 0);
             self.leave();
         }
         self.waiting = Backlog::default();
@@ -230,7 +229,7 @@ impl Discipline for Sfq {
     }
 
     fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
-        visit("active_queues", f64::from(self.round.counts()[List::Old as usize]));
+        visit("active_queues", self.round.len(&self.flows) as f64);
         visit("longest_packets", self.longest.first().map_or(0.0, |(_, packets)| packets as f64));
         visit("perturbations", self.generation as f64);
     }
@@ -289,7 +288,7 @@ impl Standalone for Sfq {
             pool: Pool::default(),
             flows: (0..params.flows).map(|_| Flow::new(NONE)).collect(),
             free: (0..params.flows).rev().collect(),
-            round: Lists::default(),
+            round: Rotation::default(),
             longest,
             waiting: Backlog::default(),
             moving: Vec::new(),
