@@ -34,8 +34,8 @@
 //! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have nothing to work on here: the host gives hashes and packets.
 //! * `noecn` is ours; Linux always marks.
 //!
-//! Bound: an arrival looks at 8 places for the queue and 8 for each host, takes a few steps in a heap of queues, and with an ACK
-//! filter looks at its whole queue. A departure visits each active queue of a tin at most `1 + ceil(longest packet / quantum)`
+//! Bound: an arrival looks at 8 places for the queue and 8 for each host, with an ACK filter at its whole queue, and for a packet
+//! dropped by `memlimit` at most once at every queue in use. A departure visits each active queue of a tin at most `1 + ceil(longest packet / quantum)`
 //! times and drops at most all but the last packet of each that it visits.
 
 use crate::cobalt::Verdict;
@@ -214,12 +214,11 @@ impl Cake {
         let tin = &mut self.tins[flow.tin as usize];
         tin.waiting.packets -= 1;
         tin.waiting.bytes -= bytes;
-        self.fattest.set(at, flow.chain.bytes());
     }
 
     /// The fattest queue loses its head.
     fn overflow(&mut self, cx: &mut Cx<'_>) -> Option<()> {
-        let (at, _) = self.fattest.first()?;
+        let (at, _) = self.fattest.first(&self.flows, |flow| flow.chain.bytes())?;
         let flow = &mut self.flows[at];
         let packet = self.pool.pop(&mut flow.chain)?;
         flow.control.full(cx.now);
@@ -372,7 +371,7 @@ impl Discipline for Cake {
             waiting.bytes += u64::from(packet.bytes);
         }
         self.pool.push(&mut self.flows[at].chain, packet);
-        self.fattest.set(at, self.flows[at].chain.bytes());
+        self.fattest.grown(at, self.flows[at].chain.bytes());
         if self.params.ack_filter != AckFilter::Off {
             self.filter(cx, at);
         }
@@ -442,7 +441,8 @@ impl Discipline for Cake {
 
     fn internals(&mut self, now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
         visit("queues", self.flows.len() as f64);
-        visit("fattest_bytes", self.fattest.first().map_or(0.0, |(_, bytes)| bytes as f64));
+        let fattest = self.fattest.first(&self.flows, |flow| flow.chain.bytes());
+        visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
         visit("memory_limit_bytes", self.memory as f64);
         let held = self.shaper.as_ref().and_then(|shaper| shaper.holds_until(now));
         visit("shaper_holds_s", held.map_or(0.0, |until| until.since(now).seconds()));

@@ -6,9 +6,12 @@ use alloc::vec::Vec;
 /// No place.
 const NONE: u32 = u32::MAX;
 
+/// A line of the processor's cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Slot {
-    packet: Packet,
+    /// `None` while it is free.
+    packet: Option<Packet>,
     prev: u32,
     /// The next in its queue, or among the free ones.
     next: u32,
@@ -58,21 +61,18 @@ impl Default for Pool {
 
 impl Pool {
     /// Appends at the tail.
+    #[inline]
     pub(crate) fn push(&mut self, chain: &mut Chain, packet: Packet) {
+        if self.free == NONE {
+            self.grow();
+        }
         chain.packets += 1;
         chain.bytes += u64::from(packet.bytes);
-        let slot = Slot { packet, prev: chain.last, next: NONE };
-        let at = match self.slots.get_mut(self.free as usize) {
-            Some(free) => {
-                let at = core::mem::replace(&mut self.free, free.next);
-                *free = slot;
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-        };
+        let at = self.free;
+        let slot = &mut self.slots[at as usize];
+        self.free = slot.next;
+        (slot.prev, slot.next) = (chain.last, NONE);
+        slot.packet = Some(packet);
         match self.slots.get_mut(chain.last as usize) {
             Some(last) => last.next = at,
             None => chain.first = at,
@@ -80,9 +80,28 @@ impl Pool {
         chain.last = at;
     }
 
+    /// One more free slot, where there is none.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.slots.len() as u32;
+        self.slots.push(Slot { packet: None, prev: NONE, next: NONE });
+    }
+
     /// Takes the head.
+    #[inline]
     pub(crate) fn pop(&mut self, chain: &mut Chain) -> Option<Packet> {
-        self.take(chain, chain.first)
+        let at = chain.first;
+        let slot = self.slots.get_mut(at as usize)?;
+        chain.first = core::mem::replace(&mut slot.next, self.free);
+        self.free = at;
+        let packet = slot.packet.take()?;
+        match self.slots.get_mut(chain.first as usize) {
+            Some(first) => first.prev = NONE,
+            None => chain.last = NONE,
+        }
+        chain.packets -= 1;
+        chain.bytes -= u64::from(packet.bytes);
+        Some(packet)
     }
 
     /// Takes the tail.
@@ -91,13 +110,14 @@ impl Pool {
     }
 
     /// Looks at the head.
+    #[inline]
     pub(crate) fn head(&self, chain: &Chain) -> Option<&Packet> {
-        self.slots.get(chain.first as usize).map(|slot| &slot.packet)
+        self.slots.get(chain.first as usize)?.packet.as_ref()
     }
 
     /// Looks at the tail.
     pub(crate) fn last(&self, chain: &Chain) -> Option<&Packet> {
-        self.slots.get(chain.last as usize).map(|slot| &slot.packet)
+        self.slots.get(chain.last as usize)?.packet.as_ref()
     }
 
     /// The packets from the head, each with its place.
@@ -105,7 +125,7 @@ impl Pool {
         let mut at = chain.first;
         core::iter::from_fn(move || {
             let slot = self.slots.get(at as usize)?;
-            Some((core::mem::replace(&mut at, slot.next), &slot.packet))
+            Some((core::mem::replace(&mut at, slot.next), slot.packet.as_ref()?))
         })
     }
 
@@ -114,7 +134,7 @@ impl Pool {
         let slot = self.slots.get_mut(at as usize)?;
         let (prev, next) = (slot.prev, slot.next);
         slot.next = core::mem::replace(&mut self.free, at);
-        let packet = core::mem::take(&mut slot.packet);
+        let packet = slot.packet.take()?;
         match self.slots.get_mut(prev as usize) {
             Some(before) => before.next = next,
             None => chain.first = next,

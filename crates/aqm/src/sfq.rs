@@ -15,8 +15,8 @@
 //! * Among queues of the same length the lowest-numbered loses; in Linux the last that reached it.
 //! * `divisor` may be any number, Linux's a power of two. tc's RED inside each queue (`redflowlimit` and so on) is `fq_red`.
 //!
-//! Bound: an arrival is constant work and a few steps in a heap; a departure visits each active queue at most
-//! `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
+//! Bound: an arrival is constant work, and in a full buffer at most one look at every queue; a departure visits each active
+//! queue at most `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
 
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
@@ -102,21 +102,21 @@ impl Sfq {
             let Some(first) = first else {
                 return cx.drop(packet, Reason::Overflow);
             };
-            self.removed(at, &first);
+            self.removed(u64::from(first.bytes));
             cx.drop(first, Reason::Overflow);
         }
         self.waiting.packets += 1;
         self.waiting.bytes += u64::from(packet.bytes);
         let queue = &mut self.flows[at].queue;
         self.pool.push(queue, packet);
-        self.longest.set(at, queue.len() as u64);
+        self.longest.grown(at, queue.len() as u64);
     }
 
-    /// A packet left the queue `at`.
-    fn removed(&mut self, at: usize, packet: &Packet) {
+    /// A packet left the queues.
+    #[inline]
+    fn removed(&mut self, bytes: u64) {
         self.waiting.packets -= 1;
-        self.waiting.bytes -= u64::from(packet.bytes);
-        self.longest.set(at, self.flows[at].queue.len() as u64);
+        self.waiting.bytes -= bytes;
     }
 
     /// The queue whose turn it is has no packets any more.
@@ -128,15 +128,16 @@ impl Sfq {
     }
 
     /// More than `limit` packets wait.
+    #[inline(never)]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
-        let Some((mut at, packets)) = self.longest.first() else { return };
+        let Some((mut at, packets)) = self.longest.first(&self.flows, |flow| flow.queue.len() as u64) else { return };
         if packets == 1 {
             at = self.round.first();
         }
         let Some(Flow { queue, .. }) = self.flows.get_mut(at) else { return };
         let lost = if self.headdrop { self.pool.pop(queue) } else { self.pool.pop_last(queue) };
         if let Some(packet) = lost {
-            self.removed(at, &packet);
+            self.removed(u64::from(packet.bytes));
             cx.drop(packet, Reason::Overflow);
         }
         if packets == 1 {
@@ -146,19 +147,19 @@ impl Sfq {
 
     fn next(&mut self) -> Option<Packet> {
         loop {
-            let at = self.round.first();
-            let flow = self.flows.get_mut(at)?;
+            let flow = self.flows.get_mut(self.round.first())?;
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
                 self.round.turn(&mut self.flows);
                 continue;
             }
             let packet = self.pool.pop(&mut flow.queue)?;
-            flow.deficit -= i64::from(packet.bytes);
-            self.removed(at, &packet);
-            if self.flows[at].queue.is_empty() {
+            let bytes = packet.bytes;
+            flow.deficit -= i64::from(bytes);
+            if flow.queue.is_empty() {
                 self.leave();
             }
+            self.removed(u64::from(bytes));
             return Some(packet);
         }
     }
@@ -175,7 +176,6 @@ impl Sfq {
             while let Some(packet) = self.pool.pop(&mut flow.queue) {
                 self.moving.push(packet);
             }
-            self.longest.set(self.round.first(), 0);
             self.leave();
         }
         self.waiting = Backlog::default();
@@ -230,7 +230,8 @@ impl Discipline for Sfq {
 
     fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
         visit("active_queues", self.round.len(&self.flows) as f64);
-        visit("longest_packets", self.longest.first().map_or(0.0, |(_, packets)| packets as f64));
+        let longest = self.longest.first(&self.flows, |flow| flow.queue.len() as u64);
+        visit("longest_packets", longest.map_or(0.0, |(_, packets)| packets as f64));
         visit("perturbations", self.generation as f64);
     }
 
@@ -274,7 +275,7 @@ impl Standalone for Sfq {
 
     fn new(params: &Params) -> Self {
         let mut longest = Fattest::default();
-        (0..params.flows).for_each(|_| longest.push());
+        longest.make_room(params.flows as usize);
         Self {
             limit: params.limit.get(),
             depth: usize::try_from(params.depth.get()).unwrap_or(usize::MAX),

@@ -128,7 +128,7 @@ impl Cake {
         if ways.queues[place] == NONE {
             ways.queues[place] = flows.len() as u32;
             flows.push(Flow::new(tin, tin_state.control.clone()));
-            fattest.push();
+            fattest.make_room(flows.len());
         }
         let at = ways.queues[place] as usize;
         if look_up {
