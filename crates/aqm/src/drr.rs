@@ -123,13 +123,13 @@ impl Drr {
                 self.given = false;
                 continue;
             }
-            let packet = self.pool.pop(&mut flow.queue)?;
             flow.deficit -= i64::from(length);
-            if flow.queue.is_empty() {
+            let at = self.round.first();
+            if flow.queue.len() == 1 {
                 self.leave();
             }
             self.removed(u64::from(length));
-            return Some(packet);
+            return self.pool.pop(&mut self.flows[at].queue);
         }
     }
 

@@ -10,8 +10,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot {
-    /// `None` while it is free.
-    packet: Option<Packet>,
+    /// Waits here only while the slot is in a chain; what has left is written over by the next.
+    packet: Packet,
     prev: u32,
     /// The next in its queue, or among the free ones.
     next: u32,
@@ -72,7 +72,7 @@ impl Pool {
         let slot = &mut self.slots[at as usize];
         self.free = slot.next;
         (slot.prev, slot.next) = (chain.last, NONE);
-        slot.packet = Some(packet);
+        slot.packet = packet;
         match self.slots.get_mut(chain.last as usize) {
             Some(last) => last.next = at,
             None => chain.first = at,
@@ -84,7 +84,7 @@ impl Pool {
     #[cold]
     fn grow(&mut self) {
         self.free = self.slots.len() as u32;
-        self.slots.push(Slot { packet: None, prev: NONE, next: NONE });
+        self.slots.push(Slot { packet: Packet::default(), prev: NONE, next: NONE });
     }
 
     /// Takes the head.
@@ -94,14 +94,13 @@ impl Pool {
         let slot = self.slots.get_mut(at as usize)?;
         chain.first = core::mem::replace(&mut slot.next, self.free);
         self.free = at;
-        let packet = slot.packet.take()?;
+        chain.packets -= 1;
+        chain.bytes -= u64::from(slot.packet.bytes);
         match self.slots.get_mut(chain.first as usize) {
             Some(first) => first.prev = NONE,
             None => chain.last = NONE,
         }
-        chain.packets -= 1;
-        chain.bytes -= u64::from(packet.bytes);
-        Some(packet)
+        self.slots.get(at as usize).map(|slot| slot.packet.clone())
     }
 
     /// Takes the tail.
@@ -112,12 +111,18 @@ impl Pool {
     /// Looks at the head.
     #[inline]
     pub(crate) fn head(&self, chain: &Chain) -> Option<&Packet> {
-        self.slots.get(chain.first as usize)?.packet.as_ref()
+        self.slots.get(chain.first as usize).map(|slot| &slot.packet)
+    }
+
+    /// The head, to be changed where it waits: its size stays.
+    #[inline]
+    pub(crate) fn head_mut(&mut self, chain: &Chain) -> Option<&mut Packet> {
+        self.slots.get_mut(chain.first as usize).map(|slot| &mut slot.packet)
     }
 
     /// Looks at the tail.
     pub(crate) fn last(&self, chain: &Chain) -> Option<&Packet> {
-        self.slots.get(chain.last as usize)?.packet.as_ref()
+        self.slots.get(chain.last as usize).map(|slot| &slot.packet)
     }
 
     /// The packets from the head, each with its place.
@@ -125,7 +130,7 @@ impl Pool {
         let mut at = chain.first;
         core::iter::from_fn(move || {
             let slot = self.slots.get(at as usize)?;
-            Some((core::mem::replace(&mut at, slot.next), slot.packet.as_ref()?))
+            Some((core::mem::replace(&mut at, slot.next), &slot.packet))
         })
     }
 
@@ -134,7 +139,7 @@ impl Pool {
         let slot = self.slots.get_mut(at as usize)?;
         let (prev, next) = (slot.prev, slot.next);
         slot.next = core::mem::replace(&mut self.free, at);
-        let packet = slot.packet.take()?;
+        let packet = slot.packet.clone();
         match self.slots.get_mut(prev as usize) {
             Some(before) => before.next = next,
             None => chain.first = next,

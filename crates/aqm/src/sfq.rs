@@ -153,14 +153,14 @@ impl Sfq {
                 self.round.turn(&mut self.flows);
                 continue;
             }
-            let packet = self.pool.pop(&mut flow.queue)?;
-            let bytes = packet.bytes;
+            let bytes = self.pool.head(&flow.queue)?.bytes;
             flow.deficit -= i64::from(bytes);
-            if flow.queue.is_empty() {
+            let at = self.round.first();
+            if flow.queue.len() == 1 {
                 self.leave();
             }
             self.removed(u64::from(bytes));
-            return Some(packet);
+            return self.pool.pop(&mut self.flows[at].queue);
         }
     }
 
