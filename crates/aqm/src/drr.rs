@@ -104,9 +104,9 @@ impl Drr {
         }
     }
 
-    /// The paper's dequeuing module, one packet at a time.
+    /// The paper's dequeuing module, one packet at a time: the queue whose head is sent, which is counted as gone.
     #[inline]
-    fn next(&mut self) -> Option<Packet> {
+    fn next(&mut self) -> Option<usize> {
         loop {
             let flow = self.flows.get_mut(self.round.first())?;
             let Some(length) = self.pool.head(&flow.queue).map(|packet| packet.bytes) else {
@@ -129,7 +129,7 @@ impl Drr {
                 self.leave();
             }
             self.removed(u64::from(length));
-            return self.pool.pop(&mut self.flows[at].queue);
+            return Some(at);
         }
     }
 
@@ -161,17 +161,20 @@ impl Discipline for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        match self.next() {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
+        let Some(at) = self.next() else { return Dequeued::Empty };
+        let queue = &mut self.flows[at].queue;
+        if let Some(head) = self.pool.head(queue) {
+            cx.forwarded(head);
+        }
+        match self.pool.pop(queue) {
+            Some(packet) => Dequeued::Packet(packet),
             None => Dequeued::Empty,
         }
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.next()
+        let at = self.next()?;
+        self.pool.pop(&mut self.flows[at].queue)
     }
 
     fn reset(&mut self) {

@@ -61,6 +61,7 @@ pub struct Sfq {
     seed: Option<u64>,
     /// Changes of the hash so far.
     generation: u64,
+    /// When it changes next; never without `perturb` or before the first arrival.
     next_perturb: Instant,
     /// The queue of each bucket, `NONE` while it has no packets.
     buckets: Vec<u32>,
@@ -85,6 +86,7 @@ impl Sfq {
     }
 
     /// Joins the queue of its flow, or is dropped where that has no room.
+    #[inline]
     fn place(&mut self, cx: &mut Cx<'_>, packet: Packet) {
         let bucket = self.bucket(packet.flow);
         if self.buckets[bucket] == NONE {
@@ -145,7 +147,9 @@ impl Sfq {
         }
     }
 
-    fn next(&mut self) -> Option<Packet> {
+    /// The queue whose head is sent, which is counted as gone.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
         loop {
             let flow = self.flows.get_mut(self.round.first())?;
             if flow.deficit <= 0 {
@@ -160,13 +164,14 @@ impl Sfq {
                 self.leave();
             }
             self.removed(u64::from(bytes));
-            return self.pool.pop(&mut self.flows[at].queue);
+            return Some(at);
         }
     }
 
-    /// Changes the hash where that is due.
-    fn advance(&mut self, cx: &mut Cx<'_>) {
-        if self.perturb.is_zero() || self.seed.is_none() || cx.now < self.next_perturb {
+    /// Changes the hash; that is due.
+    #[cold]
+    fn change_hash(&mut self, cx: &mut Cx<'_>) {
+        if self.perturb.is_zero() {
             return;
         }
         let passed = cx.now.since(self.next_perturb).nanos() / self.perturb.nanos() + 1;
@@ -198,7 +203,9 @@ impl Discipline for Sfq {
                 self.next_perturb = Instant::ZERO + self.perturb * whole + self.perturb;
             }
         }
-        self.advance(cx);
+        if cx.now >= self.next_perturb {
+            self.change_hash(cx);
+        }
         self.place(cx, packet);
         if self.waiting.packets > self.limit {
             self.overflow(cx);
@@ -206,18 +213,23 @@ impl Discipline for Sfq {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        self.advance(cx);
-        match self.next() {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
+        if cx.now >= self.next_perturb {
+            self.change_hash(cx);
+        }
+        let Some(at) = self.next() else { return Dequeued::Empty };
+        let queue = &mut self.flows[at].queue;
+        if let Some(head) = self.pool.head(queue) {
+            cx.forwarded(head);
+        }
+        match self.pool.pop(queue) {
+            Some(packet) => Dequeued::Packet(packet),
             None => Dequeued::Empty,
         }
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.next()
+        let at = self.next()?;
+        self.pool.pop(&mut self.flows[at].queue)
     }
 
     fn reset(&mut self) {
