@@ -34,8 +34,8 @@
 //! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have nothing to work on here: the host gives hashes and packets.
 //! * `noecn` is ours; Linux always marks.
 //!
-//! Bound: an arrival looks at 8 places for the queue and 8 for each host, takes a few steps in a heap of queues, and with an ACK
-//! filter looks at its whole queue. A departure visits each active queue of a tin at most `1 + ceil(longest packet / quantum)`
+//! Bound: an arrival looks at 8 places for the queue and 8 for each host, with an ACK filter at its whole queue, and for a packet
+//! dropped by `memlimit` at most once at every queue in use. A departure visits each active queue of a tin at most `1 + ceil(longest packet / quantum)`
 //! times and drops at most all but the last packet of each that it visits.
 
 use crate::cobalt::Verdict;
@@ -153,6 +153,8 @@ pub struct Cake {
     /// Seed of the hashes, once drawn.
     seed: Option<u64>,
     tins: Vec<Tin>,
+    /// The tin of each DSCP.
+    tin_of: [u8; 64],
     /// Whose turn it is without a shaper.
     current: usize,
     /// Queues in use of all tins, in the order of their first packets.
@@ -164,38 +166,8 @@ pub struct Cake {
 }
 
 impl Cake {
-    /// The flow is in another state now: the counts of its tin and of its hosts follow.
-    fn change(&mut self, at: usize, set: Set) {
-        let flow = &mut self.flows[at];
-        let before = core::mem::replace(&mut flow.set, set);
-        let tin = &mut self.tins[flow.tin as usize];
-        for (set, step) in [(before, -1), (set, 1)] {
-            match set {
-                Set::Idle => {}
-                Set::Sparse | Set::SparseWait => tin.sparse += step,
-                Set::Decaying => tin.decaying += step,
-                Set::Bulk => {
-                    tin.bulk += step;
-                    tin.ways.count_bulk(flow.hosts, step);
-                }
-            }
-        }
-    }
-
-    /// Bytes that a flow may send in a round: less, the more bulk flows its busier host has.
-    fn quantum(&self, cx: &mut Cx<'_>, at: usize) -> i64 {
-        let flow = &self.flows[at];
-        let tin = &self.tins[flow.tin as usize];
-        let [source, destination] = tin.ways.bulk(flow.hosts);
-        let sources = if self.params.flowmode.isolates_sources() { source } else { 1 };
-        let destinations = if self.params.flowmode.isolates_destinations() { destination } else { 1 };
-        match sources.max(destinations) {
-            0 | 1 => i64::from(tin.quantum),
-            load => ((i64::from(tin.quantum) << 16) / i64::from(load) + (cx.random.next_u64() & 0xffff) as i64) >> 16,
-        }
-    }
-
     /// The packet's time on the link is counted; gives its size there.
+    #[inline]
     fn charge(&mut self, tin: usize, now: Instant, bytes: u32, sent: bool) -> i64 {
         let size = self.params.framing.size(bytes, self.params.overhead, self.params.mpu);
         if let Some(shaper) = &mut self.shaper {
@@ -205,26 +177,23 @@ impl Cake {
         size as i64
     }
 
-    /// A packet left the queue `at`.
-    fn removed(&mut self, at: usize, packet: &Packet) {
-        let bytes = u64::from(packet.bytes);
-        self.waiting.packets -= 1;
-        self.waiting.bytes -= bytes;
-        let flow = &self.flows[at];
-        let tin = &mut self.tins[flow.tin as usize];
-        tin.waiting.packets -= 1;
-        tin.waiting.bytes -= bytes;
-        self.fattest.set(at, flow.chain.bytes());
+    /// A packet leaves a queue of this tin.
+    #[inline]
+    fn removed(&mut self, tin: usize, bytes: u32) {
+        for waiting in [&mut self.waiting, &mut self.tins[tin].waiting] {
+            waiting.packets -= 1;
+            waiting.bytes -= u64::from(bytes);
+        }
     }
 
     /// The fattest queue loses its head.
     fn overflow(&mut self, cx: &mut Cx<'_>) -> Option<()> {
-        let (at, _) = self.fattest.first()?;
+        let (at, _) = self.fattest.first(&self.flows, |flow| flow.chain.bytes())?;
         let flow = &mut self.flows[at];
         let packet = self.pool.pop(&mut flow.chain)?;
         flow.control.full(cx.now);
         let tin = flow.tin as usize;
-        self.removed(at, &packet);
+        self.removed(tin, packet.bytes);
         self.tins[tin].seen.drops += 1;
         if self.params.ingress {
             self.charge(tin, cx.now, packet.bytes, false);
@@ -238,8 +207,9 @@ impl Cake {
         let chain = &self.flows[at].chain;
         let place = acks::superfluous(&self.pool, chain, self.params.ack_filter == AckFilter::Aggressive)?;
         let packet = self.pool.take(&mut self.flows[at].chain, place)?;
-        self.removed(at, &packet);
-        self.tins[self.flows[at].tin as usize].seen.ack_drops += 1;
+        let tin = self.flows[at].tin as usize;
+        self.removed(tin, packet.bytes);
+        self.tins[tin].seen.ack_drops += 1;
         cx.drop(packet, Reason::Flow);
         Some(())
     }
@@ -251,7 +221,7 @@ impl Cake {
             let mut best = (Span::MAX, 0);
             for (at, tin) in self.tins.iter().enumerate() {
                 let wait = tin.next.since(now);
-                if tin.sparse + tin.bulk > 0 && (wait.is_zero() || wait <= best.0) {
+                if tin.is_active() && (wait.is_zero() || wait <= best.0) {
                     best = (wait, at);
                 }
             }
@@ -259,8 +229,7 @@ impl Cake {
         }
         loop {
             let tin = &mut self.tins[self.current];
-            let active = tin.sparse + tin.bulk > 0;
-            if active && tin.deficit >= 0 {
+            if tin.is_active() && tin.deficit >= 0 {
                 return self.current;
             }
             if tin.deficit <= 0 {
@@ -273,78 +242,90 @@ impl Cake {
     /// The queue at `at` was found empty at its turn.
     fn emptied(&mut self, at: usize, now: Instant) {
         let flow = &mut self.flows[at];
+        let tin = &mut self.tins[flow.tin as usize];
         flow.control.empty(now);
-        let rests = flow.control.is_at_rest(now);
-        let tin = flow.tin as usize;
-        self.tins[tin].lists.unlink(&mut self.flows, at);
-        if rests {
-            self.change(at, Set::Idle);
+        if flow.control.is_at_rest(now) {
+            tin.change(flow, Set::Idle);
+            tin.lists.unlink(&mut self.flows, at);
         } else {
-            self.tins[tin].lists.append(List::Decaying, &mut self.flows, at);
-            self.change(at, Set::Decaying);
+            tin.change(flow, Set::Decaying);
+            tin.lists.move_to(List::Decaying, &mut self.flows, at);
         }
     }
 
     /// The queue at `at` has used up its turn.
     fn next_turn(&mut self, cx: &mut Cx<'_>, at: usize) {
+        let flow = &mut self.flows[at];
+        let tin = &mut self.tins[flow.tin as usize];
         // A queue in debt is in the bulk rotation; one without packets still counts as sparse there.
-        if self.flows[at].set == Set::Sparse {
-            let set = if self.flows[at].chain.is_empty() { Set::SparseWait } else { Set::Bulk };
-            self.change(at, set);
+        if flow.set == Set::Sparse {
+            tin.change(flow, if flow.chain.is_empty() { Set::SparseWait } else { Set::Bulk });
         }
-        self.flows[at].deficit += self.quantum(cx, at);
-        let lists = &mut self.tins[self.flows[at].tin as usize].lists;
-        lists.unlink(&mut self.flows, at);
-        lists.append(List::Old, &mut self.flows, at);
+        flow.deficit += tin.quantum(cx, flow);
+        tin.lists.move_to(List::Old, &mut self.flows, at);
     }
 
-    /// The next packet that COBALT lets pass; something waits, and the shaper does not hold it.
-    fn next(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let mut at_rest_first = true;
+    /// The queue whose head is sent: the next that COBALT lets pass. Something waits, and the shaper does not hold it.
+    #[inline]
+    fn next(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        // Another tin is chosen where this one has nothing left, or has used bandwidth.
+        let mut tin = self.choose(cx.now);
+        // One queue without packets is visited a departure, so that its state decays.
+        let mut order = &List::DECAYING_FIRST;
         loop {
-            let tin = self.choose(cx.now);
-            // One queue without packets is visited a departure, so that its state decays.
-            let order = if core::mem::take(&mut at_rest_first) { List::DECAYING_FIRST } else { List::DECAYING_LAST };
-            let Some(at) = order.iter().find_map(|list| self.tins[tin].lists.first(*list)) else { continue };
-            if self.flows[at].deficit <= 0 {
+            let first = order.iter().find_map(|list| self.tins[tin].lists.first(*list));
+            order = &List::DECAYING_LAST;
+            let at = first?;
+            let flow = &self.flows[at];
+            if flow.deficit <= 0 {
                 self.next_turn(cx, at);
-                continue;
-            }
-            let Some(mut packet) = self.pool.pop(&mut self.flows[at].chain) else {
+            } else if flow.chain.is_empty() {
                 self.emptied(at, cx.now);
-                continue;
-            };
-            loop {
-                self.removed(at, &packet);
-                let least = self.tins[tin].least_sojourn(self.params.ingress);
-                let flow = &mut self.flows[at];
-                let marked = cx.counters.marked.packets;
-                let verdict = flow.control.judge(cx, &mut packet, least);
-                self.tins[tin].seen.marks += cx.counters.marked.packets - marked;
-                if verdict == Verdict::Keep || flow.chain.is_empty() {
-                    self.sent(cx, at, &packet);
-                    return Some(packet);
+                if !self.tins[tin].is_active() {
+                    tin = self.choose(cx.now);
                 }
-                self.tins[tin].seen.drops += 1;
-                let bytes = packet.bytes;
-                cx.drop(packet, Reason::Early);
-                if self.params.ingress {
-                    let size = self.charge(tin, cx.now, bytes, false);
-                    self.flows[at].deficit -= size;
-                    self.tins[tin].deficit -= size;
-                    break;
-                }
-                packet = self.pool.pop(&mut self.flows[at].chain)?;
+            } else if self.judge(cx, tin, at) {
+                return Some(at);
+            } else {
+                tin = self.choose(cx.now);
             }
         }
     }
 
-    fn sent(&mut self, cx: &Cx<'_>, at: usize, packet: &Packet) {
-        let tin = self.flows[at].tin as usize;
-        let size = self.charge(tin, cx.now, packet.bytes, true);
-        self.flows[at].deficit -= size;
-        self.tins[tin].deficit -= size;
-        self.tins[tin].seen.sent(cx.now.since(packet.enqueued));
+    /// COBALT's judgement of the queue at `at` from its head, up to the first packet that is sent, which is counted as gone.
+    /// False: with `ingress` a dropped packet has used up bandwidth.
+    #[inline]
+    fn judge(&mut self, cx: &mut Cx<'_>, tin: usize, at: usize) -> bool {
+        let least = self.tins[tin].least_sojourn(self.params.ingress);
+        loop {
+            let flow = &mut self.flows[at];
+            let Some(head) = self.pool.head_mut(&flow.chain) else { return false };
+            let marked = cx.counters.marked.packets;
+            let verdict = flow.control.judge(cx, head, least);
+            let (bytes, sojourn) = (head.bytes, cx.now.since(head.enqueued));
+            let sent = verdict == Verdict::Keep || flow.chain.len() == 1;
+            if sent {
+                cx.forwarded(head);
+            }
+            self.removed(tin, bytes);
+            self.tins[tin].seen.marks += cx.counters.marked.packets - marked;
+            if sent || self.params.ingress {
+                let size = self.charge(tin, cx.now, bytes, sent);
+                self.flows[at].deficit -= size;
+                self.tins[tin].deficit -= size;
+            }
+            if sent {
+                self.tins[tin].seen.sent(sojourn);
+                return true;
+            }
+            self.tins[tin].seen.drops += 1;
+            if let Some(dropped) = self.pool.pop(&mut self.flows[at].chain) {
+                cx.drop(dropped, Reason::Early);
+            }
+            if self.params.ingress {
+                return false;
+            }
+        }
     }
 }
 
@@ -352,41 +333,44 @@ impl Discipline for Cake {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);
-        let seed = *self.seed.get_or_insert_with(|| cx.random.next_u64());
-        let tin = self.params.diffserv.tin(packet.dscp);
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => *self.seed.insert(cx.random.next_u64()),
+        };
+        let tin = usize::from(self.tin_of[usize::from(packet.dscp & 63)]);
         if self.params.wash {
             packet.dscp = 0;
         }
         let at = self.classify(tin, &packet, seed);
+        let state = &mut self.tins[tin];
         // Time that was not used is not saved up.
-        if self.tins[tin].waiting.packets == 0 {
-            self.tins[tin].next = self.tins[tin].next.max(cx.now);
+        if state.waiting.packets == 0 {
+            state.next = state.next.max(cx.now);
         }
         if self.waiting.packets == 0 {
             if let Some(shaper) = &mut self.shaper {
                 shaper.wake(cx.now);
             }
         }
-        for waiting in [&mut self.waiting, &mut self.tins[tin].waiting] {
+        for waiting in [&mut self.waiting, &mut state.waiting] {
             waiting.packets += 1;
             waiting.bytes += u64::from(packet.bytes);
         }
-        self.pool.push(&mut self.flows[at].chain, packet);
-        self.fattest.set(at, self.flows[at].chain.bytes());
-        if self.params.ack_filter != AckFilter::Off {
-            self.filter(cx, at);
-        }
-        match self.flows[at].set {
+        let flow = &mut self.flows[at];
+        self.pool.push(&mut flow.chain, packet);
+        self.fattest.grown(at, flow.chain.bytes());
+        match flow.set {
             Set::Idle | Set::Decaying => {
-                let lists = &mut self.tins[tin].lists;
-                lists.unlink(&mut self.flows, at);
-                lists.append(List::New, &mut self.flows, at);
-                self.change(at, Set::Sparse);
-                self.flows[at].deficit = self.quantum(cx, at);
+                state.change(flow, Set::Sparse);
+                flow.deficit = state.quantum(cx, flow);
+                state.lists.move_to(List::New, &mut self.flows, at);
             }
             // It was empty, but in the bulk rotation already.
-            Set::SparseWait => self.change(at, Set::Bulk),
+            Set::SparseWait => state.change(flow, Set::Bulk),
             Set::Sparse | Set::Bulk => {}
+        }
+        if self.params.ack_filter != AckFilter::Off {
+            self.filter(cx, at);
         }
         while self.waiting.bytes > self.memory {
             if self.overflow(cx).is_none() {
@@ -402,11 +386,9 @@ impl Discipline for Cake {
         if let Some(until) = self.shaper.as_ref().and_then(|shaper| shaper.holds_until(cx.now)) {
             return Dequeued::NotBefore(until);
         }
-        match self.next(cx) {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
+        let Some(at) = self.next(cx) else { return Dequeued::Empty };
+        match self.pool.pop(&mut self.flows[at].chain) {
+            Some(packet) => Dequeued::Packet(packet),
             None => Dequeued::Empty,
         }
     }
@@ -416,13 +398,14 @@ impl Discipline for Cake {
         let tin = self.tins.iter().rposition(|tin| tin.waiting.packets > 0)?;
         loop {
             let at = List::DECAYING_LAST.iter().find_map(|list| self.tins[tin].lists.first(*list))?;
-            self.tins[tin].lists.unlink(&mut self.flows, at);
-            let Some(packet) = self.pool.pop(&mut self.flows[at].chain) else {
-                self.change(at, Set::Idle);
+            let (flow, state) = (&mut self.flows[at], &mut self.tins[tin]);
+            let Some(packet) = self.pool.pop(&mut flow.chain) else {
+                state.change(flow, Set::Idle);
+                state.lists.unlink(&mut self.flows, at);
                 continue;
             };
-            self.tins[tin].lists.append(List::Old, &mut self.flows, at);
-            self.removed(at, &packet);
+            state.lists.move_to(List::Old, &mut self.flows, at);
+            self.removed(tin, packet.bytes);
             return Some(packet);
         }
     }
@@ -442,7 +425,8 @@ impl Discipline for Cake {
 
     fn internals(&mut self, now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
         visit("queues", self.flows.len() as f64);
-        visit("fattest_bytes", self.fattest.first().map_or(0.0, |(_, bytes)| bytes as f64));
+        let fattest = self.fattest.first(&self.flows, |flow| flow.chain.bytes());
+        visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
         visit("memory_limit_bytes", self.memory as f64);
         let held = self.shaper.as_ref().and_then(|shaper| shaper.holds_until(now));
         visit("shaper_holds_s", held.map_or(0.0, |until| until.since(now).seconds()));
@@ -540,6 +524,7 @@ impl Standalone for Cake {
             shaper: params.bandwidth.map(Shaper::new),
             seed: None,
             tins: params.diffserv.shares().into_iter().map(|share| Tin::new(params, share)).collect(),
+            tin_of: core::array::from_fn(|dscp| params.diffserv.tin(dscp as u8) as u8),
             current: 0,
             flows: Vec::new(),
             pool: Pool::default(),

@@ -10,10 +10,10 @@
 //! Readings and deviations: the paper leaves open which packet of the longest queue goes; the last by default, as in
 //! Linux's SFQ, or the first with `headdrop`. Linux's `drr` schedules classes that the user makes; it has no hash.
 //! The perturbation of the hash is drawn at the first arrival, as in [`FairQueue`](crate::FairQueue).
-//! Bound: an arrival is constant work and a few steps in a heap (binary logarithm of the queues in use); a departure visits
-//! each active queue at most `1 + ceil(longest packet / quantum)` times. Memory is that of the packets, whatever their flows.
+//! Bound: an arrival is constant work, and in a full buffer at most one look at every queue in use; a departure visits each
+//! active queue at most `1 + ceil(longest packet / quantum)` times. Memory is that of the packets, whatever their flows.
 
-use crate::fair::lists::{Flow, List, Lists, NONE};
+use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
@@ -51,8 +51,8 @@ pub struct Drr {
     /// Queues in use, in the order of their first packets.
     flows: Vec<Flow<(), Chain>>,
     pool: Pool,
-    /// The round; all are in the old list.
-    round: Lists,
+    /// The round.
+    round: Rotation,
     /// The queue at the head of the round has been given its quantum.
     given: bool,
     /// By bytes.
@@ -61,41 +61,55 @@ pub struct Drr {
 }
 
 impl Drr {
+    #[inline]
     fn classify(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> usize {
-        let seed = *self.perturbation.get_or_insert_with(|| cx.random.next_u64());
+        let seed = match self.perturbation {
+            Some(seed) => seed,
+            None => *self.perturbation.insert(cx.random.next_u64()),
+        };
         let slot = crate::fair::hash(packet.flow, seed, self.slots.len());
-        if self.slots[slot] == NONE {
-            self.slots[slot] = self.flows.len() as u32;
-            self.flows.push(Flow::new(()));
-            self.fattest.push();
+        let at = self.slots[slot];
+        if at == NONE {
+            return self.first_use(slot);
         }
-        self.slots[slot] as usize
+        at as usize
     }
 
-    /// A packet left the queue `at`.
-    fn removed(&mut self, at: usize, packet: &Packet) {
+    /// A queue for a hash value that has not occurred before.
+    #[cold]
+    fn first_use(&mut self, slot: usize) -> usize {
+        let at = self.flows.len();
+        self.slots[slot] = at as u32;
+        self.flows.push(Flow::new(()));
+        self.fattest.make_room(at + 1);
+        at
+    }
+
+    /// A packet left the queues.
+    #[inline]
+    fn removed(&mut self, bytes: u64) {
         self.waiting.packets -= 1;
-        self.waiting.bytes -= u64::from(packet.bytes);
-        self.fattest.set(at, self.flows[at].queue.bytes());
+        self.waiting.bytes -= bytes;
     }
 
     /// The longest queue loses a packet.
+    #[inline(never)]
     fn steal(&mut self, cx: &mut Cx<'_>) {
-        let Some((at, _)) = self.fattest.first() else { return };
+        let Some((at, _)) = self.fattest.first(&self.flows, |flow| flow.queue.bytes()) else { return };
         let queue = &mut self.flows[at].queue;
         let stolen = if self.headdrop { self.pool.pop(queue) } else { self.pool.pop_last(queue) };
         if let Some(packet) = stolen {
-            self.removed(at, &packet);
+            self.removed(u64::from(packet.bytes));
             cx.drop(packet, Reason::Overflow);
         }
     }
 
-    /// The paper's dequeuing module, one packet at a time.
-    fn next(&mut self) -> Option<Packet> {
+    /// The paper's dequeuing module, one packet at a time: the queue whose head is sent, which is counted as gone.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
         loop {
-            let (at, _) = self.round.head()?;
-            let flow = &mut self.flows[at];
-            let Some(length) = self.pool.head(&flow.queue).map(|packet| i64::from(packet.bytes)) else {
+            let flow = self.flows.get_mut(self.round.first())?;
+            let Some(length) = self.pool.head(&flow.queue).map(|packet| packet.bytes) else {
                 // Overflow emptied it.
                 self.leave();
                 continue;
@@ -104,18 +118,18 @@ impl Drr {
                 flow.deficit = flow.deficit.saturating_add(self.quantum);
                 self.given = true;
             }
-            if length > flow.deficit {
-                self.round.requeue(&mut self.flows);
+            if i64::from(length) > flow.deficit {
+                self.round.turn(&mut self.flows);
                 self.given = false;
                 continue;
             }
-            let packet = self.pool.pop(&mut flow.queue)?;
-            flow.deficit -= length;
-            self.removed(at, &packet);
-            if self.flows[at].queue.is_empty() {
+            flow.deficit -= i64::from(length);
+            let at = self.round.first();
+            if flow.queue.len() == 1 {
                 self.leave();
             }
-            return Some(packet);
+            self.removed(u64::from(length));
+            return Some(at);
         }
     }
 
@@ -135,10 +149,11 @@ impl Discipline for Drr {
         let at = self.classify(cx, &packet);
         self.waiting.packets += 1;
         self.waiting.bytes += u64::from(packet.bytes);
-        self.pool.push(&mut self.flows[at].queue, packet);
-        self.fattest.set(at, self.flows[at].queue.bytes());
-        if !self.flows[at].active {
-            self.round.push(List::Old, &mut self.flows, at);
+        let flow = &mut self.flows[at];
+        self.pool.push(&mut flow.queue, packet);
+        self.fattest.grown(at, flow.queue.bytes());
+        if !flow.active {
+            self.round.append(&mut self.flows, at);
         }
         if self.waiting.packets > self.limit {
             self.steal(cx);
@@ -146,17 +161,20 @@ impl Discipline for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        match self.next() {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
+        let Some(at) = self.next() else { return Dequeued::Empty };
+        let queue = &mut self.flows[at].queue;
+        if let Some(head) = self.pool.head(queue) {
+            cx.forwarded(head);
+        }
+        match self.pool.pop(queue) {
+            Some(packet) => Dequeued::Packet(packet),
             None => Dequeued::Empty,
         }
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.next()
+        let at = self.next()?;
+        self.pool.pop(&mut self.flows[at].queue)
     }
 
     fn reset(&mut self) {
@@ -170,8 +188,9 @@ impl Discipline for Drr {
 
     fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
         visit("queues", self.flows.len() as f64);
-        visit("active_queues", f64::from(self.round.counts()[List::Old as usize]));
-        visit("fattest_bytes", self.fattest.first().map_or(0.0, |(_, bytes)| bytes as f64));
+        visit("active_queues", self.round.len(&self.flows) as f64);
+        let fattest = self.fattest.first(&self.flows, |flow| flow.queue.bytes());
+        visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
     }
 
     fn clone_box(&self) -> Box<dyn Discipline> {
@@ -217,7 +236,7 @@ impl Standalone for Drr {
             slots: vec![NONE; params.flows as usize],
             flows: Vec::new(),
             pool: Pool::default(),
-            round: Lists::default(),
+            round: Rotation::default(),
             given: false,
             fattest: Fattest::default(),
             waiting: Backlog::default(),

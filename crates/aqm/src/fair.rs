@@ -25,7 +25,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use lists::{Flow, List, Lists, NONE};
+use lists::{Flow, Rotation, NONE};
 use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
 pub(crate) mod lists;
@@ -96,7 +96,10 @@ pub struct FairQueue<A: Algorithm> {
     slots: Vec<u32>,
     /// Queues in use, in the order of their first packets.
     flows: Vec<Flow<A>>,
-    lists: Lists,
+    /// Queues that became active since their last turn: served first.
+    new: Rotation,
+    /// All other active queues.
+    old: Rotation,
     waiting: Backlog,
 }
 
@@ -113,32 +116,34 @@ impl<A: Algorithm> FairQueue<A> {
             perturbation: None,
             slots: vec![NONE; fair.flows as usize],
             flows: Vec::new(),
-            lists: Lists::default(),
+            new: Rotation::default(),
+            old: Rotation::default(),
             waiting: Backlog::default(),
         }
     }
 
     /// Section 4.1, classification: the flow's place in `flows`.
+    #[inline]
     fn classify(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> usize {
-        let seed = *self.perturbation.get_or_insert_with(|| cx.random.next_u64());
+        let seed = match self.perturbation {
+            Some(seed) => seed,
+            None => *self.perturbation.insert(cx.random.next_u64()),
+        };
         let slot = hash(packet.flow, seed, self.slots.len());
-        if self.slots[slot] == NONE {
-            self.slots[slot] = self.flows.len() as u32;
-            self.flows.push(Flow::new(self.template.clone()));
+        let at = self.slots[slot];
+        if at == NONE {
+            return self.first_use(slot);
         }
-        self.slots[slot] as usize
+        at as usize
     }
 
-    /// Runs one step of a queue's algorithm and keeps the container's sums.
-    fn touch<T>(&mut self, cx: &mut Cx<'_>, at: usize, step: impl FnOnce(&mut A, &mut Cx<'_>, &mut Queue) -> T) -> T {
-        let Flow { aqm, queue, .. } = &mut self.flows[at];
-        self.waiting.packets -= queue.len() as u64;
-        self.waiting.bytes -= queue.bytes();
-        aqm.advance(cx.now, cx.rate, queue);
-        let result = step(aqm, cx, queue);
-        self.waiting.packets += queue.len() as u64;
-        self.waiting.bytes += queue.bytes();
-        result
+    /// A queue for a hash value that has not occurred before.
+    #[cold]
+    fn first_use(&mut self, slot: usize) -> usize {
+        let at = self.flows.len();
+        self.slots[slot] = at as u32;
+        self.flows.push(Flow::new(self.template.clone()));
+        at
     }
 
     /// The queue with the most bytes, the earliest in use among equals.
@@ -153,10 +158,11 @@ impl<A: Algorithm> FairQueue<A> {
     }
 
     /// Section 4.1, overflow: half the packets of the fattest queue, from its head.
+    #[cold]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
-        let Some(at) = self.fattest() else { return };
+        let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else { return };
         let most = self.drop_batch;
-        self.touch(cx, at, |aqm, cx, queue| {
+        touch(flow, &mut self.waiting, cx, |aqm, cx, queue| {
             let drops = (queue.len() as u64).div_ceil(2).min(most);
             for _ in 0..drops {
                 if let Some(packet) = queue.pop() {
@@ -168,28 +174,50 @@ impl<A: Algorithm> FairQueue<A> {
     }
 
     /// Section 4.2: gives the packet that `take` draws from the queues in their turn.
-    fn schedule(&mut self, mut take: impl FnMut(&mut Self, usize) -> Option<Packet>) -> Option<Packet> {
+    #[inline]
+    fn schedule(&mut self, mut take: impl FnMut(&mut Flow<A>, &mut Backlog) -> Option<Packet>) -> Option<Packet> {
         loop {
-            let (at, list) = self.lists.head()?;
-            let flow = &mut self.flows[at];
-            if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
-                self.lists.requeue(&mut self.flows);
-                continue;
-            }
-            if let Some(packet) = take(self, at) {
-                self.flows[at].deficit -= i64::from(packet.bytes);
-                return Some(packet);
-            }
-            debug_assert!(self.flows[at].queue.is_empty(), "Aqm::dequeue gives None only when nothing waits");
-            // A new queue that empties becomes an old one, so that it cannot come back as new and starve the old.
-            if list == List::New {
-                self.lists.requeue(&mut self.flows);
+            let is_new = !self.new.is_empty();
+            let turn = if is_new { &mut self.new } else { &mut self.old };
+            let flow = self.flows.get_mut(turn.first())?;
+            if flow.deficit > 0 {
+                if let Some(packet) = take(flow, &mut self.waiting) {
+                    flow.deficit -= i64::from(packet.bytes);
+                    return Some(packet);
+                }
+                debug_assert!(flow.queue.is_empty(), "Aqm::dequeue gives None only when nothing waits");
+                if !is_new {
+                    self.old.remove(&mut self.flows);
+                    continue;
+                }
+                // A new queue that empties becomes an old one, so that it cannot come back as new and starve the old.
             } else {
-                self.lists.remove(&mut self.flows);
+                flow.deficit += self.quantum;
+            }
+            if !is_new {
+                self.old.turn(&mut self.flows);
+            } else if let Some(at) = self.new.remove(&mut self.flows) {
+                self.old.append(&mut self.flows, at);
             }
         }
     }
+}
+
+/// Runs one step of a queue's algorithm and keeps the sum over all queues.
+#[inline]
+fn touch<A: Algorithm, T>(
+    flow: &mut Flow<A>,
+    waiting: &mut Backlog,
+    cx: &mut Cx<'_>,
+    step: impl FnOnce(&mut A, &mut Cx<'_>, &mut Queue) -> T,
+) -> T {
+    let Flow { aqm, queue, .. } = flow;
+    let (packets, bytes) = (queue.len() as u64, queue.bytes());
+    aqm.advance(cx.now, cx.rate, queue);
+    let result = step(aqm, cx, queue);
+    waiting.packets = waiting.packets + queue.len() as u64 - packets;
+    waiting.bytes = waiting.bytes + queue.bytes() - bytes;
+    result
 }
 
 /// Which of `slots` a flow belongs to: multiplication and shifts mix all bits of flow and seed (splitmix64's finaliser).
@@ -206,11 +234,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         packet.enqueued = cx.now;
         cx.arrived(&packet);
         let at = self.classify(cx, &packet);
-        self.touch(cx, at, |aqm, cx, queue| aqm.enqueue(cx, queue, packet));
         let flow = &mut self.flows[at];
+        touch(flow, &mut self.waiting, cx, |aqm, cx, queue| aqm.enqueue(cx, queue, packet));
         if !flow.active && !flow.queue.is_empty() {
             flow.deficit = self.quantum;
-            self.lists.push(List::New, &mut self.flows, at);
+            self.new.append(&mut self.flows, at);
         }
         while self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
             self.overflow(cx);
@@ -218,7 +246,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        match self.schedule(|fair, at| fair.touch(cx, at, A::dequeue)) {
+        match self.schedule(|flow, waiting| touch(flow, waiting, cx, A::dequeue)) {
             Some(packet) => {
                 cx.forwarded(&packet);
                 Dequeued::Packet(packet)
@@ -234,10 +262,10 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.schedule(|fair, at| {
-            let packet = fair.flows[at].queue.pop()?;
-            fair.waiting.packets -= 1;
-            fair.waiting.bytes -= u64::from(packet.bytes);
+        self.schedule(|flow, waiting| {
+            let packet = flow.queue.pop()?;
+            waiting.packets -= 1;
+            waiting.bytes -= u64::from(packet.bytes);
             Some(packet)
         })
     }
@@ -255,10 +283,9 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
 
     /// Of the scheduler, and then of the fattest queue's algorithm (a fresh one's when nothing waits).
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
-        let [new, old] = self.lists.counts();
         visit("queues", self.flows.len() as f64);
-        visit("new_queues", new as f64);
-        visit("old_queues", old as f64);
+        visit("new_queues", self.new.len(&self.flows) as f64);
+        visit("old_queues", self.old.len(&self.flows) as f64);
         let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else {
             visit("fattest_packets", 0.0);
             visit("fattest_bytes", 0.0);

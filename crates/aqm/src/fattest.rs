@@ -1,96 +1,58 @@
-//! Which of many queues holds the most: an indexed binary heap, kept in order while that is asked for.
+//! Which of many queues holds the most, for who asks seldom: a bound for each block of queues says which need no look.
 
 use alloc::vec::Vec;
 
-/// Queues numbered from 0 by what they hold, the most at the top; among equals the lowest number.
+/// Queues that share a bound.
+const BLOCK: usize = 16;
+
+/// The queue that holds the most, by whatever measure; among equals the lowest-numbered.
 ///
-/// Who never asks pays for a store a change. A question puts the heap in order (once through it), and from then on a change
-/// takes at most twice the binary logarithm of the number of queues and a question none, until so many changes have gone
-/// by without a question that putting it in order again costs less than a constant for each.
+/// An arrival is one comparison, a departure nothing. A question looks at every bound, and at the queues of each block
+/// that can hold the answer, whose bound it then makes exact: all queues at worst. Where questions come every few packets,
+/// most bounds are below what the last answer still holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fattest {
-    /// Numbers of queues; each is above its children `2 i + 1` and `2 i + 2`.
-    heap: Vec<u32>,
-    /// Where each queue is in `heap`.
-    place: Vec<u32>,
-    /// What each queue holds.
-    held: Vec<u64>,
-    /// Changes for which the heap will still be kept in order; 0 when it is not.
-    kept: u32,
+    /// No queue of the block holds more.
+    bounds: Vec<u64>,
+    /// The last answer.
+    last: usize,
 }
 
 impl Fattest {
-    /// One more queue, which holds nothing.
-    pub(crate) fn push(&mut self) {
-        let at = self.heap.len() as u32;
-        self.heap.push(at);
-        self.place.push(at);
-        self.held.push(0);
+    /// There are `queues` now; new ones hold nothing.
+    pub(crate) fn make_room(&mut self, queues: usize) {
+        self.bounds.resize(queues.div_ceil(BLOCK), 0);
     }
 
-    /// The queue that holds the most, and how much; `None` when all are empty.
-    pub(crate) fn first(&mut self) -> Option<(usize, u64)> {
-        if self.kept == 0 {
-            (0..self.heap.len() / 2).rev().for_each(|at| self.sink(at));
-        }
-        self.kept = 4 * self.heap.len() as u32;
-        let queue = *self.heap.first()? as usize;
-        Some((queue, self.held[queue])).filter(|(_, held)| *held > 0)
-    }
-
-    /// `queue` holds `held` now.
+    /// `queue` has grown, and holds `held` now.
     #[inline]
-    pub(crate) fn set(&mut self, queue: usize, held: u64) {
-        let before = core::mem::replace(&mut self.held[queue], held);
-        if self.kept > 0 {
-            self.kept -= 1;
-            self.restore(queue, held > before);
+    pub(crate) fn grown(&mut self, queue: usize, held: u64) {
+        if let Some(bound) = self.bounds.get_mut(queue / BLOCK) {
+            *bound = held.max(*bound);
         }
     }
 
-    fn restore(&mut self, queue: usize, more: bool) {
-        let at = self.place[queue] as usize;
-        if more {
-            self.rise(at);
-        } else {
-            self.sink(at);
-        }
-    }
-
-    /// The queue at `a` belongs above the one at `b`.
-    fn above(&self, a: usize, b: usize) -> bool {
-        let (a, b) = (self.heap[a], self.heap[b]);
-        (self.held[a as usize], b) > (self.held[b as usize], a)
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.place[self.heap[a] as usize] = a as u32;
-        self.place[self.heap[b] as usize] = b as u32;
-    }
-
-    fn rise(&mut self, mut at: usize) {
-        while at > 0 && self.above(at, (at - 1) / 2) {
-            self.swap(at, (at - 1) / 2);
-            at = (at - 1) / 2;
-        }
-    }
-
-    fn sink(&mut self, mut at: usize) {
-        loop {
-            let mut child = 2 * at + 1;
-            if child >= self.heap.len() {
-                return;
+    /// The queue that holds the most, and how much; `None` when all are empty. `held` measures one of `queues`.
+    pub(crate) fn first<Q>(&mut self, queues: &[Q], held: impl Fn(&Q) -> u64) -> Option<(usize, u64)> {
+        // The answer holds at least this.
+        let least = queues.get(self.last).map_or(0, &held);
+        let (mut first, mut most) = (None, 0);
+        for (block, (queues, bound)) in queues.chunks(BLOCK).zip(&mut self.bounds).enumerate() {
+            if *bound < least || *bound <= most {
+                continue;
             }
-            if child + 1 < self.heap.len() && self.above(child + 1, child) {
-                child += 1;
+            let (mut at, mut exact) = (0, 0);
+            for (i, queue) in queues.iter().enumerate() {
+                let held = held(queue);
+                (at, exact) = if held > exact { (i, held) } else { (at, exact) };
             }
-            if !self.above(child, at) {
-                return;
+            *bound = exact;
+            if exact > most {
+                (first, most) = (Some(block * BLOCK + at), exact);
             }
-            self.swap(child, at);
-            at = child;
         }
+        self.last = first?;
+        Some((self.last, most))
     }
 }
 
@@ -104,24 +66,48 @@ mod tests {
     fn the_first_is_what_a_search_finds() {
         let mut script = Stream::new(1);
         let (mut fattest, mut held) = (Fattest::default(), Vec::new());
-        assert_eq!(fattest.first(), None);
+        assert_eq!(fattest.first(&held, |n| *n), None);
         for step in 0..20_000 {
             if held.len() < 50 && script.below(100) == 0 {
-                fattest.push();
                 held.push(0);
+                fattest.make_room(held.len());
             }
             if let Some(queue) = (!held.is_empty()).then(|| script.below(held.len() as u64) as usize) {
                 // Few values, so that equals are common.
-                held[queue] = script.below(6);
-                fattest.set(queue, held[queue]);
+                let before = core::mem::replace(&mut held[queue], script.below(6));
+                if held[queue] > before {
+                    fattest.grown(queue, held[queue]);
+                }
             }
-            // Long silences too, so that the heap falls asleep.
+            // Long silences too, so that bounds are far off.
             if step % 1000 < 500 && script.below(10) > 0 {
                 continue;
             }
             let most = held.iter().copied().max().unwrap_or(0);
             let expected = held.iter().position(|n| *n == most).filter(|_| most > 0).map(|queue| (queue, most));
-            assert_eq!(fattest.first(), expected);
+            assert_eq!(fattest.first(&held, |n| *n), expected);
         }
+    }
+
+    #[test]
+    fn a_block_that_cannot_hold_the_answer_is_not_looked_at() {
+        let (mut fattest, mut held) = (Fattest::default(), std::vec![1_u64; 10 * BLOCK]);
+        fattest.make_room(held.len());
+        held[100] = 7;
+        (0..held.len()).for_each(|queue| fattest.grown(queue, held[queue]));
+        let looks = core::cell::Cell::new(0);
+        let mut first = |held: &[u64]| {
+            looks.set(0);
+            let answer = fattest.first(held, |n| {
+                looks.set(looks.get() + 1);
+                *n
+            });
+            (answer, looks.get())
+        };
+        // Nothing is known of the answer: block 0, and the one of queue 100; before them queue 0.
+        assert_eq!(first(&held), (Some((100, 7)), 1 + 2 * BLOCK));
+        // It holds 6 at least: its own block only.
+        held[100] = 6;
+        assert_eq!(first(&held), (Some((100, 6)), 1 + BLOCK));
     }
 }

@@ -44,6 +44,7 @@ pub struct AckFields {
 /// Handed over by value, so that it is in one place only: queued, forwarded or dropped.
 /// `Clone` exists for checkpoints of a whole simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
     /// When it joined the queue; set by the discipline.
     pub enqueued: Instant,
@@ -51,14 +52,14 @@ pub struct Packet {
     pub serial: u64,
     /// The host's own name for the contents (a slot, a frame address).
     pub handle: u32,
-    /// Size on the wire.
-    pub bytes: u32,
     /// Hash of the five-tuple.
     pub flow: u32,
     /// Hash of the source host.
     pub source: u32,
     /// Hash of the destination host.
     pub destination: u32,
+    /// Size on the wire.
+    pub bytes: u32,
     /// Congestion window hint in packets (SHRED); 0 when unknown.
     pub window: u16,
     /// ECN codepoint.

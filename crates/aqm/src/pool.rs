@@ -6,8 +6,11 @@ use alloc::vec::Vec;
 /// No place.
 const NONE: u32 = u32::MAX;
 
+/// A line of the processor's cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Slot {
+    /// Waits here only while the slot is in a chain; what has left is written over by the next.
     packet: Packet,
     prev: u32,
     /// The next in its queue, or among the free ones.
@@ -58,21 +61,18 @@ impl Default for Pool {
 
 impl Pool {
     /// Appends at the tail.
+    #[inline]
     pub(crate) fn push(&mut self, chain: &mut Chain, packet: Packet) {
+        if self.free == NONE {
+            self.grow();
+        }
         chain.packets += 1;
         chain.bytes += u64::from(packet.bytes);
-        let slot = Slot { packet, prev: chain.last, next: NONE };
-        let at = match self.slots.get_mut(self.free as usize) {
-            Some(free) => {
-                let at = core::mem::replace(&mut self.free, free.next);
-                *free = slot;
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-        };
+        let at = self.free;
+        let slot = &mut self.slots[at as usize];
+        self.free = slot.next;
+        (slot.prev, slot.next) = (chain.last, NONE);
+        slot.packet = packet;
         match self.slots.get_mut(chain.last as usize) {
             Some(last) => last.next = at,
             None => chain.first = at,
@@ -80,9 +80,27 @@ impl Pool {
         chain.last = at;
     }
 
+    /// One more free slot, where there is none.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.slots.len() as u32;
+        self.slots.push(Slot { packet: Packet::default(), prev: NONE, next: NONE });
+    }
+
     /// Takes the head.
+    #[inline]
     pub(crate) fn pop(&mut self, chain: &mut Chain) -> Option<Packet> {
-        self.take(chain, chain.first)
+        let at = chain.first;
+        let slot = self.slots.get_mut(at as usize)?;
+        chain.first = core::mem::replace(&mut slot.next, self.free);
+        self.free = at;
+        chain.packets -= 1;
+        chain.bytes -= u64::from(slot.packet.bytes);
+        match self.slots.get_mut(chain.first as usize) {
+            Some(first) => first.prev = NONE,
+            None => chain.last = NONE,
+        }
+        self.slots.get(at as usize).map(|slot| slot.packet.clone())
     }
 
     /// Takes the tail.
@@ -91,8 +109,15 @@ impl Pool {
     }
 
     /// Looks at the head.
+    #[inline]
     pub(crate) fn head(&self, chain: &Chain) -> Option<&Packet> {
         self.slots.get(chain.first as usize).map(|slot| &slot.packet)
+    }
+
+    /// The head, to be changed where it waits: its size stays.
+    #[inline]
+    pub(crate) fn head_mut(&mut self, chain: &Chain) -> Option<&mut Packet> {
+        self.slots.get_mut(chain.first as usize).map(|slot| &mut slot.packet)
     }
 
     /// Looks at the tail.
@@ -114,7 +139,7 @@ impl Pool {
         let slot = self.slots.get_mut(at as usize)?;
         let (prev, next) = (slot.prev, slot.next);
         slot.next = core::mem::replace(&mut self.free, at);
-        let packet = core::mem::take(&mut slot.packet);
+        let packet = slot.packet.clone();
         match self.slots.get_mut(prev as usize) {
             Some(before) => before.next = next,
             None => chain.first = next,

@@ -15,10 +15,10 @@
 //! * Among queues of the same length the lowest-numbered loses; in Linux the last that reached it.
 //! * `divisor` may be any number, Linux's a power of two. tc's RED inside each queue (`redflowlimit` and so on) is `fq_red`.
 //!
-//! Bound: an arrival is constant work and a few steps in a heap; a departure visits each active queue at most
-//! `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
+//! Bound: an arrival is constant work, and in a full buffer at most one look at every queue; a departure visits each active
+//! queue at most `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
 
-use crate::fair::lists::{Flow, List, Lists, NONE};
+use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
@@ -61,6 +61,7 @@ pub struct Sfq {
     seed: Option<u64>,
     /// Changes of the hash so far.
     generation: u64,
+    /// When it changes next; never without `perturb` or before the first arrival.
     next_perturb: Instant,
     /// The queue of each bucket, `NONE` while it has no packets.
     buckets: Vec<u32>,
@@ -69,8 +70,8 @@ pub struct Sfq {
     pool: Pool,
     /// Queues without packets.
     free: Vec<u32>,
-    /// The round; all are in the old list.
-    round: Lists,
+    /// The round.
+    round: Rotation,
     /// By packets.
     longest: Fattest,
     waiting: Backlog,
@@ -85,6 +86,7 @@ impl Sfq {
     }
 
     /// Joins the queue of its flow, or is dropped where that has no room.
+    #[inline]
     fn place(&mut self, cx: &mut Cx<'_>, packet: Packet) {
         let bucket = self.bucket(packet.flow);
         if self.buckets[bucket] == NONE {
@@ -94,7 +96,7 @@ impl Sfq {
             self.buckets[bucket] = free;
             let flow = &mut self.flows[free as usize];
             (flow.aqm, flow.deficit) = (bucket as u32, self.quantum);
-            self.round.push(List::Old, &mut self.flows, free as usize);
+            self.round.append(&mut self.flows, free as usize);
         }
         let at = self.buckets[bucket] as usize;
         if self.flows[at].queue.len() >= self.depth {
@@ -102,21 +104,21 @@ impl Sfq {
             let Some(first) = first else {
                 return cx.drop(packet, Reason::Overflow);
             };
-            self.removed(at, &first);
+            self.removed(u64::from(first.bytes));
             cx.drop(first, Reason::Overflow);
         }
         self.waiting.packets += 1;
         self.waiting.bytes += u64::from(packet.bytes);
         let queue = &mut self.flows[at].queue;
         self.pool.push(queue, packet);
-        self.longest.set(at, queue.len() as u64);
+        self.longest.grown(at, queue.len() as u64);
     }
 
-    /// A packet left the queue `at`.
-    fn removed(&mut self, at: usize, packet: &Packet) {
+    /// A packet left the queues.
+    #[inline]
+    fn removed(&mut self, bytes: u64) {
         self.waiting.packets -= 1;
-        self.waiting.bytes -= u64::from(packet.bytes);
-        self.longest.set(at, self.flows[at].queue.len() as u64);
+        self.waiting.bytes -= bytes;
     }
 
     /// The queue whose turn it is has no packets any more.
@@ -128,16 +130,16 @@ impl Sfq {
     }
 
     /// More than `limit` packets wait.
+    #[inline(never)]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
-        let Some((mut at, packets)) = self.longest.first() else { return };
+        let Some((mut at, packets)) = self.longest.first(&self.flows, |flow| flow.queue.len() as u64) else { return };
         if packets == 1 {
-            let Some((head, _)) = self.round.head() else { return };
-            at = head;
+            at = self.round.first();
         }
-        let queue = &mut self.flows[at].queue;
+        let Some(Flow { queue, .. }) = self.flows.get_mut(at) else { return };
         let lost = if self.headdrop { self.pool.pop(queue) } else { self.pool.pop_last(queue) };
         if let Some(packet) = lost {
-            self.removed(at, &packet);
+            self.removed(u64::from(packet.bytes));
             cx.drop(packet, Reason::Overflow);
         }
         if packets == 1 {
@@ -145,38 +147,40 @@ impl Sfq {
         }
     }
 
-    fn next(&mut self) -> Option<Packet> {
+    /// The queue whose head is sent, which is counted as gone.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
         loop {
-            let (at, _) = self.round.head()?;
-            let flow = &mut self.flows[at];
+            let flow = self.flows.get_mut(self.round.first())?;
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                self.round.requeue(&mut self.flows);
+                self.round.turn(&mut self.flows);
                 continue;
             }
-            let packet = self.pool.pop(&mut flow.queue)?;
-            flow.deficit -= i64::from(packet.bytes);
-            self.removed(at, &packet);
-            if self.flows[at].queue.is_empty() {
+            let bytes = self.pool.head(&flow.queue)?.bytes;
+            flow.deficit -= i64::from(bytes);
+            let at = self.round.first();
+            if flow.queue.len() == 1 {
                 self.leave();
             }
-            return Some(packet);
+            self.removed(u64::from(bytes));
+            return Some(at);
         }
     }
 
-    /// Changes the hash where that is due.
-    fn advance(&mut self, cx: &mut Cx<'_>) {
-        if self.perturb.is_zero() || self.seed.is_none() || cx.now < self.next_perturb {
+    /// Changes the hash; that is due.
+    #[cold]
+    fn change_hash(&mut self, cx: &mut Cx<'_>) {
+        if self.perturb.is_zero() {
             return;
         }
         let passed = cx.now.since(self.next_perturb).nanos() / self.perturb.nanos() + 1;
         self.next_perturb += self.perturb * passed;
         self.generation = self.generation.wrapping_add(passed);
-        while let Some((at, _)) = self.round.head() {
-            while let Some(packet) = self.pool.pop(&mut self.flows[at].queue) {
+        while let Some(flow) = self.flows.get_mut(self.round.first()) {
+            while let Some(packet) = self.pool.pop(&mut flow.queue) {
                 self.moving.push(packet);
             }
-            self.longest.set(at, 0);
             self.leave();
         }
         self.waiting = Backlog::default();
@@ -199,7 +203,9 @@ impl Discipline for Sfq {
                 self.next_perturb = Instant::ZERO + self.perturb * whole + self.perturb;
             }
         }
-        self.advance(cx);
+        if cx.now >= self.next_perturb {
+            self.change_hash(cx);
+        }
         self.place(cx, packet);
         if self.waiting.packets > self.limit {
             self.overflow(cx);
@@ -207,18 +213,23 @@ impl Discipline for Sfq {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        self.advance(cx);
-        match self.next() {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
+        if cx.now >= self.next_perturb {
+            self.change_hash(cx);
+        }
+        let Some(at) = self.next() else { return Dequeued::Empty };
+        let queue = &mut self.flows[at].queue;
+        if let Some(head) = self.pool.head(queue) {
+            cx.forwarded(head);
+        }
+        match self.pool.pop(queue) {
+            Some(packet) => Dequeued::Packet(packet),
             None => Dequeued::Empty,
         }
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.next()
+        let at = self.next()?;
+        self.pool.pop(&mut self.flows[at].queue)
     }
 
     fn reset(&mut self) {
@@ -230,8 +241,9 @@ impl Discipline for Sfq {
     }
 
     fn internals(&mut self, _now: Instant, _rate: BitRate, visit: &mut Internal<'_>) {
-        visit("active_queues", f64::from(self.round.counts()[List::Old as usize]));
-        visit("longest_packets", self.longest.first().map_or(0.0, |(_, packets)| packets as f64));
+        visit("active_queues", self.round.len(&self.flows) as f64);
+        let longest = self.longest.first(&self.flows, |flow| flow.queue.len() as u64);
+        visit("longest_packets", longest.map_or(0.0, |(_, packets)| packets as f64));
         visit("perturbations", self.generation as f64);
     }
 
@@ -275,7 +287,7 @@ impl Standalone for Sfq {
 
     fn new(params: &Params) -> Self {
         let mut longest = Fattest::default();
-        (0..params.flows).for_each(|_| longest.push());
+        longest.make_room(params.flows as usize);
         Self {
             limit: params.limit.get(),
             depth: usize::try_from(params.depth.get()).unwrap_or(usize::MAX),
@@ -289,7 +301,7 @@ impl Standalone for Sfq {
             pool: Pool::default(),
             flows: (0..params.flows).map(|_| Flow::new(NONE)).collect(),
             free: (0..params.flows).rev().collect(),
-            round: Lists::default(),
+            round: Rotation::default(),
             longest,
             waiting: Backlog::default(),
             moving: Vec::new(),

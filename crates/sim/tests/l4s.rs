@@ -122,3 +122,25 @@ fn without_the_identifier_a_scalable_flow_waits_with_the_classic_one_and_crowds_
         assert!(scalable > 5.0 * cubic, "{scalable} to {cubic} Mbit/s");
     }
 }
+
+#[test]
+fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_that_its_own_queue_stays_below_the_ramp() {
+    // The ramp begins at 0.8 ms, Linux's step is at 1 ms.
+    for (scheme, native_ms) in PRESETS.into_iter().zip([0.8, 1.0]) {
+        for report in runs(PAIR, Some(scheme), 2, 2) {
+            let packets = |flow: usize| report.flows[flow].metrics["delivered_packets"].unwrap();
+            // RFC 9332 section 2.1: p_C = p'^2 and p_CL = 2 p', so CUBIC's share of drops tells the share of coupled marks.
+            let coupled = 2.0 * (metric(&report, "drops_packets") / packets(1)).sqrt();
+            let marked = metric(&report, "marks_packets") / packets(0);
+            // p' varies, so its mean is below the root of its mean square; some 40 drops tell that root to within 8 %.
+            assert!((0.75..1.1).contains(&(marked / coupled)), "{scheme}: {marked} marked, {coupled} coupled");
+            // DCTCP grows by a packet in a round-trip time without a mark and else shrinks by alpha/2 = p/2 of its window W:
+            // exp(-p W) = (1 - exp(-p W)) p W / 2, so p W = 1.05, more where marks come in clusters.
+            let flow = &report.flows[0].metrics;
+            let window = flow["goodput_bit_s"].unwrap() * flow["rtt_ms_mean"].unwrap() / 1e3 / 8.0 / 1448.0;
+            assert!((0.9..1.7).contains(&(marked * window)), "{scheme}: {marked} marked, window {window}");
+            let [mean, sd, _] = flows(&report, "l4s")[0];
+            assert!(mean + 2.0 * sd < native_ms, "{scheme}: {mean} ms, sd {sd} ms");
+        }
+    }
+}

@@ -37,20 +37,21 @@ impl List {
     pub const DECAYING_LAST: [Self; 3] = [Self::New, Self::Old, Self::Decaying];
 }
 
-/// One queue.
+/// One queue. What every packet touches lies before what only COBALT does.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Flow {
     pub chain: Chain,
-    pub control: Control,
     /// Bytes it may still send before its turn ends.
     pub deficit: i64,
+    prev: u32,
+    next: u32,
     /// Where its source's and its destination's counts are.
     pub hosts: [u16; 2],
     pub tin: u8,
     pub set: Set,
     list: Option<List>,
-    prev: u32,
-    next: u32,
+    pub control: Control,
 }
 
 impl Flow {
@@ -81,12 +82,14 @@ impl Default for Lists {
 }
 
 impl Lists {
+    #[inline]
     pub fn first(&self, list: List) -> Option<usize> {
         let (first, _) = self.0[list as usize];
         (first != NONE).then_some(first as usize)
     }
 
     /// Takes a queue out of its rotation, if it is in one.
+    #[inline]
     pub fn unlink(&mut self, flows: &mut [Flow], at: usize) {
         let flow = &mut flows[at];
         let Some(list) = flow.list.take() else { return };
@@ -102,8 +105,14 @@ impl Lists {
         }
     }
 
-    /// Puts a queue that is in no rotation at the end of one.
-    pub fn append(&mut self, list: List, flows: &mut [Flow], at: usize) {
+    /// Puts a queue at the end of a rotation, from wherever it was.
+    #[inline]
+    pub fn move_to(&mut self, list: List, flows: &mut [Flow], at: usize) {
+        let flow = &flows[at];
+        if flow.list == Some(list) && flow.next == NONE {
+            return;
+        }
+        self.unlink(flows, at);
         let (first, last) = &mut self.0[list as usize];
         let flow = &mut flows[at];
         (flow.list, flow.prev, flow.next) = (Some(list), *last, NONE);

@@ -1,5 +1,6 @@
 //! What each tin has seen, in the words of `tc -s`.
 
+use super::flows::Set;
 use super::tins::Tin;
 use crate::Internal;
 use sojourn_units::Span;
@@ -53,9 +54,9 @@ type Statistic = ([&'static str; 8], fn(&Tin) -> f64);
 const STATISTICS: &[Statistic] = &[
     (tins!("backlog_packets"), |tin| tin.waiting.packets as f64),
     (tins!("backlog_bytes"), |tin| tin.waiting.bytes as f64),
-    (tins!("sparse_flows"), |tin| f64::from(tin.sparse)),
-    (tins!("bulk_flows"), |tin| f64::from(tin.bulk)),
-    (tins!("decaying_flows"), |tin| f64::from(tin.decaying)),
+    (tins!("sparse_flows"), |tin| f64::from(tin.count(Set::Sparse) + tin.count(Set::SparseWait))),
+    (tins!("bulk_flows"), |tin| f64::from(tin.count(Set::Bulk))),
+    (tins!("decaying_flows"), |tin| f64::from(tin.count(Set::Decaying))),
     (tins!("average_delay_s"), |tin| tin.seen.average_delay),
     (tins!("peak_delay_s"), |tin| tin.seen.peak_delay),
     (tins!("base_delay_s"), |tin| tin.seen.base_delay),

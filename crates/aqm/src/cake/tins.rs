@@ -1,11 +1,11 @@
 //! Tins: which DSCP goes where, what share each has, and the state of one.
 
-use super::flows::Lists;
+use super::flows::{Flow, Lists, Set};
 use super::statistics::Seen;
 use super::ways::Ways;
 use super::{Params, MTU};
 use crate::cobalt::{self, Control};
-use crate::Backlog;
+use crate::{Backlog, Cx};
 use alloc::vec::Vec;
 use sojourn_units::{BitRate, Instant, Span};
 
@@ -113,7 +113,7 @@ impl Diffserv {
 pub(super) struct Tin {
     /// Bytes a turn without a shaper.
     pub share: i64,
-    /// Bytes that a flow may send in a round.
+    /// Bytes that a flow alone may send in a round, at most 1514.
     pub quantum: u32,
     /// How COBALT begins in a queue.
     pub control: Control,
@@ -125,10 +125,9 @@ pub(super) struct Tin {
     pub next: Instant,
     /// Without a shaper: bytes that it may still send in this turn.
     pub deficit: i64,
-    /// Flows by their state.
-    pub sparse: i32,
-    pub bulk: i32,
-    pub decaying: i32,
+    /// Flows by their state, in the order of [`Set`], and all of them.
+    flows: [u32; 5],
+    known: u32,
     pub waiting: Backlog,
     pub lists: Lists,
     pub ways: Ways,
@@ -154,9 +153,8 @@ impl Tin {
             byte: rate.map_or(0, |rate| ((8_000_000_000_u128 << 32) / u128::from(rate.bit_s())) as u64),
             next: Instant::ZERO,
             deficit: 0,
-            sparse: 0,
-            bulk: 0,
-            decaying: 0,
+            flows: [0; 5],
+            known: 0,
             waiting: Backlog::default(),
             lists: Lists::default(),
             ways: Ways::default(),
@@ -173,7 +171,51 @@ impl Tin {
 
     /// COBALT's target is not all: on a slow link a packet may wait for some others.
     pub(super) fn least_sojourn(&self, ingress: bool) -> Span {
-        let flows = if ingress { 2 * self.bulk.max(0) as u64 } else { 0 };
+        let flows = if ingress { 2 * u64::from(self.count(Set::Bulk)) } else { 0 };
         self.frame * flows.max(4)
+    }
+
+    /// Flows in a state.
+    #[inline]
+    pub(super) fn count(&self, set: Set) -> u32 {
+        self.flows[set as usize]
+    }
+
+    /// Some flow has packets, or counts as if it had.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.known > self.count(Set::Idle) + self.count(Set::Decaying)
+    }
+
+    /// One more flow, which is idle.
+    pub(super) fn met(&mut self) {
+        self.flows[Set::Idle as usize] += 1;
+        self.known += 1;
+    }
+
+    /// The flow is in another state now: the counts here and of its hosts follow.
+    #[inline]
+    pub(super) fn change(&mut self, flow: &mut Flow, set: Set) {
+        let before = core::mem::replace(&mut flow.set, set);
+        if before == set {
+            return;
+        }
+        self.flows[before as usize] -= 1;
+        self.flows[set as usize] += 1;
+        if before == Set::Bulk {
+            self.ways.count_bulk(flow.hosts, -1);
+        }
+        if set == Set::Bulk {
+            self.ways.count_bulk(flow.hosts, 1);
+        }
+    }
+
+    /// Bytes that a flow may send in a round: less, the more bulk flows its busier host has.
+    #[inline]
+    pub(super) fn quantum(&self, cx: &mut Cx<'_>, flow: &Flow) -> i64 {
+        match self.ways.busier(flow.hosts) {
+            0 | 1 => i64::from(self.quantum),
+            load => i64::from(((self.quantum << 16) / load + (cx.random.next_u64() & 0xffff) as u32) >> 16),
+        }
     }
 }

@@ -16,11 +16,8 @@ const NONE: u32 = u32::MAX;
 /// Which flow is where. The tables are made at the first packet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ways {
-    /// Hash of the flow that has each place, or had it last.
-    tags: Vec<u32>,
-    /// Its queue; `NONE` before the first.
-    queues: Vec<u32>,
-    /// Sources, destinations.
+    places: Vec<Place>,
+    /// Sources, destinations; empty where they are not isolated.
     hosts: [Hosts; 2],
     /// Found beside where the hash points.
     pub hits: u64,
@@ -30,11 +27,22 @@ pub(super) struct Ways {
     pub collisions: u64,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Hash of the flow that has this place, or had it last.
+    tag: u32,
+    /// Its queue; `NONE` before the first.
+    queue: u32,
+}
+
 #[derive(Clone, Debug, Default)]
-struct Hosts {
-    tags: Vec<u32>,
-    /// Bulk flows of each.
-    bulk: Vec<u32>,
+struct Hosts(Vec<Host>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    tag: u32,
+    /// Its bulk flows.
+    bulk: u32,
 }
 
 /// The places that a hash can use, the one that it points to first.
@@ -46,47 +54,51 @@ fn places(hash: u32) -> impl Iterator<Item = usize> {
 impl Hosts {
     /// Where a host's count is: its own place, or one that no bulk flow needs, or that of another host.
     fn find(&mut self, hash: u32) -> u16 {
-        if self.tags.is_empty() {
-            self.tags = vec![0; PLACES];
-            self.bulk = vec![0; PLACES];
+        if self.0.is_empty() {
+            self.0 = vec![Host::default(); PLACES];
         }
-        let own = places(hash).find(|at| self.tags[*at] == hash);
-        let at = own.or_else(|| places(hash).find(|at| self.bulk[*at] == 0)).unwrap_or(hash as usize % PLACES);
-        self.tags[at] = hash;
+        let own = places(hash).find(|at| self.0[*at].tag == hash);
+        let at = own.or_else(|| places(hash).find(|at| self.0[*at].bulk == 0)).unwrap_or(hash as usize % PLACES);
+        self.0[at].tag = hash;
         at as u16
     }
 }
 
 impl Ways {
-    /// Bulk flows of a flow's source and of its destination.
-    pub fn bulk(&self, hosts: [u16; 2]) -> [u32; 2] {
-        [0, 1].map(|side| self.hosts[side].bulk.get(usize::from(hosts[side])).copied().unwrap_or(0))
+    /// Bulk flows of a flow's source or of its destination, whichever has more; 0 where hosts are not isolated.
+    #[inline]
+    pub fn busier(&self, hosts: [u16; 2]) -> u32 {
+        let bulk = |side: usize| self.hosts[side].0.get(usize::from(hosts[side])).map_or(0, |host| host.bulk);
+        bulk(0).max(bulk(1))
     }
 
     /// A flow of these hosts becomes bulk (`step` 1) or ceases to be (-1).
     pub fn count_bulk(&mut self, hosts: [u16; 2], step: i32) {
-        for (side, at) in hosts.into_iter().enumerate() {
-            if let Some(bulk) = self.hosts[side].bulk.get_mut(usize::from(at)) {
-                *bulk = bulk.saturating_add_signed(step);
+        for (table, at) in self.hosts.iter_mut().zip(hosts) {
+            if let Some(host) = table.0.get_mut(usize::from(at)) {
+                host.bulk = host.bulk.saturating_add_signed(step);
             }
         }
     }
 
+    /// The queue of a flow that is where its hash points, and not idle: of most packets.
+    #[inline]
+    fn at_once(&self, flows: &[Flow], hash: u32) -> Option<usize> {
+        let place = self.places.get(hash as usize % PLACES).filter(|place| place.tag == hash)?;
+        let flow = flows.get(place.queue as usize)?;
+        (flow.set != Set::Idle).then_some(place.queue as usize)
+    }
+
     /// The place for a flow, and whether its hosts have to be looked up.
     fn place(&mut self, flows: &[Flow], hash: u32) -> (usize, bool) {
-        if self.tags.is_empty() {
-            self.tags = vec![0; PLACES];
-            self.queues = vec![NONE; PLACES];
+        if self.places.is_empty() {
+            self.places = vec![Place { tag: 0, queue: NONE }; PLACES];
         }
-        let idle = |at: usize| flows.get(self.queues[at] as usize).is_none_or(|flow| flow.set == Set::Idle);
-        let mine = |at: usize| self.tags[at] == hash && self.queues[at] != NONE;
-        let first = hash as usize % PLACES;
-        if mine(first) && !idle(first) {
-            return (first, false);
-        }
+        let idle = |at: usize| flows.get(self.places[at].queue as usize).is_none_or(|flow| flow.set == Set::Idle);
+        let mine = |at: usize| self.places[at].tag == hash && self.places[at].queue != NONE;
         if let Some(at) = places(hash).find(|at| mine(*at)) {
             let is_idle = idle(at);
-            self.hits += u64::from(at != first);
+            self.hits += u64::from(at != hash as usize % PLACES);
             return (at, is_idle);
         }
         let free = places(hash).find(|at| idle(*at));
@@ -94,8 +106,8 @@ impl Ways {
             Some(_) => self.misses += 1,
             None => self.collisions += 1,
         }
-        let at = free.unwrap_or(first);
-        self.tags[at] = hash;
+        let at = free.unwrap_or(hash as usize % PLACES);
+        self.places[at].tag = hash;
         (at, true)
     }
 }
@@ -110,36 +122,46 @@ fn mix(name: u32, kind: u64, seed: u64) -> u32 {
 
 impl Cake {
     /// The queue of a packet.
+    #[inline]
     pub(super) fn classify(&mut self, tin: usize, packet: &Packet, seed: u64) -> usize {
-        let mode = self.params.flowmode;
-        let host = [packet.source, packet.destination];
-        let hash_of = |side: usize| mix(host[side], side as u64 + 1, seed);
-        let hash = match mode {
+        let hash = match self.params.flowmode {
             FlowMode::Flowblind => 0,
-            FlowMode::Srchost => hash_of(0),
-            FlowMode::Dsthost => hash_of(1),
-            FlowMode::Hosts => hash_of(0) ^ hash_of(1),
+            FlowMode::Srchost => mix(packet.source, 1, seed),
+            FlowMode::Dsthost => mix(packet.destination, 2, seed),
+            FlowMode::Hosts => mix(packet.source, 1, seed) ^ mix(packet.destination, 2, seed),
             _ => mix(packet.flow, 0, seed),
         };
+        match self.tins[tin].ways.at_once(&self.flows, hash) {
+            Some(at) => at,
+            None => self.look_up(tin, packet, seed, hash),
+        }
+    }
+
+    /// The queue of a flow that is elsewhere, or nowhere yet, or whose hosts have to be looked up.
+    #[inline(never)]
+    fn look_up(&mut self, tin: usize, packet: &Packet, seed: u64, hash: u32) -> usize {
+        let mode = self.params.flowmode;
         let Self { tins, flows, fattest, .. } = self;
         let tin_state = &mut tins[tin];
-        let ways = &mut tin_state.ways;
-        let (place, look_up) = ways.place(flows, hash);
-        if ways.queues[place] == NONE {
-            ways.queues[place] = flows.len() as u32;
+        let (place, look_up) = tin_state.ways.place(flows, hash);
+        if tin_state.ways.places[place].queue == NONE {
+            tin_state.ways.places[place].queue = flows.len() as u32;
+            tin_state.met();
             flows.push(Flow::new(tin, tin_state.control.clone()));
-            fattest.push();
+            fattest.make_room(flows.len());
         }
-        let at = ways.queues[place] as usize;
+        let ways = &mut tin_state.ways;
+        let at = ways.places[place].queue as usize;
         if look_up {
             let flow = &mut flows[at];
             let bulk = flow.set == Set::Bulk;
             if bulk {
                 ways.count_bulk(flow.hosts, -1);
             }
-            for (side, isolates) in [mode.isolates_sources(), mode.isolates_destinations()].into_iter().enumerate() {
+            let hosts = [(packet.source, mode.isolates_sources()), (packet.destination, mode.isolates_destinations())];
+            for (side, (host, isolates)) in hosts.into_iter().enumerate() {
                 if isolates {
-                    flow.hosts[side] = ways.hosts[side].find(hash_of(side));
+                    flow.hosts[side] = ways.hosts[side].find(mix(host, side as u64 + 1, seed));
                 }
             }
             if bulk {
@@ -161,7 +183,7 @@ mod tests {
         let packet = Packet { flow, source: flow, destination: flow, ..Packet::default() };
         let at = cake.classify(0, &packet, 7);
         if cake.flows[at].set == Set::Idle {
-            cake.change(at, Set::Sparse);
+            cake.tins[0].change(&mut cake.flows[at], Set::Sparse);
         }
         at
     }
@@ -186,8 +208,8 @@ mod tests {
         let again: Vec<usize> = (0..100).map(|flow| arrive(&mut cake, flow)).collect();
         assert_eq!(first, again);
         assert_eq!(cake.tins[0].ways.misses, 100);
-        let beside =
-            (0..100).filter(|flow| cake.tins[0].ways.tags[mix(*flow, 0, 7) as usize % PLACES] != mix(*flow, 0, 7));
+        let beside = (0..100)
+            .filter(|flow| cake.tins[0].ways.places[mix(*flow, 0, 7) as usize % PLACES].tag != mix(*flow, 0, 7));
         assert_eq!(cake.tins[0].ways.hits, beside.count() as u64);
     }
 
@@ -199,7 +221,7 @@ mod tests {
             let mut all: Vec<usize> = packets
                 .map(|(flow, source, destination)| {
                     let at = cake.classify(0, &Packet { flow, source, destination, ..Packet::default() }, 3);
-                    cake.change(at, Set::Sparse);
+                    cake.tins[0].change(&mut cake.flows[at], Set::Sparse);
                     at
                 })
                 .into();
