@@ -129,7 +129,7 @@ impl Aqm for Avq {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         let now = cx.now;
         let virtual_rate = match self.capacity {
             Capacity::Known { virtual_rate, .. } => virtual_rate,
@@ -149,16 +149,15 @@ impl Aqm for Avq {
             Unit::Bytes => f64::from(packet.bytes),
             Unit::Packets => 1.0,
         };
-        let packet = if self.virtual_queue + amount > self.buffer {
-            cx.mark_or_drop(packet, self.ecn, Reason::Early)
+        if self.virtual_queue + amount > self.buffer {
+            if !(self.ecn && cx.mark(&mut packet)) {
+                return cx.drop(packet, Reason::Early);
+            }
         } else {
             self.virtual_queue += amount;
-            Some(packet)
-        };
-        if let Some(packet) = packet {
-            queue.push(packet);
-            self.adapt(now, amount);
         }
+        queue.push(packet);
+        self.adapt(now, amount);
     }
 
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {

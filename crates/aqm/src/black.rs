@@ -156,7 +156,7 @@ impl Aqm for Black {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         let waiting = queue.len() as u64;
         if waiting > self.q_th {
@@ -164,7 +164,9 @@ impl Aqm for Black {
                 self.sample(packet.flow, drawn.flow);
             }
         }
-        let Some(packet) = self.red.admit(cx, queue, packet) else { return };
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
         let band = self.red.band;
         let avg = self.red.average.get();
         if let (Region::Early(_), Some(hits)) = (band.region(avg), self.cache.get(packet.flow)) {
@@ -172,13 +174,12 @@ impl Aqm for Black {
             let p = linear(avg, band.min, band.max, self.excess(*hits));
             self.red.probability = p;
             if cx.chance(p) {
-                cx.drop(packet, Reason::Flow);
-            } else {
-                queue.push(packet);
+                return cx.drop(packet, Reason::Flow);
             }
-        } else {
-            self.red.decide(cx, queue, packet, band);
+        } else if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
         }
+        queue.push(packet);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {

@@ -103,7 +103,7 @@ impl Aqm for Blue {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             self.raise(cx.now);
             return cx.drop(packet, Reason::Overflow);
@@ -111,12 +111,10 @@ impl Aqm for Blue {
         if self.params.raise_above.is_some_and(|above| queue.len() as u64 > above.get()) {
             self.raise(cx.now);
         }
-        if !cx.chance(self.probability) {
-            return queue.push(packet);
+        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {

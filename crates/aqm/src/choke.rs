@@ -83,7 +83,7 @@ impl Aqm for Choke {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         if self.red.average.get() > self.red.band.min && !queue.is_empty() {
             if let Some(queued) = Self::draw_match(cx, queue, packet.flow) {
@@ -92,9 +92,14 @@ impl Aqm for Choke {
                 return cx.drop(packet, Reason::Flow);
             }
         }
-        if let Some(packet) = self.red.admit(cx, queue, packet) {
-            self.red.decide(cx, queue, packet, self.red.band);
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = self.red.band;
+        if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {

@@ -235,20 +235,19 @@ impl Aqm for Cobalt {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let least = self.mtu.map_or(Span::ZERO, |mtu| cx.rate.time_for(mtu) * 4);
-        loop {
-            let Some(mut packet) = queue.pop() else {
-                self.control.empty(cx.now);
-                return None;
-            };
-            if self.control.judge(cx, &mut packet, least) == Verdict::Drop {
-                cx.drop(packet, Reason::Early);
-                continue;
+        while let Some(head) = queue.head_mut() {
+            if self.control.judge(cx, head, least) == Verdict::Keep {
+                if self.ce_threshold.is_some_and(|above| cx.now.since(head.enqueued) > above) {
+                    let _ = cx.mark(head);
+                }
+                return queue.pop();
             }
-            if self.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above) {
-                let _ = cx.mark(&mut packet);
+            if let Some(head) = queue.pop() {
+                cx.drop(head, Reason::Early);
             }
-            return Some(packet);
         }
+        self.control.empty(cx.now);
+        None
     }
 
     fn overflowed(&mut self, now: Instant, _packets: u64) {

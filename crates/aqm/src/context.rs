@@ -62,6 +62,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    #[inline]
     pub(crate) fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.bytes);
@@ -110,6 +111,7 @@ pub struct Cx<'a> {
 
 impl Cx<'_> {
     /// Gives `packet` away as dropped.
+    #[inline]
     pub fn drop(&mut self, packet: Packet, reason: Reason) {
         self.counters.dropped[reason as usize].add(&packet);
         self.observer.dropped(self.now, packet, reason);
@@ -118,6 +120,7 @@ impl Cx<'_> {
     /// Marks `packet` CE where it is ECN-capable; false (and unmarked) where it is not.
     /// A packet that already carries CE counts as marked, but not as marked here.
     #[must_use]
+    #[inline]
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         match packet.ecn {
             Ecn::NotEct => false,
@@ -133,6 +136,7 @@ impl Cx<'_> {
 
     /// Signals congestion on `packet`: marks it where `ecn` is on and it is ECN-capable and gives it back; else drops it.
     #[must_use]
+    #[inline]
     pub fn mark_or_drop(&mut self, mut packet: Packet, ecn: bool, reason: Reason) -> Option<Packet> {
         if ecn && self.mark(&mut packet) {
             return Some(packet);
@@ -143,10 +147,12 @@ impl Cx<'_> {
 
     /// True with probability `p`; draws only when `p` lies strictly within 0 and 1.
     #[must_use]
+    #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         p >= 1.0 || (p > 0.0 && self.random.uniform() < p)
     }
 
+    #[inline]
     pub(crate) fn arrived(&mut self, packet: &Packet) {
         self.counters.arrived.add(packet);
         if packet.ecn == Ecn::Ce {
@@ -154,6 +160,7 @@ impl Cx<'_> {
         }
     }
 
+    #[inline]
     pub(crate) fn forwarded(&mut self, packet: &Packet) {
         self.counters.forwarded.add(packet);
     }

@@ -147,8 +147,8 @@ pub struct Pie {
     accumulated: f64,
     /// `active_`; always true without `activate`.
     active: bool,
-    /// Sojourn time of the packet that left last, in seconds; 0 if it left nothing behind.
-    last_sojourn: f64,
+    /// Sojourn time of the packet that left last; 0 if it left nothing behind.
+    last_sojourn: Span,
     departures: Departures,
     updates: Ticks,
 }
@@ -171,7 +171,7 @@ impl Pie {
     fn delay(&self, now: Instant, queue: &Queue) -> f64 {
         match self.params.delay {
             Delay::Timestamps => queue.head_sojourn(now).unwrap_or(Span::ZERO).seconds(),
-            Delay::Departures => self.last_sojourn,
+            Delay::Departures => self.last_sojourn.seconds(),
             Delay::DepartureRate => self.departures.delay(queue.bytes()),
         }
     }
@@ -274,24 +274,25 @@ impl Aqm for Pie {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
         let delay = self.delay(cx.now, queue);
         if self.is_calm(delay) {
             self.burst_allowance = self.params.max_burst;
         }
+        let mut dropped = None;
         if self.params.limit.is_full(queue, packet.bytes) {
             self.accumulated = 0.0;
-            cx.drop(packet, Reason::Overflow);
+            dropped = Some(Reason::Overflow);
         } else if self.active && self.burst_allowance.is_zero() && self.drop_early(cx, queue, &packet) {
             self.accumulated = 0.0;
             let ecn = self.params.ecn && self.probability < self.params.mark_ecnth.get();
-            if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
-                queue.push(marked);
-            }
-        } else {
-            queue.push(packet);
+            dropped = (!(ecn && cx.mark(&mut packet))).then_some(Reason::Early);
+        }
+        match dropped {
+            Some(reason) => cx.drop(packet, reason),
+            None => queue.push(packet),
         }
         if self.params.activate {
             if !self.active && self.third_reached(queue) {
@@ -303,13 +304,14 @@ impl Aqm for Pie {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop()?;
-        let sojourn = cx.now.since(packet.enqueued).seconds();
-        self.last_sojourn = if queue.is_empty() { 0.0 } else { sojourn };
-        if self.params.delay == Delay::DepartureRate {
-            self.departures.departure(cx.now, packet.bytes, queue.bytes());
+        if let Some(head) = queue.head() {
+            let left_behind = queue.bytes() - u64::from(head.bytes);
+            self.last_sojourn = if queue.len() == 1 { Span::ZERO } else { cx.now.since(head.enqueued) };
+            if self.params.delay == Delay::DepartureRate {
+                self.departures.departure(cx.now, head.bytes, left_behind);
+            }
         }
-        Some(packet)
+        queue.pop()
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -371,7 +373,7 @@ impl Algorithm for Pie {
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,
-            last_sojourn: 0.0,
+            last_sojourn: Span::ZERO,
             departures: Departures::new(params.dq_threshold, weight),
             updates: Ticks::new(params.tupdate),
             params: params.clone(),

@@ -238,15 +238,14 @@ impl Red {
         self.average.sample(self.params.unit().of(queue), self.w);
     }
 
-    /// Drops an arrival that a full queue has no room for; gives back one that it has.
+    /// True when the queue has no room for an arrival of `bytes`, which is then to be dropped.
     #[inline]
-    pub(crate) fn admit(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: Packet) -> Option<Packet> {
-        if self.params.limit.is_full(queue, packet.bytes) {
+    pub(crate) fn overflows(&mut self, queue: &Queue, bytes: u32) -> bool {
+        let full = self.params.limit.is_full(queue, bytes);
+        if full {
             self.count.signalled();
-            cx.drop(packet, Reason::Overflow);
-            return None;
         }
-        Some(packet)
+        full
     }
 
     /// Counts an arrival of `bytes` that may be signalled, and draws whether it is.
@@ -261,18 +260,18 @@ impl Red {
         signal
     }
 
-    /// Queues, marks or drops an arrival as the average and `band` have it.
+    /// True when the average and `band` have an arrival dropped; it may be marked instead.
     #[inline]
-    pub(crate) fn decide(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, band: Band) {
+    pub(crate) fn drops(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, band: &Band) -> bool {
         let ecn = match band.region(self.average.get()) {
             Region::Below => {
                 self.count.below();
                 self.probability = 0.0;
-                return queue.push(packet);
+                return false;
             }
             Region::Early(p_b) => {
                 if !self.draw(cx, p_b, packet.bytes) {
-                    return queue.push(packet);
+                    return false;
                 }
                 self.params.ecn
             }
@@ -282,12 +281,8 @@ impl Red {
                 self.params.ecn && !self.params.harddrop
             }
         };
-        if ecn && self.params.nodrop && packet.ecn == Ecn::NotEct {
-            return queue.push(packet);
-        }
-        if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        let spared = ecn && self.params.nodrop && packet.ecn == Ecn::NotEct;
+        !spared && !(ecn && cx.mark(packet))
     }
 }
 
@@ -302,20 +297,26 @@ impl Aqm for Red {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.adaptive {
             self.updates.start(cx.now);
         }
         self.observe(cx.now, queue);
-        if let Some(packet) = self.admit(cx, queue, packet) {
-            self.decide(cx, queue, packet, self.band);
+        if self.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = self.band;
+        if self.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop();
-        self.average.departure(cx.now, packet.is_some());
-        packet
+        self.average.departure(cx.now, !queue.is_empty());
+        queue.pop()
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

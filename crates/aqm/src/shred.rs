@@ -16,7 +16,7 @@
 
 use crate::red::law::Band;
 use crate::red::{self, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
 
@@ -102,13 +102,17 @@ impl Aqm for Shred {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         let share = if packet.window > 0 { self.share(f64::from(packet.window)) } else { 1.0 };
-        if let Some(packet) = self.red.admit(cx, queue, packet) {
-            let band = if share < 1.0 { scaled(self.red.band, share) } else { self.red.band };
-            self.red.decide(cx, queue, packet, band);
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = if share < 1.0 { scaled(self.red.band, share) } else { self.red.band };
+        if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
@@ -151,7 +155,7 @@ mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host, Stream};
     use crate::red::law::{Curve, Region};
-    use crate::{Random, Reason};
+    use crate::Random;
     use sojourn_units::Span;
 
     fn instant() -> Params {
