@@ -152,10 +152,12 @@ impl Black {
 }
 
 impl Aqm for Black {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         let waiting = queue.len() as u64;
@@ -182,6 +184,7 @@ impl Aqm for Black {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.red.dequeue(cx, queue)
     }

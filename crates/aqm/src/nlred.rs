@@ -66,14 +66,17 @@ impl From<&Params> for red::Params {
 pub struct Nlred(Red);
 
 impl Aqm for Nlred {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.0.advance(now, rate, queue);
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.0.enqueue(cx, queue, packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.0.dequeue(cx, queue)
     }

@@ -35,6 +35,7 @@ pub(crate) struct Band {
 
 impl Band {
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
+    #[inline]
     pub(crate) fn region(&self, avg: f64) -> Region {
         if avg < self.min {
             Region::Below
@@ -56,57 +57,70 @@ impl Band {
 }
 
 /// `p_b = max_p (avg - min_th) / (max_th - min_th)`.
+#[inline]
 pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
 /// `p_b = 1.5 max_p ((avg - min_th) / (max_th - min_th))^2` (NLRED), at most 1.
+#[inline]
 pub(crate) fn square(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     let x = (avg - min) / (max - min);
     (1.5 * max_p * x * x).min(1.0)
 }
 
 /// Arrivals since the last signal: what spreads the signals out.
-///
-/// `None` below min_th: the first arrival above it counts 0, the figure's -1 plus 1.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Count(Option<Since>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Since {
-    packets: u64,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count {
+    /// -1 below min_th: the first arrival above it counts 0.
+    packets: i64,
     bytes: u64,
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self { packets: -1, bytes: 0 }
+    }
 }
 
 impl Count {
     /// The average is below min_th.
+    #[inline]
     pub(crate) fn below(&mut self) {
-        self.0 = None;
+        *self = Self::default();
     }
 
     /// An arrival was dropped or marked.
+    #[inline]
     pub(crate) fn signalled(&mut self) {
-        self.0 = Some(Since::default());
+        *self = Self { packets: 0, bytes: 0 };
     }
 
     /// An arrival of `bytes` that may be signalled.
+    #[inline]
     pub(crate) fn arrival(&mut self, bytes: u32) {
-        let after = |since: Since| Since { packets: since.packets + 1, bytes: since.bytes + u64::from(bytes) };
-        self.0 = Some(self.0.map_or(Since::default(), after));
+        self.bytes = if self.packets < 0 { 0 } else { self.bytes + u64::from(bytes) };
+        self.packets += 1;
     }
 
     /// In packets; -1 below min_th.
+    #[inline]
     pub(crate) fn packets(self) -> f64 {
-        self.0.map_or(-1.0, |since| since.packets as f64)
+        self.packets as f64
     }
 
-    /// In packets of `avpkt` bytes.
+    /// In packets of `avpkt` bytes; -1 below min_th.
     pub(crate) fn mean_packets(self, avpkt: f64) -> f64 {
-        self.0.map_or(-1.0, |since| since.bytes as f64 / avpkt)
+        if self.packets < 0 {
+            -1.0
+        } else {
+            self.bytes as f64 / avpkt
+        }
     }
 }
 
 /// `p_a = p_b / (1 - count p_b)`: signals are uniformly 1 to `1/p_b` arrivals apart (1993, figure 2).
+#[inline]
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
@@ -117,6 +131,7 @@ pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
 }
 
 /// `wait`: none before `1/p_b` arrivals, then uniformly up to `2/p_b` (Floyd's "wait", ns-2 and ns-3).
+#[inline]
 pub(crate) fn wait(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
