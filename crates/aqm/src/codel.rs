@@ -168,9 +168,7 @@ impl Codel {
         if self.params.ecn && queue.head_mut().is_some_and(|head| cx.mark(head)) {
             return true;
         }
-        if let Some(head) = queue.pop() {
-            cx.drop(head, Reason::Early);
-        }
+        queue.drop_head(cx, Reason::Early);
         false
     }
 
@@ -234,6 +232,7 @@ impl Codel {
 }
 
 impl Aqm for Codel {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -243,6 +242,7 @@ impl Aqm for Codel {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.judge(cx, queue);
         if let Some(above) = self.params.ce_threshold {

@@ -1,4 +1,4 @@
-use crate::Packet;
+use crate::{Cx, Packet, Reason};
 use alloc::collections::VecDeque;
 use sojourn_units::Instant;
 
@@ -47,6 +47,14 @@ impl Queue {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
+    }
+
+    /// Gives the head away as dropped.
+    #[inline(never)]
+    pub(crate) fn drop_head(&mut self, cx: &mut Cx<'_>, reason: Reason) {
+        if let Some(packet) = self.pop() {
+            cx.drop(packet, reason);
+        }
     }
 
     /// Looks at the packet at `position`.
