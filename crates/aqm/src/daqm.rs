@@ -257,6 +257,15 @@ enum Phase {
     Flagged,
 }
 
+/// What the parameters have computed or noted; the rest is left out on the packet path.
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    /// The waiting times: a sojourn derivative has a threshold.
+    waits: bool,
+    /// The last packets that left.
+    departures: bool,
+}
+
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
 pub struct Daqm {
@@ -276,19 +285,24 @@ pub struct Daqm {
     ticks: Ticks,
     samples: Samples,
     departures: Departures,
+    needs: Needs,
     /// Values at the last look; not a number where not looked at.
     seen: [f64; 8],
 }
 
 impl Daqm {
-    /// Equations 18 to 25 and 26 to 33: the value of a feature now, if it can be had.
-    fn value(&self, feature: usize, now: Instant, queue: &Queue) -> Option<f64> {
-        match feature {
-            S0 => queue.head_sojourn(now).map(Span::millis),
-            Q0 => Some(queue.len() as f64),
-            S1 | S2 | S3 => signals::derivative(feature - S0, &self.waits(now, queue)?, self.spacing_ms()?),
-            _ => signals::derivative(feature - Q0, self.samples.last_five()?, 1.0),
-        }
+    /// Equations 18 to 25 and 26 to 33: the values of all features now, those that can be had.
+    #[inline]
+    fn values(&self, now: Instant, queue: &Queue) -> [Option<f64>; 8] {
+        let sojourn = if self.needs.waits { self.sojourn_derivatives(now, queue) } else { None };
+        let [s1, s2, s3] = sojourn.map_or([None; 3], |of| of.map(Some));
+        let [q1, q2, q3] = self.samples.derivatives().map_or([None; 3], |of| of.map(Some));
+        let s0 = queue.head_sojourn(now).map(Span::millis);
+        [s0, s1, s2, s3, Some(queue.len() as f64), q1, q2, q3]
+    }
+
+    fn sojourn_derivatives(&self, now: Instant, queue: &Queue) -> Option<[f64; 3]> {
+        Some(signals::derivatives(&self.waits(now, queue)?, self.spacing_ms()?))
     }
 
     /// s1 to s5 in ms.
@@ -313,7 +327,21 @@ impl Daqm {
         }
     }
 
+    /// The samples due up to `now`.
+    #[cold]
+    fn take_samples(&mut self, now: Instant, queue: &Queue) {
+        // Ten equal samples fill a block whatever was in the ring; the remainder keeps the place within a block.
+        let due = self.ticks.due(now);
+        if due > 14 {
+            self.ticks.skip_to_last(now, 10 + due % 5);
+        }
+        while self.ticks.take(now).is_some() {
+            self.samples.push(queue.len() as f64);
+        }
+    }
+
     /// Algorithm 3, line 3, and line 2.
+    #[inline]
     fn looks(&self, now: Instant, queue: &Queue) -> bool {
         matches!(self.phase, Phase::Watching) && queue.len() > ENOUGH && now.since(Instant::ZERO) > self.target
     }
@@ -321,9 +349,9 @@ impl Daqm {
     /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
     fn look(&mut self, now: Instant, queue: &Queue) -> Option<usize> {
         self.seen = [f64::NAN; 8];
+        let values = self.values(now, queue);
         for feature in ORDER {
-            let Some(threshold) = self.features[feature].threshold else { continue };
-            let Some(value) = self.value(feature, now, queue) else { continue };
+            let (Some(threshold), Some(value)) = (self.features[feature].threshold, values[feature]) else { continue };
             self.seen[feature] = value;
             if value.abs() > threshold {
                 return Some(feature);
@@ -339,10 +367,14 @@ impl Daqm {
     }
 
     /// The head, which leaves the queue now.
+    #[inline]
     fn head(&mut self, now: Instant, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop()?;
-        self.departures.push(now, &packet, self.sojourn == Sojourn::Departures);
-        Some(packet)
+        if self.needs.departures {
+            if let Some(head) = queue.head() {
+                self.departures.push(now, head, self.sojourn == Sojourn::Departures);
+            }
+        }
+        queue.pop()
     }
 
     fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
@@ -353,6 +385,7 @@ impl Daqm {
 }
 
 impl Aqm for Daqm {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
         if let Phase::Dropping { until, flag, .. } = self.phase {
             if now >= until {
@@ -360,17 +393,13 @@ impl Aqm for Daqm {
                 self.phase = if stuck { Phase::Flagged } else { Phase::Watching };
             }
         }
-        // Ten equal samples fill a block whatever was in the ring; the remainder keeps the place within a block.
-        let due = self.ticks.due(now);
-        if due > 14 {
-            self.ticks.skip_to_last(now, 10 + due % 5);
-        }
-        while self.ticks.take(now).is_some() {
-            self.samples.push(queue.len() as f64);
+        if self.ticks.is_due(now) {
+            self.take_samples(now, queue);
         }
     }
 
     /// Algorithm 1.
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -391,6 +420,7 @@ impl Aqm for Daqm {
     }
 
     /// Algorithm 2.
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         if self.cleared > 0 {
             self.cleared -= 1;
@@ -524,6 +554,11 @@ impl Algorithm for Daqm {
             ticks,
             samples,
             departures: Departures::default(),
+            needs: Needs {
+                waits: params.s1.is_some() || params.s2.is_some() || params.s3.is_some(),
+                departures: params.sojourn == Sojourn::Departures
+                    || params.interarrival == Some(Interarrival::Measured),
+            },
             seen: [f64::NAN; 8],
         }
     }
