@@ -118,6 +118,7 @@ impl Avq {
 }
 
 impl Aqm for Avq {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         let scale = self.scale;
         if let Capacity::Known { rate: old, link, since, earlier, seen, .. } = &mut self.capacity {
@@ -129,6 +130,7 @@ impl Aqm for Avq {
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         let now = cx.now;
         let virtual_rate = match self.capacity {
@@ -160,6 +162,7 @@ impl Aqm for Avq {
         self.adapt(now, amount);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

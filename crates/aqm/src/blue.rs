@@ -97,12 +97,14 @@ impl Blue {
 }
 
 impl Aqm for Blue {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) {
         if self.idle && self.params.idle == Idle::Lasting {
             self.stay_idle(now);
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             self.raise(cx.now);
@@ -117,6 +119,7 @@ impl Aqm for Blue {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let packet = queue.pop();
         self.idle = packet.is_none();

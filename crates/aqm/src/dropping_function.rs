@@ -104,6 +104,7 @@ impl DroppingFunction {
 }
 
 impl Aqm for DroppingFunction {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.probability = self.at(self.length(queue));
         if queue.len() as u64 >= self.limit {
@@ -115,6 +116,7 @@ impl Aqm for DroppingFunction {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let packet = queue.pop();
         self.in_service = packet.is_some();

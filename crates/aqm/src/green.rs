@@ -132,14 +132,18 @@ impl Scheme {
 }
 
 impl Aqm for Green {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         match &mut self.scheme {
-            Scheme::Flows { active, .. } => active.expire(now),
+            Scheme::Flows { active, .. } => {
+                active.expire(now);
+                self.scheme.recompute(rate);
+            }
             Scheme::Rate(step) => step.advance(now, rate),
         }
-        self.scheme.recompute(rate);
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         let probability = self.scheme.arrival(cx.now, cx.rate, &packet);
         if self.limit.is_full(queue, packet.bytes) {
@@ -151,6 +155,7 @@ impl Aqm for Green {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

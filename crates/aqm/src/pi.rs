@@ -42,6 +42,18 @@ pub struct Pi {
 }
 
 impl Pi {
+    /// The updates due up to `now`.
+    #[cold]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
+        if self.updates.take(now).is_some() {
+            let rest = self.updates.due(now);
+            self.update(queue.len() as f64, rest);
+            if rest > 0 {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
     /// One update, and `rest` more over which `queue` packets wait.
     fn update(&mut self, queue: f64, rest: u64) {
         let Params { a, b, q_ref, .. } = self.params;
@@ -53,16 +65,14 @@ impl Pi {
 }
 
 impl Aqm for Pi {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        if self.updates.take(now).is_some() {
-            let rest = self.updates.due(now);
-            self.update(queue.len() as f64, rest);
-            if rest > 0 {
-                self.updates.skip_to_last(now, 0);
-            }
+        if self.updates.is_due(now) {
+            self.catch_up(now, queue);
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         if self.params.limit.is_full(queue, packet.bytes) {
@@ -74,6 +84,7 @@ impl Aqm for Pi {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

@@ -141,6 +141,8 @@ pub struct Pie {
     probability: f64,
     /// `qdelay_old_` in seconds: the delay at the last update.
     delay_old: f64,
+    /// Half of the target, in seconds.
+    half_target: f64,
     /// `burst_allowance_`.
     burst_allowance: Span,
     /// `accu_prob_`.
@@ -176,10 +178,6 @@ impl Pie {
         }
     }
 
-    fn half_target(&self) -> f64 {
-        self.params.target.seconds() / 2.0
-    }
-
     /// Sections 4.2 and 5.5, `calculate_drop_prob`; `delay` in seconds.
     fn update(&mut self, delay: f64, backlog: u64) {
         let Params { alpha, beta, variant, target, tupdate, .. } = self.params;
@@ -208,9 +206,27 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
     }
 
-    /// Section 5.3: congestion has gone.
-    fn is_calm(&self, delay: f64) -> bool {
-        self.probability == 0.0 && delay < self.half_target() && self.delay_old < self.half_target()
+    /// The updates due up to `now`.
+    #[cold]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        while let Some(at) = self.updates.take(now) {
+            let delay = self.delay(at, queue);
+            if self.active {
+                self.update(delay, queue.bytes());
+            }
+            // Nothing more can change until a packet comes.
+            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
+            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
+    /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
+    #[inline]
+    fn is_calm(&self, now: Instant, queue: &Queue) -> bool {
+        self.probability == 0.0 && self.delay_old < self.half_target && self.delay(now, queue) < self.half_target
     }
 
     /// Section 5.3: the queue has reached a third of the limit.
@@ -224,9 +240,10 @@ impl Pie {
     }
 
     /// Section 4.1, `drop_early`, with section 5.4.
+    #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
         let avpkt = self.params.avpkt.get();
-        let is_low = self.delay_old < self.half_target() && self.probability < 0.2;
+        let is_low = self.delay_old < self.half_target && self.probability < 0.2;
         if is_low || queue.bytes() <= 2 * avpkt {
             return false;
         }
@@ -259,26 +276,19 @@ impl Pie {
 }
 
 impl Aqm for Pie {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        self.updates.skip_to_last(now, CATCH_UP);
-        while let Some(at) = self.updates.take(now) {
-            let delay = self.delay(at, queue);
-            if self.active {
-                self.update(delay, queue.bytes());
-            }
-            // Nothing more can change until a packet comes.
-            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
-            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
-                self.updates.skip_to_last(now, 0);
-            }
+        if self.updates.is_due(now) {
+            self.catch_up(now, queue);
         }
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
-        let delay = self.delay(cx.now, queue);
-        if self.is_calm(delay) {
+        let calm = self.is_calm(cx.now, queue);
+        if calm {
             self.burst_allowance = self.params.max_burst;
         }
         let mut dropped = None;
@@ -297,18 +307,22 @@ impl Aqm for Pie {
         if self.params.activate {
             if !self.active && self.third_reached(queue) {
                 self.begin();
-            } else if self.active && self.is_calm(delay) && !self.third_reached(queue) {
+            } else if self.active && calm && !self.third_reached(queue) {
                 self.active = false;
             }
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         if let Some(head) = queue.head() {
             let left_behind = queue.bytes() - u64::from(head.bytes);
-            self.last_sojourn = if queue.len() == 1 { Span::ZERO } else { cx.now.since(head.enqueued) };
-            if self.params.delay == Delay::DepartureRate {
-                self.departures.departure(cx.now, head.bytes, left_behind);
+            match self.params.delay {
+                Delay::Timestamps => {}
+                Delay::Departures => {
+                    self.last_sojourn = if queue.len() == 1 { Span::ZERO } else { cx.now.since(head.enqueued) };
+                }
+                Delay::DepartureRate => self.departures.departure(cx.now, head.bytes, left_behind),
             }
         }
         queue.pop()
@@ -370,6 +384,7 @@ impl Algorithm for Pie {
         Self {
             probability: 0.0,
             delay_old: 0.0,
+            half_target: params.target.seconds() / 2.0,
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,

@@ -52,6 +52,7 @@ impl Threshold {
 }
 
 impl Aqm for Threshold {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
@@ -62,6 +63,7 @@ impl Aqm for Threshold {
         queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }
