@@ -277,6 +277,8 @@ pub struct Daqm {
     flags: Flags,
     drop_rate: f64,
     features: [Feature; 8],
+    /// Infinite where a feature is not looked at.
+    thresholds: [f64; 8],
     /// Packets dequeued for a look (section 4.1.1); 0 where they are only peeked at.
     taken: usize,
     phase: Phase,
@@ -291,14 +293,14 @@ pub struct Daqm {
 }
 
 impl Daqm {
-    /// Equations 18 to 25 and 26 to 33: the values of all features now, those that can be had.
+    /// Equations 18 to 25 and 26 to 33: the values of all features now; not a number where one cannot be had.
     #[inline]
-    fn values(&self, now: Instant, queue: &Queue) -> [Option<f64>; 8] {
+    fn values(&self, now: Instant, queue: &Queue) -> [f64; 8] {
         let sojourn = if self.needs.waits { self.sojourn_derivatives(now, queue) } else { None };
-        let [s1, s2, s3] = sojourn.map_or([None; 3], |of| of.map(Some));
-        let [q1, q2, q3] = self.samples.derivatives().map_or([None; 3], |of| of.map(Some));
-        let s0 = queue.head_sojourn(now).map(Span::millis);
-        [s0, s1, s2, s3, Some(queue.len() as f64), q1, q2, q3]
+        let [s1, s2, s3] = sojourn.unwrap_or([f64::NAN; 3]);
+        let [q1, q2, q3] = self.samples.derivatives().unwrap_or([f64::NAN; 3]);
+        let s0 = queue.head_sojourn(now).map_or(f64::NAN, Span::millis);
+        [s0, s1, s2, s3, queue.len() as f64, q1, q2, q3]
     }
 
     fn sojourn_derivatives(&self, now: Instant, queue: &Queue) -> Option<[f64; 3]> {
@@ -348,16 +350,24 @@ impl Daqm {
 
     /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
     fn look(&mut self, now: Instant, queue: &Queue) -> Option<usize> {
-        self.seen = [f64::NAN; 8];
         let values = self.values(now, queue);
-        for feature in ORDER {
-            let (Some(threshold), Some(value)) = (self.features[feature].threshold, values[feature]) else { continue };
-            self.seen[feature] = value;
-            if value.abs() > threshold {
-                return Some(feature);
-            }
+        // All at once and without branches, since mostly none is.
+        let is_above = |feature: usize| values[feature].abs() > self.thresholds[feature];
+        let any = (0..8).fold(false, |any, feature| any | is_above(feature));
+        let hit = if any { ORDER.into_iter().find(|feature| is_above(*feature)) } else { None };
+        for feature in 0..8 {
+            let looked_at = self.thresholds[feature] < f64::INFINITY;
+            self.seen[feature] = if looked_at { values[feature] } else { f64::NAN };
         }
-        None
+        if hit.is_some() {
+            // Those after it are not looked at.
+            ORDER
+                .into_iter()
+                .skip_while(|feature| Some(*feature) != hit)
+                .skip(1)
+                .for_each(|feature| self.seen[feature] = f64::NAN);
+        }
+        hit
     }
 
     /// Algorithm 2, lines 8 and 9.
@@ -542,6 +552,7 @@ impl Algorithm for Daqm {
             inspect: params.inspect,
             flags: params.flags,
             drop_rate: params.drop_rate.get(),
+            thresholds: params.features().map(|feature| feature.threshold.unwrap_or(f64::INFINITY)),
             features: params.features(),
             taken: match (dequeues, params.s3, params.s2, params.s1) {
                 (false, ..) | (true, None, None, None) => 0,
