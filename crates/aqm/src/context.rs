@@ -135,17 +135,6 @@ impl Cx<'_> {
         }
     }
 
-    /// Signals congestion on `packet`: marks it where `ecn` is on and it is ECN-capable and gives it back; else drops it.
-    #[must_use]
-    #[inline]
-    pub fn mark_or_drop(&mut self, mut packet: Packet, ecn: bool, reason: Reason) -> Option<Packet> {
-        if ecn && self.mark(&mut packet) {
-            return Some(packet);
-        }
-        self.drop(packet, reason);
-        None
-    }
-
     /// True with probability `p`; draws only when `p` lies strictly within 0 and 1.
     #[must_use]
     #[inline]

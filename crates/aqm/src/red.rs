@@ -188,8 +188,8 @@ impl Red {
         let mean_packets_s = self.params.mean_packets_s(rate);
         let automatic = Automatic::new(mean_packets_s, self.params.target.seconds());
         self.weight = Weight::new(self.params.w.map_or(automatic.w, Probability::get), mean_packets_s);
-        self.band.min = self.params.min.map_or(automatic.min, Length::number);
-        self.band.max = self.params.max.map_or(3.0 * self.band.min, Length::number);
+        let min = self.params.min.map_or(automatic.min, Length::number);
+        self.band = self.band.between(min, self.params.max.map_or(3.0 * min, Length::number));
     }
 
     /// The adaptations due up to `now`.
@@ -206,7 +206,7 @@ impl Red {
         let avg = self.average.at(at, &self.weight);
         let Band { min, max, max_p, .. } = self.band;
         let (alpha, beta) = (self.params.alpha.get(), self.params.beta.get());
-        self.band.max_p = adapt::max_p(max_p, avg, min, max, alpha, beta);
+        self.band = self.band.up_to(adapt::max_p(max_p, avg, min, max, alpha, beta));
     }
 
     /// p_a for a packet of `bytes`, from p_b and the count.
@@ -365,7 +365,7 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band = Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle, curve: Curve::Linear };
+        let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle, Curve::Linear);
         let mut red = Self {
             rate: BitRate::ZERO,
             weight: Weight::new(1.0, 0.0),

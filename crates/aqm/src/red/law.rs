@@ -31,9 +31,39 @@ pub(crate) struct Band {
     /// From the curve's end to 1 between max_th and twice max_th, rather than 1 from max_th on.
     pub(crate) gentle: bool,
     pub(crate) curve: Curve,
+    /// p_b over the distance from min_th, or over its square: kept, since a division would hold up every arrival.
+    rise: f64,
 }
 
 impl Band {
+    pub(crate) const fn new(min: f64, max: f64, max_p: f64, gentle: bool, curve: Curve) -> Self {
+        let rise = match curve {
+            Curve::Linear => max_p / (max - min),
+            Curve::Square => 1.5 * max_p / ((max - min) * (max - min)),
+        };
+        Self { min, max, max_p, gentle, curve, rise }
+    }
+
+    /// The same on another curve.
+    pub(crate) fn along(self, curve: Curve) -> Self {
+        Self::new(self.min, self.max, self.max_p, self.gentle, curve)
+    }
+
+    /// The same with other thresholds.
+    pub(crate) fn between(self, min: f64, max: f64) -> Self {
+        Self::new(min, max, self.max_p, self.gentle, self.curve)
+    }
+
+    /// The same with another max_p.
+    pub(crate) fn up_to(self, max_p: f64) -> Self {
+        Self::new(self.min, self.max, max_p, self.gentle, self.curve)
+    }
+
+    /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
+    pub(crate) fn shortened(self, share: f64) -> Self {
+        Self { min: self.min + (self.max - self.min) * (1.0 - share), max_p: self.max_p * share, ..self }
+    }
+
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
     #[inline]
     pub(crate) fn region(&self, avg: f64) -> Region {
@@ -41,13 +71,13 @@ impl Band {
             Region::Below
         } else if avg < self.max {
             Region::Early(match self.curve {
-                Curve::Linear => linear(avg, self.min, self.max, self.max_p),
-                Curve::Square => square(avg, self.min, self.max, self.max_p),
+                Curve::Linear => self.rise * (avg - self.min),
+                Curve::Square => (self.rise * (avg - self.min) * (avg - self.min)).min(1.0),
             })
         } else if self.gentle && avg < 2.0 * self.max {
             let end = match self.curve {
                 Curve::Linear => self.max_p,
-                Curve::Square => square(self.max, self.min, self.max, self.max_p),
+                Curve::Square => (1.5 * self.max_p).min(1.0),
             };
             Region::Early(end + (1.0 - end) * (avg - self.max) / self.max)
         } else {
@@ -60,13 +90,6 @@ impl Band {
 #[inline]
 pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
-}
-
-/// `p_b = 1.5 max_p ((avg - min_th) / (max_th - min_th))^2` (NLRED), at most 1.
-#[inline]
-pub(crate) fn square(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
-    let x = (avg - min) / (max - min);
-    (1.5 * max_p * x * x).min(1.0)
 }
 
 /// Arrivals since the last signal: what spreads the signals out.
