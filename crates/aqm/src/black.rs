@@ -233,7 +233,7 @@ impl Algorithm for Black {
             hit: params.hit,
             samples: Tally::default(),
             matches: Tally::default(),
-            cache: FlowTable::with_room_for(room),
+            cache: FlowTable::with_room_for(8 * room),
             room,
         }
     }
