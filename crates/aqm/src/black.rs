@@ -21,7 +21,8 @@
 //! * A period ends with its last sample, before the arrival that drew it is judged.
 //! * Arrivals judged by p_i do not move RED's count.
 //!
-//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, 16 or up to 4 a flow.
+//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, up to 32 a flow
+//! and 2048 in all.
 
 use crate::flow_table::FlowTable;
 use crate::red::law::{linear, Region};

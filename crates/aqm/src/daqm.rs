@@ -355,9 +355,8 @@ impl Daqm {
         let is_above = |feature: usize| values[feature].abs() > self.thresholds[feature];
         let any = (0..8).fold(false, |any, feature| any | is_above(feature));
         let hit = if any { ORDER.into_iter().find(|feature| is_above(*feature)) } else { None };
-        for feature in 0..8 {
-            let looked_at = self.thresholds[feature] < f64::INFINITY;
-            self.seen[feature] = if looked_at { values[feature] } else { f64::NAN };
+        for ((seen, value), threshold) in self.seen.iter_mut().zip(values).zip(self.thresholds) {
+            *seen = if threshold < f64::INFINITY { value } else { f64::NAN };
         }
         if hit.is_some() {
             // Those after it are not looked at.

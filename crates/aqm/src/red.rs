@@ -288,7 +288,7 @@ impl Red {
             }
         };
         let spared = ecn && self.params.nodrop && packet.ecn == Ecn::NotEct;
-        !spared && !(ecn && cx.mark(packet))
+        !(spared || ecn && cx.mark(packet))
     }
 }
 
