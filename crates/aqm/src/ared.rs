@@ -81,14 +81,17 @@ impl From<&Params> for red::Params {
 pub struct Ared(Red);
 
 impl Aqm for Ared {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.0.advance(now, rate, queue);
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.0.enqueue(cx, queue, packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.0.dequeue(cx, queue)
     }

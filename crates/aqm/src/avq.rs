@@ -117,6 +117,7 @@ impl Avq {
 }
 
 impl Aqm for Avq {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         let scale = self.scale;
         if let Capacity::Known { rate: old, link, since, earlier, seen, .. } = &mut self.capacity {
@@ -128,7 +129,8 @@ impl Aqm for Avq {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         let now = cx.now;
         let virtual_rate = match self.capacity {
             Capacity::Known { virtual_rate, .. } => virtual_rate,
@@ -148,18 +150,18 @@ impl Aqm for Avq {
             Unit::Bytes => f64::from(packet.bytes),
             Unit::Packets => 1.0,
         };
-        let packet = if self.virtual_queue + amount > self.buffer {
-            cx.mark_or_drop(packet, self.ecn, Reason::Early)
+        if self.virtual_queue + amount > self.buffer {
+            if !(self.ecn && cx.mark(&mut packet)) {
+                return cx.drop(packet, Reason::Early);
+            }
         } else {
             self.virtual_queue += amount;
-            Some(packet)
-        };
-        if let Some(packet) = packet {
-            queue.push(packet);
-            self.adapt(now, amount);
         }
+        queue.push(packet);
+        self.adapt(now, amount);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

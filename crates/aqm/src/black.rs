@@ -21,7 +21,8 @@
 //! * A period ends with its last sample, before the arrival that drew it is judged.
 //! * Arrivals judged by p_i do not move RED's count.
 //!
-//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, 16 or up to 4 a flow.
+//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, up to 32 a flow
+//! and 2048 in all.
 
 use crate::flow_table::FlowTable;
 use crate::red::law::{linear, Region};
@@ -152,11 +153,13 @@ impl Black {
 }
 
 impl Aqm for Black {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         let waiting = queue.len() as u64;
         if waiting > self.q_th {
@@ -164,7 +167,9 @@ impl Aqm for Black {
                 self.sample(packet.flow, drawn.flow);
             }
         }
-        let Some(packet) = self.red.admit(cx, queue, packet) else { return };
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
         let band = self.red.band;
         let avg = self.red.average.get();
         if let (Region::Early(_), Some(hits)) = (band.region(avg), self.cache.get(packet.flow)) {
@@ -172,15 +177,15 @@ impl Aqm for Black {
             let p = linear(avg, band.min, band.max, self.excess(*hits));
             self.red.probability = p;
             if cx.chance(p) {
-                cx.drop(packet, Reason::Flow);
-            } else {
-                queue.push(packet);
+                return cx.drop(packet, Reason::Flow);
             }
-        } else {
-            self.red.decide(cx, queue, packet, band);
+        } else if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
         }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.red.dequeue(cx, queue)
     }
@@ -229,7 +234,7 @@ impl Algorithm for Black {
             hit: params.hit,
             samples: Tally::default(),
             matches: Tally::default(),
-            cache: FlowTable::with_room_for(room),
+            cache: FlowTable::with_room_for(8 * room),
             room,
         }
     }

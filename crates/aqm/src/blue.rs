@@ -97,13 +97,15 @@ impl Blue {
 }
 
 impl Aqm for Blue {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) {
         if self.idle && self.params.idle == Idle::Lasting {
             self.stay_idle(now);
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             self.raise(cx.now);
             return cx.drop(packet, Reason::Overflow);
@@ -111,14 +113,13 @@ impl Aqm for Blue {
         if self.params.raise_above.is_some_and(|above| queue.len() as u64 > above.get()) {
             self.raise(cx.now);
         }
-        if !cx.chance(self.probability) {
-            return queue.push(packet);
+        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let packet = queue.pop();
         self.idle = packet.is_none();

@@ -79,11 +79,13 @@ impl Choke {
 }
 
 impl Aqm for Choke {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         if self.red.average.get() > self.red.band.min && !queue.is_empty() {
             if let Some(queued) = Self::draw_match(cx, queue, packet.flow) {
@@ -92,11 +94,17 @@ impl Aqm for Choke {
                 return cx.drop(packet, Reason::Flow);
             }
         }
-        if let Some(packet) = self.red.admit(cx, queue, packet) {
-            self.red.decide(cx, queue, packet, self.red.band);
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = self.red.band;
+        if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.red.dequeue(cx, queue)
     }
@@ -218,7 +226,7 @@ mod tests {
     fn an_empty_queue_has_nothing_to_draw() {
         // The average stays above min while the queue is empty: a small weight.
         let mut host = Host::<Choke>::new(Params { w: Probability::clamped(0.5), ..Params::default() });
-        host.with(|choke| choke.red.average.sample(28.0, 0.5));
+        host.with(|choke| choke.red.average.sample(28, 0.5));
         host.random.fixed = Some(0.5);
         // avg (14 + 0)/2 = 7: p_b = 0.1 x 2/10, count 0; one draw, which is RED's.
         assert_eq!((host.arrive(), host.random.draws), (Fate::Queued, 1));

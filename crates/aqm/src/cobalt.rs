@@ -151,12 +151,39 @@ impl Control {
     }
 
     /// Judges the head; `least` is the sojourn time that must be exceeded besides `target`.
+    #[inline]
     pub(crate) fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, least: Span) -> Verdict {
         let now = cx.now;
         let sojourn = now.since(packet.enqueued);
+        let above = sojourn > self.target && sojourn > least;
+        let (mut verdict, mut late) = (Verdict::Keep, false);
+        if self.count == 0 && !above {
+            self.dropping = false;
+        } else if self.count == 0 || now >= self.drop_next || above != self.dropping {
+            (verdict, late) = self.follow_schedule(cx, packet, above);
+        }
+        if self.blue_threshold.is_some_and(|threshold| sojourn > threshold) {
+            self.raise(now);
+        }
+        // The draw is BLUE's own: a packet just marked can still be dropped.
+        if cx.chance(self.drop_probability) {
+            verdict = Verdict::Drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now + self.interval;
+        } else if late && verdict == Verdict::Keep {
+            // The schedule does not owe signals for the time that it was behind.
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    /// CoDel's part: what is due when the head is `above` target or not, and whether the schedule is behind.
+    #[inline(never)]
+    fn follow_schedule(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, above: bool) -> (Verdict, bool) {
+        let now = cx.now;
         let due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
-        let above = sojourn > self.target && sojourn > least;
         if above && !self.dropping {
             self.advance_drop_next(now);
         }
@@ -179,20 +206,7 @@ impl Control {
             }
             late = now > self.drop_next;
         }
-        if self.blue_threshold.is_some_and(|threshold| sojourn > threshold) {
-            self.raise(now);
-        }
-        // The draw is BLUE's own: a packet just marked can still be dropped.
-        if cx.chance(self.drop_probability) {
-            verdict = Verdict::Drop;
-        }
-        if self.count == 0 {
-            self.drop_next = now + self.interval;
-        } else if late && verdict == Verdict::Keep {
-            // The schedule does not owe signals for the time that it was behind.
-            self.drop_next = now;
-        }
-        verdict
+        (verdict, late)
     }
 
     /// Nothing is remembered that would change the next decisions.
@@ -224,6 +238,7 @@ pub struct Cobalt {
 }
 
 impl Aqm for Cobalt {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -233,22 +248,20 @@ impl Aqm for Cobalt {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let least = self.mtu.map_or(Span::ZERO, |mtu| cx.rate.time_for(mtu) * 4);
-        loop {
-            let Some(mut packet) = queue.pop() else {
-                self.control.empty(cx.now);
-                return None;
-            };
-            if self.control.judge(cx, &mut packet, least) == Verdict::Drop {
-                cx.drop(packet, Reason::Early);
-                continue;
+        while let Some(head) = queue.head_mut() {
+            if self.control.judge(cx, head, least) == Verdict::Keep {
+                if self.ce_threshold.is_some_and(|above| cx.now.since(head.enqueued) > above) {
+                    let _ = cx.mark(head);
+                }
+                return queue.pop();
             }
-            if self.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above) {
-                let _ = cx.mark(&mut packet);
-            }
-            return Some(packet);
+            queue.drop_head(cx, Reason::Early);
         }
+        self.control.empty(cx.now);
+        None
     }
 
     fn overflowed(&mut self, now: Instant, _packets: u64) {

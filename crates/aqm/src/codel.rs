@@ -140,25 +140,36 @@ impl Spacing {
 }
 
 impl Codel {
-    /// RFC 8289 section 5.5, `dodequeue`: the head, and whether it may be dropped.
-    fn head(&mut self, cx: &Cx<'_>, queue: &mut Queue) -> (Option<Packet>, bool) {
-        let now = self.now(cx);
-        let Some(packet) = queue.pop() else {
+    /// RFC 8289 section 5.5, `dodequeue`: whether the head, which is still in the queue, may be dropped.
+    #[inline]
+    fn may_drop(&mut self, cx: &Cx<'_>, queue: &Queue) -> bool {
+        let Some(head) = queue.head() else {
             self.first_above = None;
-            return (None, false);
+            return false;
         };
-        let sojourn = self.spacing.span(cx.now.since(packet.enqueued));
-        if sojourn < self.params.target || queue.bytes() <= self.params.mtu.get() {
+        let sojourn = self.spacing.span(cx.now.since(head.enqueued));
+        let left_behind = queue.bytes() - u64::from(head.bytes);
+        if sojourn < self.params.target || left_behind <= self.params.mtu.get() {
             self.first_above = None;
-            return (Some(packet), false);
+            return false;
         }
+        let now = self.now(cx);
         match self.first_above {
             None => {
                 self.first_above = Some(now + self.params.interval);
-                (Some(packet), false)
+                false
             }
-            Some(due) => (Some(packet), self.spacing.is_over(now, due)),
+            Some(due) => self.spacing.is_over(now, due),
         }
+    }
+
+    /// Marks the head, or drops it; true when it is marked.
+    fn signal(&self, cx: &mut Cx<'_>, queue: &mut Queue) -> bool {
+        if self.params.ecn && queue.head_mut().is_some_and(|head| cx.mark(head)) {
+            return true;
+        }
+        queue.drop_head(cx, Reason::Early);
+        false
     }
 
     fn now(&self, cx: &Cx<'_>) -> Instant {
@@ -185,43 +196,43 @@ impl Codel {
         self.drop_next = self.next_drop(now);
     }
 
-    /// Section 5.6, `deque`.
-    fn deque(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+    /// Section 5.6, `deque`: what it leaves at the head is to be sent.
+    #[inline]
+    fn judge(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        let may_drop = self.may_drop(cx, queue);
+        if may_drop || self.dropping {
+            self.act(cx, queue, may_drop);
+        }
+    }
+
+    /// The rest of `deque`, when the head may be dropped or a dropping phase is on.
+    fn act(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, may_drop: bool) {
         let now = self.now(cx);
-        let (mut head, mut may_drop) = self.head(cx, queue);
         if !self.dropping {
-            if may_drop {
-                let packet = head?;
-                head = cx.mark_or_drop(packet, self.params.ecn, Reason::Early);
-                if head.is_none() {
-                    head = self.head(cx, queue).0;
-                }
-                self.begin(now);
+            if !self.signal(cx, queue) {
+                self.may_drop(cx, queue);
             }
-            return head;
+            return self.begin(now);
         }
         self.dropping = may_drop;
         // Several drops may be due at once when packets are long or the link was away.
         while self.dropping && now >= self.drop_next {
-            let packet = head?;
             self.count = self.count.wrapping_add(1);
             self.spacing.step(self.count);
-            head = cx.mark_or_drop(packet, self.params.ecn, Reason::Early);
-            if head.is_some() {
+            if self.signal(cx, queue) {
                 self.drop_next = self.next_drop(self.drop_next);
-                return head;
+                return;
             }
-            (head, may_drop) = self.head(cx, queue);
-            self.dropping = may_drop;
-            if may_drop {
+            self.dropping = self.may_drop(cx, queue);
+            if self.dropping {
                 self.drop_next = self.next_drop(self.drop_next);
             }
         }
-        head
     }
 }
 
 impl Aqm for Codel {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -231,14 +242,17 @@ impl Aqm for Codel {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let mut packet = self.deque(cx, queue)?;
-        if self.params.ce_threshold.is_some_and(|above| cx.now.since(packet.enqueued) > above)
-            && self.params.ce_threshold_selector.is_none_or(|selector| selector.selects(&packet))
-        {
-            let _ = cx.mark(&mut packet);
+        self.judge(cx, queue);
+        if let Some(above) = self.params.ce_threshold {
+            if let Some(head) = queue.head_mut().filter(|head| cx.now.since(head.enqueued) > above) {
+                if self.params.ce_threshold_selector.is_none_or(|selector| selector.selects(head)) {
+                    let _ = cx.mark(head);
+                }
+            }
         }
-        Some(packet)
+        queue.pop()
     }
 
     fn overflowed(&mut self, _now: Instant, packets: u64) {

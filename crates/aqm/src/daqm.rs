@@ -257,6 +257,15 @@ enum Phase {
     Flagged,
 }
 
+/// What the parameters have computed or noted; the rest is left out on the packet path.
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    /// The waiting times: a sojourn derivative has a threshold.
+    waits: bool,
+    /// The last packets that left.
+    departures: bool,
+}
+
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
 pub struct Daqm {
@@ -268,6 +277,8 @@ pub struct Daqm {
     flags: Flags,
     drop_rate: f64,
     features: [Feature; 8],
+    /// Infinite where a feature is not looked at.
+    thresholds: [f64; 8],
     /// Packets dequeued for a look (section 4.1.1); 0 where they are only peeked at.
     taken: usize,
     phase: Phase,
@@ -276,19 +287,24 @@ pub struct Daqm {
     ticks: Ticks,
     samples: Samples,
     departures: Departures,
+    needs: Needs,
     /// Values at the last look; not a number where not looked at.
     seen: [f64; 8],
 }
 
 impl Daqm {
-    /// Equations 18 to 25 and 26 to 33: the value of a feature now, if it can be had.
-    fn value(&self, feature: usize, now: Instant, queue: &Queue) -> Option<f64> {
-        match feature {
-            S0 => queue.head_sojourn(now).map(Span::millis),
-            Q0 => Some(queue.len() as f64),
-            S1 | S2 | S3 => signals::derivative(feature - S0, &self.waits(now, queue)?, self.spacing_ms()?),
-            _ => signals::derivative(feature - Q0, self.samples.last_five()?, 1.0),
-        }
+    /// Equations 18 to 25 and 26 to 33: the values of all features now; not a number where one cannot be had.
+    #[inline]
+    fn values(&self, now: Instant, queue: &Queue) -> [f64; 8] {
+        let sojourn = if self.needs.waits { self.sojourn_derivatives(now, queue) } else { None };
+        let [s1, s2, s3] = sojourn.unwrap_or([f64::NAN; 3]);
+        let [q1, q2, q3] = self.samples.derivatives().unwrap_or([f64::NAN; 3]);
+        let s0 = queue.head_sojourn(now).map_or(f64::NAN, Span::millis);
+        [s0, s1, s2, s3, queue.len() as f64, q1, q2, q3]
+    }
+
+    fn sojourn_derivatives(&self, now: Instant, queue: &Queue) -> Option<[f64; 3]> {
+        Some(signals::derivatives(&self.waits(now, queue)?, self.spacing_ms()?))
     }
 
     /// s1 to s5 in ms.
@@ -313,53 +329,9 @@ impl Daqm {
         }
     }
 
-    /// Algorithm 3, line 3, and line 2.
-    fn looks(&self, now: Instant, queue: &Queue) -> bool {
-        matches!(self.phase, Phase::Watching) && queue.len() > ENOUGH && now.since(Instant::ZERO) > self.target
-    }
-
-    /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
-    fn look(&mut self, now: Instant, queue: &Queue) -> Option<usize> {
-        self.seen = [f64::NAN; 8];
-        for feature in ORDER {
-            let Some(threshold) = self.features[feature].threshold else { continue };
-            let Some(value) = self.value(feature, now, queue) else { continue };
-            self.seen[feature] = value;
-            if value.abs() > threshold {
-                return Some(feature);
-            }
-        }
-        None
-    }
-
-    /// Algorithm 2, lines 8 and 9.
-    fn open(&mut self, now: Instant, feature: usize) {
-        let Feature { drop_rate, drop_duration, .. } = self.features[feature];
-        self.phase = Phase::Dropping { until: now + drop_duration, drop_rate, flag: true };
-    }
-
-    /// The head, which leaves the queue now.
-    fn head(&mut self, now: Instant, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop()?;
-        self.departures.push(now, &packet, self.sojourn == Sojourn::Departures);
-        Some(packet)
-    }
-
-    fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
-        if let Some(packet) = self.head(cx.now, queue) {
-            cx.drop(packet, Reason::Early);
-        }
-    }
-}
-
-impl Aqm for Daqm {
-    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        if let Phase::Dropping { until, flag, .. } = self.phase {
-            if now >= until {
-                let stuck = flag && self.flags == Flags::Enqueue;
-                self.phase = if stuck { Phase::Flagged } else { Phase::Watching };
-            }
-        }
+    /// The samples due up to `now`.
+    #[cold]
+    fn take_samples(&mut self, now: Instant, queue: &Queue) {
         // Ten equal samples fill a block whatever was in the ring; the remainder keeps the place within a block.
         let due = self.ticks.due(now);
         if due > 14 {
@@ -370,7 +342,73 @@ impl Aqm for Daqm {
         }
     }
 
+    /// Algorithm 3, line 3, and line 2.
+    #[inline]
+    fn looks(&self, now: Instant, queue: &Queue) -> bool {
+        matches!(self.phase, Phase::Watching) && queue.len() > ENOUGH && now.since(Instant::ZERO) > self.target
+    }
+
+    /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
+    fn look(&mut self, now: Instant, queue: &Queue) -> Option<usize> {
+        let values = self.values(now, queue);
+        // All at once and without branches, since mostly none is.
+        let is_above = |feature: usize| values[feature].abs() > self.thresholds[feature];
+        let any = (0..8).fold(false, |any, feature| any | is_above(feature));
+        let hit = if any { ORDER.into_iter().find(|feature| is_above(*feature)) } else { None };
+        for ((seen, value), threshold) in self.seen.iter_mut().zip(values).zip(self.thresholds) {
+            *seen = if threshold < f64::INFINITY { value } else { f64::NAN };
+        }
+        if hit.is_some() {
+            // Those after it are not looked at.
+            ORDER
+                .into_iter()
+                .skip_while(|feature| Some(*feature) != hit)
+                .skip(1)
+                .for_each(|feature| self.seen[feature] = f64::NAN);
+        }
+        hit
+    }
+
+    /// Algorithm 2, lines 8 and 9.
+    fn open(&mut self, now: Instant, feature: usize) {
+        let Feature { drop_rate, drop_duration, .. } = self.features[feature];
+        self.phase = Phase::Dropping { until: now + drop_duration, drop_rate, flag: true };
+    }
+
+    /// The head, which leaves the queue now.
+    #[inline]
+    fn head(&mut self, now: Instant, queue: &mut Queue) -> Option<Packet> {
+        if self.needs.departures {
+            if let Some(head) = queue.head() {
+                self.departures.push(now, head, self.sojourn == Sojourn::Departures);
+            }
+        }
+        queue.pop()
+    }
+
+    fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        if let Some(packet) = self.head(cx.now, queue) {
+            cx.drop(packet, Reason::Early);
+        }
+    }
+}
+
+impl Aqm for Daqm {
+    #[inline]
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        if let Phase::Dropping { until, flag, .. } = self.phase {
+            if now >= until {
+                let stuck = flag && self.flags == Flags::Enqueue;
+                self.phase = if stuck { Phase::Flagged } else { Phase::Watching };
+            }
+        }
+        if self.ticks.is_due(now) {
+            self.take_samples(now, queue);
+        }
+    }
+
     /// Algorithm 1.
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -391,6 +429,7 @@ impl Aqm for Daqm {
     }
 
     /// Algorithm 2.
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         if self.cleared > 0 {
             self.cleared -= 1;
@@ -512,6 +551,7 @@ impl Algorithm for Daqm {
             inspect: params.inspect,
             flags: params.flags,
             drop_rate: params.drop_rate.get(),
+            thresholds: params.features().map(|feature| feature.threshold.unwrap_or(f64::INFINITY)),
             features: params.features(),
             taken: match (dequeues, params.s3, params.s2, params.s1) {
                 (false, ..) | (true, None, None, None) => 0,
@@ -524,6 +564,11 @@ impl Algorithm for Daqm {
             ticks,
             samples,
             departures: Departures::default(),
+            needs: Needs {
+                waits: params.s1.is_some() || params.s2.is_some() || params.s3.is_some(),
+                departures: params.sojourn == Sojourn::Departures
+                    || params.interarrival == Some(Interarrival::Measured),
+            },
             seen: [f64::NAN; 8],
         }
     }

@@ -104,19 +104,19 @@ impl DroppingFunction {
 }
 
 impl Aqm for DroppingFunction {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.probability = self.at(self.length(queue));
         if queue.len() as u64 >= self.limit {
             return cx.drop(packet, Reason::Overflow);
         }
-        if !cx.chance(self.probability) {
-            return queue.push(packet);
+        if cx.chance(self.probability) && !(self.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         let packet = queue.pop();
         self.in_service = packet.is_some();

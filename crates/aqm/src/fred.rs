@@ -136,11 +136,13 @@ impl Aqm for Fred {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if queue.is_empty() {
             self.red.observe(cx.now, queue);
         }
-        let Some(packet) = self.red.admit(cx, queue, packet) else { return };
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
+        }
         let account = self.flows.get(packet.flow).copied().unwrap_or_default();
         if self.breaks(account) {
             self.flows.update(packet.flow, |account| {
@@ -153,25 +155,22 @@ impl Aqm for Fred {
             Region::Below => {
                 self.red.count.below();
                 self.red.probability = 0.0;
-                self.accept(cx, queue, packet);
             }
             Region::Early(p_b) => {
                 if !self.is_robust(account) {
                     self.red.count.arrival(packet.bytes);
                     self.red.probability = 0.0;
-                    self.accept(cx, queue, packet);
-                } else if !self.red.draw(cx, p_b, packet.bytes) {
-                    self.accept(cx, queue, packet);
-                } else if let Some(marked) = cx.mark_or_drop(packet, self.ecn, Reason::Early) {
-                    self.accept(cx, queue, marked);
+                } else if self.red.draw(cx, p_b, packet.bytes) && !(self.ecn && cx.mark(&mut packet)) {
+                    return cx.drop(packet, Reason::Early);
                 }
             }
             Region::Forced => {
                 self.red.count.signalled();
                 self.red.probability = 1.0;
-                cx.drop(packet, Reason::Early);
+                return cx.drop(packet, Reason::Early);
             }
         }
+        self.accept(cx, queue, packet);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {

@@ -132,27 +132,30 @@ impl Scheme {
 }
 
 impl Aqm for Green {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         match &mut self.scheme {
-            Scheme::Flows { active, .. } => active.expire(now),
+            Scheme::Flows { active, .. } => {
+                active.expire(now);
+                self.scheme.recompute(rate);
+            }
             Scheme::Rate(step) => step.advance(now, rate),
         }
-        self.scheme.recompute(rate);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         let probability = self.scheme.arrival(cx.now, cx.rate, &packet);
         if self.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if !cx.chance(probability) {
-            return queue.push(packet);
+        if cx.chance(probability) && !(self.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

@@ -66,14 +66,17 @@ impl From<&Params> for red::Params {
 pub struct Nlred(Red);
 
 impl Aqm for Nlred {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.0.advance(now, rate, queue);
     }
 
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.0.enqueue(cx, queue, packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.0.dequeue(cx, queue)
     }
@@ -99,7 +102,7 @@ impl Algorithm for Nlred {
 
     fn new(params: &Params) -> Self {
         let mut red = Red::new(&params.into());
-        red.band.curve = Curve::Square;
+        red.band = red.band.along(Curve::Square);
         Self(red)
     }
 }
@@ -108,10 +111,10 @@ impl Algorithm for Nlred {
 mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host};
-    use crate::red::law::{self, Band, Region};
+    use crate::red::law::{Band, Region};
     use crate::Reason;
 
-    const BAND: Band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: true, curve: Curve::Square };
+    const BAND: Band = Band::new(5.0, 15.0, 0.1, true, Curve::Square);
 
     #[track_caller]
     fn early(band: Band, avg: f64, p_b: f64) {
@@ -131,18 +134,22 @@ mod tests {
         early(BAND, 15.0, 0.15);
         early(BAND, 22.5, 0.575);
         assert_eq!(BAND.region(30.0), Region::Forced);
-        assert_eq!(Band { gentle: false, ..BAND }.region(15.0), Region::Forced);
+        assert_eq!(Band::new(5.0, 15.0, 0.1, false, Curve::Square).region(15.0), Region::Forced);
         // 1.5 x 0.8 x 0.95^2 = 1.083: no more than 1.
-        early(Band { max_p: 0.8, ..BAND }, 14.5, 1.0);
+        early(BAND.up_to(0.8), 14.5, 1.0);
     }
 
     #[test]
     fn red_and_nlred_drop_alike_over_the_whole_band() {
         // Means over 5..15 by the midpoint rule; of the square: 0.15/3 = 0.05, and RED's: 0.1/2.
-        let mean = |p: fn(f64, f64, f64, f64) -> f64| {
-            (0..1000).map(|k| p(5.0 + (f64::from(k) + 0.5) / 100.0, 5.0, 15.0, 0.1)).sum::<f64>() / 1000.0
+        let mean = |band: Band| {
+            let p_b = |k: i32| match band.region(5.0 + (f64::from(k) + 0.5) / 100.0) {
+                Region::Early(p_b) => p_b,
+                region => panic!("{region:?}"),
+            };
+            (0..1000).map(p_b).sum::<f64>() / 1000.0
         };
-        assert!((mean(law::square) - 0.05).abs() < 1e-6 && (mean(law::linear) - 0.05).abs() < 1e-6);
+        assert!((mean(BAND) - 0.05).abs() < 1e-6 && (mean(BAND.along(Curve::Linear)) - 0.05).abs() < 1e-6);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub struct Bfifo {
 }
 
 impl Aqm for Pfifo {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if queue.len() >= self.limit {
             cx.drop(packet, Reason::Overflow);
@@ -44,12 +45,14 @@ impl Aqm for Pfifo {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }
 }
 
 impl Aqm for Bfifo {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if queue.bytes() + u64::from(packet.bytes) > self.limit {
             cx.drop(packet, Reason::Overflow);
@@ -58,6 +61,7 @@ impl Aqm for Bfifo {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

@@ -42,6 +42,18 @@ pub struct Pi {
 }
 
 impl Pi {
+    /// The updates due up to `now`.
+    #[cold]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
+        if self.updates.take(now).is_some() {
+            let rest = self.updates.due(now);
+            self.update(queue.len() as f64, rest);
+            if rest > 0 {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
     /// One update, and `rest` more over which `queue` packets wait.
     fn update(&mut self, queue: f64, rest: u64) {
         let Params { a, b, q_ref, .. } = self.params;
@@ -53,29 +65,26 @@ impl Pi {
 }
 
 impl Aqm for Pi {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        if self.updates.take(now).is_some() {
-            let rest = self.updates.due(now);
-            self.update(queue.len() as f64, rest);
-            if rest > 0 {
-                self.updates.skip_to_last(now, 0);
-            }
+        if self.updates.is_due(now) {
+            self.catch_up(now, queue);
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if !cx.chance(self.probability) {
-            return queue.push(packet);
+        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

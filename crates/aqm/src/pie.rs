@@ -141,14 +141,16 @@ pub struct Pie {
     probability: f64,
     /// `qdelay_old_` in seconds: the delay at the last update.
     delay_old: f64,
+    /// Half of the target, in seconds.
+    half_target: f64,
     /// `burst_allowance_`.
     burst_allowance: Span,
     /// `accu_prob_`.
     accumulated: f64,
     /// `active_`; always true without `activate`.
     active: bool,
-    /// Sojourn time of the packet that left last, in seconds; 0 if it left nothing behind.
-    last_sojourn: f64,
+    /// Sojourn time of the packet that left last; 0 if it left nothing behind.
+    last_sojourn: Span,
     departures: Departures,
     updates: Ticks,
 }
@@ -171,13 +173,9 @@ impl Pie {
     fn delay(&self, now: Instant, queue: &Queue) -> f64 {
         match self.params.delay {
             Delay::Timestamps => queue.head_sojourn(now).unwrap_or(Span::ZERO).seconds(),
-            Delay::Departures => self.last_sojourn,
+            Delay::Departures => self.last_sojourn.seconds(),
             Delay::DepartureRate => self.departures.delay(queue.bytes()),
         }
-    }
-
-    fn half_target(&self) -> f64 {
-        self.params.target.seconds() / 2.0
     }
 
     /// Sections 4.2 and 5.5, `calculate_drop_prob`; `delay` in seconds.
@@ -208,9 +206,27 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
     }
 
-    /// Section 5.3: congestion has gone.
-    fn is_calm(&self, delay: f64) -> bool {
-        self.probability == 0.0 && delay < self.half_target() && self.delay_old < self.half_target()
+    /// The updates due up to `now`.
+    #[cold]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        while let Some(at) = self.updates.take(now) {
+            let delay = self.delay(at, queue);
+            if self.active {
+                self.update(delay, queue.bytes());
+            }
+            // Nothing more can change until a packet comes.
+            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
+            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
+    /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
+    #[inline]
+    fn is_calm(&self, now: Instant, queue: &Queue) -> bool {
+        self.probability == 0.0 && self.delay_old < self.half_target && self.delay(now, queue) < self.half_target
     }
 
     /// Section 5.3: the queue has reached a third of the limit.
@@ -224,9 +240,10 @@ impl Pie {
     }
 
     /// Section 4.1, `drop_early`, with section 5.4.
+    #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
         let avpkt = self.params.avpkt.get();
-        let is_low = self.delay_old < self.half_target() && self.probability < 0.2;
+        let is_low = self.delay_old < self.half_target && self.probability < 0.2;
         if is_low || queue.bytes() <= 2 * avpkt {
             return false;
         }
@@ -259,57 +276,56 @@ impl Pie {
 }
 
 impl Aqm for Pie {
+    #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        self.updates.skip_to_last(now, CATCH_UP);
-        while let Some(at) = self.updates.take(now) {
-            let delay = self.delay(at, queue);
-            if self.active {
-                self.update(delay, queue.bytes());
-            }
-            // Nothing more can change until a packet comes.
-            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
-            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
-                self.updates.skip_to_last(now, 0);
-            }
+        if self.updates.is_due(now) {
+            self.catch_up(now, queue);
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
-        let delay = self.delay(cx.now, queue);
-        if self.is_calm(delay) {
+        let calm = self.is_calm(cx.now, queue);
+        if calm {
             self.burst_allowance = self.params.max_burst;
         }
+        let mut dropped = None;
         if self.params.limit.is_full(queue, packet.bytes) {
             self.accumulated = 0.0;
-            cx.drop(packet, Reason::Overflow);
+            dropped = Some(Reason::Overflow);
         } else if self.active && self.burst_allowance.is_zero() && self.drop_early(cx, queue, &packet) {
             self.accumulated = 0.0;
             let ecn = self.params.ecn && self.probability < self.params.mark_ecnth.get();
-            if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
-                queue.push(marked);
-            }
-        } else {
-            queue.push(packet);
+            dropped = (!(ecn && cx.mark(&mut packet))).then_some(Reason::Early);
+        }
+        match dropped {
+            Some(reason) => cx.drop(packet, reason),
+            None => queue.push(packet),
         }
         if self.params.activate {
             if !self.active && self.third_reached(queue) {
                 self.begin();
-            } else if self.active && self.is_calm(delay) && !self.third_reached(queue) {
+            } else if self.active && calm && !self.third_reached(queue) {
                 self.active = false;
             }
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop()?;
-        let sojourn = cx.now.since(packet.enqueued).seconds();
-        self.last_sojourn = if queue.is_empty() { 0.0 } else { sojourn };
-        if self.params.delay == Delay::DepartureRate {
-            self.departures.departure(cx.now, packet.bytes, queue.bytes());
+        if let Some(head) = queue.head() {
+            let left_behind = queue.bytes() - u64::from(head.bytes);
+            match self.params.delay {
+                Delay::Timestamps => {}
+                Delay::Departures => {
+                    self.last_sojourn = if queue.len() == 1 { Span::ZERO } else { cx.now.since(head.enqueued) };
+                }
+                Delay::DepartureRate => self.departures.departure(cx.now, head.bytes, left_behind),
+            }
         }
-        Some(packet)
+        queue.pop()
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -368,10 +384,11 @@ impl Algorithm for Pie {
         Self {
             probability: 0.0,
             delay_old: 0.0,
+            half_target: params.target.seconds() / 2.0,
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,
-            last_sojourn: 0.0,
+            last_sojourn: Span::ZERO,
             departures: Departures::new(params.dq_threshold, weight),
             updates: Ticks::new(params.tupdate),
             params: params.clone(),

@@ -1,4 +1,4 @@
-use crate::Packet;
+use crate::{Cx, Packet, Reason};
 use alloc::collections::VecDeque;
 use sojourn_units::Instant;
 
@@ -15,48 +15,70 @@ pub struct Queue {
 impl Queue {
     /// Waiting packets.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
     /// True when nothing waits.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     /// Bytes waiting.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Appends at the tail. The caller has set [`Packet::enqueued`].
+    #[inline]
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.bytes);
         self.packets.push_back(packet);
     }
 
     /// Takes the head.
+    #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
     }
 
+    /// Gives the head away as dropped.
+    #[inline(never)]
+    pub(crate) fn drop_head(&mut self, cx: &mut Cx<'_>, reason: Reason) {
+        if let Some(packet) = self.pop() {
+            cx.drop(packet, reason);
+        }
+    }
+
     /// Looks at the packet at `position`.
     #[must_use]
+    #[inline]
     pub fn get(&self, position: usize) -> Option<&Packet> {
         self.packets.get(position)
     }
 
     /// Looks at the head.
     #[must_use]
+    #[inline]
     pub fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }
 
+    /// The head, to be changed where it waits: its size stays.
+    #[inline]
+    pub(crate) fn head_mut(&mut self) -> Option<&mut Packet> {
+        self.packets.front_mut()
+    }
+
     /// Takes the packet at `position`, moving the shorter side up: at most half the queue.
+    #[inline]
     pub fn remove(&mut self, position: usize) -> Option<Packet> {
         let packet = self.packets.remove(position)?;
         self.bytes -= u64::from(packet.bytes);
@@ -65,11 +87,13 @@ impl Queue {
 
     /// How long the head has waited at `now`; `None` when empty.
     #[must_use]
+    #[inline]
     pub fn head_sojourn(&self, now: Instant) -> Option<sojourn_units::Span> {
         self.packets.front().map(|p| now.since(p.enqueued))
     }
 
     /// All waiting packets from the head.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter()
     }

@@ -41,7 +41,7 @@ use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Qu
 use adapt::Automatic;
 use alloc::format;
 use alloc::string::String;
-use average::Average;
+use average::{Average, Weight};
 use law::{Band, Count, Curve, Region};
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
@@ -169,10 +169,9 @@ impl Params {
 #[derive(Clone, Debug)]
 pub struct Red {
     params: Params,
-    /// The rate that `band`, `w` and `mean_packets_s` were computed for.
-    rate: Option<BitRate>,
-    mean_packets_s: f64,
-    w: f64,
+    /// The rate that `band` and `weight` were computed for.
+    rate: BitRate,
+    weight: Weight,
     pub(crate) band: Band,
     pub(crate) average: Average,
     pub(crate) count: Count,
@@ -185,15 +184,16 @@ impl Red {
     /// Everything that follows from the rate.
     #[cold]
     fn tune(&mut self, rate: BitRate) {
-        self.rate = Some(rate);
-        self.mean_packets_s = self.params.mean_packets_s(rate);
-        let automatic = Automatic::new(self.mean_packets_s, self.params.target.seconds());
-        self.w = self.params.w.map_or(automatic.w, Probability::get);
-        self.band.min = self.params.min.map_or(automatic.min, Length::number);
-        self.band.max = self.params.max.map_or(3.0 * self.band.min, Length::number);
+        self.rate = rate;
+        let mean_packets_s = self.params.mean_packets_s(rate);
+        let automatic = Automatic::new(mean_packets_s, self.params.target.seconds());
+        self.weight = Weight::new(self.params.w.map_or(automatic.w, Probability::get), mean_packets_s);
+        let min = self.params.min.map_or(automatic.min, Length::number);
+        self.band = self.band.between(min, self.params.max.map_or(3.0 * min, Length::number));
     }
 
     /// The adaptations due up to `now`.
+    #[cold]
     fn catch_up(&mut self, now: Instant) {
         self.updates.skip_to_last(now, CATCH_UP);
         while let Some(at) = self.updates.take(now) {
@@ -203,22 +203,29 @@ impl Red {
 
     /// Adaptive RED section 4, at the nominal instant `at`.
     fn adapt(&mut self, at: Instant) {
-        let avg = self.average.at(at, self.w, self.mean_packets_s);
+        let avg = self.average.at(at, &self.weight);
         let Band { min, max, max_p, .. } = self.band;
         let (alpha, beta) = (self.params.alpha.get(), self.params.beta.get());
-        self.band.max_p = adapt::max_p(max_p, avg, min, max, alpha, beta);
+        self.band = self.band.up_to(adapt::max_p(max_p, avg, min, max, alpha, beta));
     }
 
     /// p_a for a packet of `bytes`, from p_b and the count.
+    #[inline(always)]
     fn spread(&self, p_b: f64, bytes: u32) -> f64 {
-        let spread = if self.params.wait { law::wait } else { law::uniform };
-        if !self.params.bytemode {
-            return spread(p_b, self.count.packets());
+        if !self.params.wait && !self.params.bytemode {
+            return law::uniform(p_b, self.count.packets());
         }
+        self.spread_otherwise(p_b, bytes)
+    }
+
+    /// The same with `wait` or `bytemode`.
+    #[inline(never)]
+    fn spread_otherwise(&self, p_b: f64, bytes: u32) -> f64 {
         let avpkt = self.params.avpkt.get() as f64;
-        let p_a = spread(p_b, self.count.mean_packets(avpkt));
+        let count = if self.params.bytemode { self.count.mean_packets(avpkt) } else { self.count.packets() };
+        let p_a = if self.params.wait { law::wait(p_b, count) } else { law::uniform(p_b, count) };
         // A count that is used up signals whatever the size.
-        if p_a < 1.0 {
+        if self.params.bytemode && p_a < 1.0 {
             (p_a * f64::from(bytes) / avpkt).min(1.0)
         } else {
             p_a
@@ -226,31 +233,29 @@ impl Red {
     }
 
     /// Takes the queue that an arrival finds into the average.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn observe(&mut self, now: Instant, queue: &Queue) {
-        let queued = self.params.unit().of(queue);
-        self.average.arrival(now, queued, self.w, self.mean_packets_s);
+        self.average.arrival(now, self.params.unit().of(queue), &self.weight);
     }
 
     /// Takes the present queue into the average, without regard to idle time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, queue: &Queue) {
-        self.average.sample(self.params.unit().of(queue), self.w);
+        self.average.sample(self.params.unit().of(queue), self.weight.w);
     }
 
-    /// Drops an arrival that a full queue has no room for; gives back one that it has.
-    #[inline]
-    pub(crate) fn admit(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: Packet) -> Option<Packet> {
-        if self.params.limit.is_full(queue, packet.bytes) {
+    /// True when the queue has no room for an arrival of `bytes`, which is then to be dropped.
+    #[inline(always)]
+    pub(crate) fn overflows(&mut self, queue: &Queue, bytes: u32) -> bool {
+        let full = self.params.limit.is_full(queue, bytes);
+        if full {
             self.count.signalled();
-            cx.drop(packet, Reason::Overflow);
-            return None;
         }
-        Some(packet)
+        full
     }
 
     /// Counts an arrival of `bytes` that may be signalled, and draws whether it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&mut self, cx: &mut Cx<'_>, p_b: f64, bytes: u32) -> bool {
         self.count.arrival(bytes);
         self.probability = self.spread(p_b, bytes);
@@ -261,18 +266,18 @@ impl Red {
         signal
     }
 
-    /// Queues, marks or drops an arrival as the average and `band` have it.
-    #[inline]
-    pub(crate) fn decide(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, band: Band) {
+    /// True when the average and `band` have an arrival dropped; it may be marked instead.
+    #[inline(always)]
+    pub(crate) fn drops(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, band: &Band) -> bool {
         let ecn = match band.region(self.average.get()) {
             Region::Below => {
                 self.count.below();
                 self.probability = 0.0;
-                return queue.push(packet);
+                return false;
             }
             Region::Early(p_b) => {
                 if !self.draw(cx, p_b, packet.bytes) {
-                    return queue.push(packet);
+                    return false;
                 }
                 self.params.ecn
             }
@@ -282,40 +287,42 @@ impl Red {
                 self.params.ecn && !self.params.harddrop
             }
         };
-        if ecn && self.params.nodrop && packet.ecn == Ecn::NotEct {
-            return queue.push(packet);
-        }
-        if let Some(marked) = cx.mark_or_drop(packet, ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        let spared = ecn && self.params.nodrop && packet.ecn == Ecn::NotEct;
+        !(spared || ecn && cx.mark(packet))
     }
 }
 
 impl Aqm for Red {
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
-        if self.rate != Some(rate) {
+        if self.rate != rate {
             self.tune(rate);
         }
-        if self.params.adaptive {
+        if self.params.adaptive && self.updates.is_due(now) {
             self.catch_up(now);
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.adaptive {
             self.updates.start(cx.now);
         }
         self.observe(cx.now, queue);
-        if let Some(packet) = self.admit(cx, queue, packet) {
-            self.decide(cx, queue, packet, self.band);
+        if self.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = self.band;
+        if self.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let packet = queue.pop();
-        self.average.departure(cx.now, packet.is_some());
-        packet
+        self.average.departure(cx.now, !queue.is_empty());
+        queue.pop()
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -325,7 +332,7 @@ impl Aqm for Red {
         visit("max_p", self.band.max_p);
         visit("min", self.band.min);
         visit("max", self.band.max);
-        visit("w", self.w);
+        visit("w", self.weight.w);
     }
 }
 
@@ -358,11 +365,10 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band = Band { min: 0.0, max: 0.0, max_p: params.max_p.get(), gentle: params.gentle, curve: Curve::Linear };
+        let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle, Curve::Linear);
         let mut red = Self {
-            rate: None,
-            mean_packets_s: 0.0,
-            w: 1.0,
+            rate: BitRate::ZERO,
+            weight: Weight::new(1.0, 0.0),
             band,
             average: Average::default(),
             count: Count::default(),
@@ -371,7 +377,6 @@ impl Algorithm for Red {
             params: params.clone(),
         };
         red.tune(BitRate::ZERO);
-        red.rate = None;
         red
     }
 }

@@ -83,6 +83,18 @@ impl Rem {
         self.price = (self.price + self.params.gamma * mismatch).max(0.0);
     }
 
+    /// The updates due up to `now`.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+        if self.updates.take(now).is_some() {
+            let rest = self.updates.due(now);
+            self.update(queue.len() as f64, rest, rate);
+            if rest > 0 {
+                self.updates.skip_to_last(now, 0);
+            }
+        }
+    }
+
     /// One update, and `rest` more over which nothing arrives and `b` packets wait.
     fn update(&mut self, b: f64, rest: u64, rate: BitRate) {
         let Params { alpha, b_ref, form, .. } = self.params;
@@ -122,30 +134,27 @@ fn geometric(d: f64, n: f64) -> (f64, f64) {
 }
 
 impl Aqm for Rem {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        if self.updates.take(now).is_some() {
-            let rest = self.updates.due(now);
-            self.update(queue.len() as f64, rest, rate);
-            if rest > 0 {
-                self.updates.skip_to_last(now, 0);
-            }
+        if self.updates.is_due(now) {
+            self.catch_up(now, rate, queue);
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
         self.arrived = self.arrived.saturating_add(1);
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if !cx.chance(self.probability) {
-            return queue.push(packet);
+        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

@@ -82,7 +82,19 @@ impl Bins {
 }
 
 /// Under which hashes a waiting packet is counted in each of the two sets of bins.
-type Counted = [Option<u32>; 2];
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    hashes: [u32; 2],
+    /// Bit 0 and bit 1: the sets that it is counted in.
+    sets: u32,
+}
+
+impl Counted {
+    #[inline]
+    fn is_in(self, set: usize) -> bool {
+        self.sets >> set & 1 == 1
+    }
+}
 
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
@@ -130,17 +142,22 @@ impl Sfb {
 
     /// The bins of a flow learn from its arrival; gives the least probability and the least count.
     fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
-        let (target, steps) = (self.target, self.steps);
-        let mut least = (1.0_f64, u32::MAX);
-        for bin in self.sets[set].of(hash) {
+        let Self { target, steps, sets, .. } = self;
+        let (mut p, mut least) = ([0.0; LEVELS], u32::MAX);
+        for (p, bin) in p.iter_mut().zip(sets[set].of(hash)) {
             // A table, not branches: eight bins in different states would mispredict them.
-            let p = bin.probability + steps[usize::from(bin.packets > 0) + usize::from(bin.packets >= target)];
-            let p = if p < 0.0 { 0.0 } else { p };
-            bin.probability = if p > 1.0 { 1.0 } else { p };
-            least.0 = if bin.probability < least.0 { bin.probability } else { least.0 };
-            least.1 = least.1.min(bin.packets);
+            *p = bin.probability + steps[usize::from(bin.packets > 0) + usize::from(bin.packets >= *target)];
+            least = least.min(bin.packets);
         }
-        least
+        // Apart from the loop before, so that all eight are clamped at once and without branches.
+        let p = p.map(|p| if p > 0.0 { p } else { 0.0 }).map(|p| if p < 1.0 { p } else { 1.0 });
+        for (p, bin) in p.iter().zip(sets[set].of(hash)) {
+            bin.probability = *p;
+        }
+        let lesser = |a: f64, b: f64| if a < b { a } else { b };
+        let [p0, p1, p2, p3, p4, p5, p6, p7] = p;
+        let halves = (lesser(lesser(p0, p1), lesser(p2, p3)), lesser(lesser(p4, p5), lesser(p6, p7)));
+        (lesser(halves.0, halves.1), least)
     }
 
     /// The penalty box has a token for this packet.
@@ -156,21 +173,33 @@ impl Sfb {
     }
 
     /// The packet counted longest is gone.
+    #[inline]
     fn forget_first(&mut self) {
         if let Some(counted) = self.counted.pop_front() {
-            for (set, hash) in counted.into_iter().enumerate() {
-                if let Some(hash) = hash {
-                    self.sets[set].remove(hash);
+            for set in 0..2 {
+                if counted.is_in(set) {
+                    self.sets[set].remove(counted.hashes[set]);
                 }
             }
         }
+    }
+
+    /// An arrival is about to be queued.
+    #[inline]
+    fn count(&mut self, counted: Counted) {
+        for set in 0..2 {
+            if counted.is_in(set) {
+                self.sets[set].add(counted.hashes[set]);
+            }
+        }
+        self.counted.push_back(counted);
     }
 
     /// The bins in use are left behind for the others.
     fn change_hash(&mut self) {
         let left = self.active();
         self.sets[left] = Bins::EMPTY;
-        self.counted.iter_mut().for_each(|counted| counted[left] = None);
+        self.counted.iter_mut().for_each(|counted| counted.sets &= !(1 << left));
         self.generation = self.generation.wrapping_add(1);
     }
 
@@ -178,41 +207,46 @@ impl Sfb {
         !self.rehash.is_zero() && now >= self.next_rehash.before(self.db)
     }
 
-    /// Decides on an arrival: `None` when it was dropped.
-    fn judge(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<(Packet, Counted)> {
+    /// Decides on an arrival: where it is to be counted, or why it is to be dropped.
+    #[inline]
+    fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Result<Counted, Reason> {
         let (active, hash) = (self.active(), self.hash(packet.flow, 0));
-        let mut counted = [None; 2];
-        counted[active] = Some(hash);
         let (p, packets) = self.learn(active, hash);
         if packets >= self.max {
-            cx.drop(packet, Reason::Flow);
-            return None;
+            return Err(Reason::Flow);
         }
+        let counted = Counted { hashes: [hash; 2], sets: 1 << active };
         if p >= 1.0 {
-            if self.is_warming(cx.now) {
-                let next = self.hash(packet.flow, 1);
-                self.learn(1 - active, next);
-                counted[1 - active] = Some(next);
-            }
-            if self.is_excused(cx.now) {
-                return Some((packet, counted));
-            }
-            cx.drop(packet, Reason::Flow);
-            return None;
+            return self.judge_unresponsive(cx, packet.flow, counted);
         }
         let draw = if p > 0.0 { cx.random.uniform() } else { 1.0 };
-        if draw >= p {
-            return Some((packet, counted));
-        }
         // Marking so many has not helped, whether it is this flow's fault or not.
-        let ecn = self.ecn && draw >= 2.0 * (p - 0.5);
-        Some((cx.mark_or_drop(packet, ecn, Reason::Early)?, counted))
+        let may_mark = self.ecn && draw >= 2.0 * (p - 0.5);
+        if draw < p && !(may_mark && cx.mark(packet)) {
+            return Err(Reason::Early);
+        }
+        Ok(counted)
     }
-}
 
-impl Aqm for Sfb {
-    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
-        // A container may have taken packets from the head.
+    /// The same for an arrival of a flow whose bins have all reached the probability 1.
+    #[cold]
+    fn judge_unresponsive(&mut self, cx: &Cx<'_>, flow: u32, mut counted: Counted) -> Result<Counted, Reason> {
+        if self.is_warming(cx.now) {
+            let (other, next) = (1 - self.active(), self.hash(flow, 1));
+            self.learn(other, next);
+            counted.hashes[other] = next;
+            counted.sets |= 1 << other;
+        }
+        if self.is_excused(cx.now) {
+            Ok(counted)
+        } else {
+            Err(Reason::Flow)
+        }
+    }
+
+    /// A change of the hash may be due, or a container has taken packets from the head.
+    #[cold]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
         while self.counted.len() > queue.len() {
             self.forget_first();
         }
@@ -229,29 +263,44 @@ impl Aqm for Sfb {
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    /// The first arrival draws the seed.
+    #[cold]
+    fn begin(&mut self, cx: &mut Cx<'_>) {
+        self.seed = Some(cx.random.next_u64());
+        self.filled = cx.now;
+        if !self.rehash.is_zero() {
+            let whole = cx.now.nanos() / self.rehash.nanos();
+            self.next_rehash = Instant::ZERO + self.rehash * whole + self.rehash;
+        }
+    }
+}
+
+impl Aqm for Sfb {
+    #[inline]
+    fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
+        if self.counted.len() > queue.len() || now >= self.next_rehash {
+            self.catch_up(now, queue);
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.seed.is_none() {
-            self.seed = Some(cx.random.next_u64());
-            self.filled = cx.now;
-            if !self.rehash.is_zero() {
-                let whole = cx.now.nanos() / self.rehash.nanos();
-                self.next_rehash = Instant::ZERO + self.rehash * whole + self.rehash;
-            }
+            self.begin(cx);
         }
         if self.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if let Some((packet, counted)) = self.judge(cx, packet) {
-            for (set, hash) in counted.into_iter().enumerate() {
-                if let Some(hash) = hash {
-                    self.sets[set].add(hash);
-                }
+        match self.judge(cx, &mut packet) {
+            Ok(counted) => {
+                self.count(counted);
+                queue.push(packet);
             }
-            self.counted.push_back(counted);
-            queue.push(packet);
+            Err(reason) => cx.drop(packet, reason),
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         if self.counted.len() == queue.len() {
             self.forget_first();

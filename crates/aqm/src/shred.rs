@@ -14,9 +14,8 @@
 //!
 //! Bound: constant work a packet.
 
-use crate::red::law::Band;
 use crate::red::{self, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
 
@@ -84,33 +83,32 @@ impl Shred {
         let before = self.window_avg.unwrap_or(window);
         let avg = before + self.window_w * (window - before);
         self.window_avg = Some(avg);
-        if window < avg {
-            window / avg
-        } else {
-            1.0
-        }
+        // No branch on the window: it would be mispredicted half the time.
+        (window / avg).min(1.0)
     }
 }
 
-/// What a packet meets whose window has this share of the average.
-fn scaled(band: Band, share: f64) -> Band {
-    Band { min: band.min + (band.max - band.min) * (1.0 - share), max_p: band.max_p * share, ..band }
-}
-
 impl Aqm for Shred {
+    #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);
     }
 
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.red.observe(cx.now, queue);
         let share = if packet.window > 0 { self.share(f64::from(packet.window)) } else { 1.0 };
-        if let Some(packet) = self.red.admit(cx, queue, packet) {
-            let band = if share < 1.0 { scaled(self.red.band, share) } else { self.red.band };
-            self.red.decide(cx, queue, packet, band);
+        if self.red.overflows(queue, packet.bytes) {
+            return cx.drop(packet, Reason::Overflow);
         }
+        let band = self.red.band.shortened(share);
+        if self.red.drops(cx, &mut packet, &band) {
+            return cx.drop(packet, Reason::Early);
+        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.red.dequeue(cx, queue)
     }
@@ -150,8 +148,8 @@ impl Algorithm for Shred {
 mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host, Stream};
-    use crate::red::law::{Curve, Region};
-    use crate::{Random, Reason};
+    use crate::red::law::{Band, Curve, Region};
+    use crate::Random;
     use sojourn_units::Span;
 
     fn instant() -> Params {
@@ -160,9 +158,9 @@ mod tests {
 
     #[test]
     fn thresholds_by_hand() {
-        let band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: true, curve: Curve::Linear };
+        let band = Band::new(5.0, 15.0, 0.1, true, Curve::Linear);
         // A quarter of the average window: min' = 5 + 10 x 3/4 = 12.5, max_p' = 0.025.
-        let quarter = scaled(band, 0.25);
+        let quarter = band.shortened(0.25);
         assert_eq!((quarter.min, quarter.max_p), (12.5, 0.025));
         assert_eq!(quarter.region(12.4), Region::Below);
         // Halfway from 12.5 to 15: 0.0125. RED at 13.75: 0.0875.

@@ -52,18 +52,18 @@ impl Threshold {
 }
 
 impl Aqm for Threshold {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if !self.acts(queue.len() as u64) {
-            return queue.push(packet);
+        if self.acts(queue.len() as u64) && !(self.params.ecn && cx.mark(&mut packet)) {
+            return cx.drop(packet, Reason::Early);
         }
-        if let Some(marked) = cx.mark_or_drop(packet, self.params.ecn, Reason::Early) {
-            queue.push(marked);
-        }
+        queue.push(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }

@@ -19,11 +19,23 @@ impl Ticks {
     }
 
     /// A packet arrives at `now`: the first one starts the instants that follow it.
+    #[inline]
     pub(crate) fn start(&mut self, now: Instant) {
         if self.next.is_none() {
-            let whole = now.nanos() / self.period.nanos();
-            self.next = Some(Instant::ZERO + self.period * whole + self.period);
+            self.begin(now);
         }
+    }
+
+    #[cold]
+    fn begin(&mut self, now: Instant) {
+        let whole = now.nanos() / self.period.nanos();
+        self.next = Some(Instant::ZERO + self.period * whole + self.period);
+    }
+
+    /// True when at least one instant is due up to and including `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| next <= now)
     }
 
     /// The next nominal instant up to and including `now`, which is then taken.

@@ -3,21 +3,17 @@
 use crate::Packet;
 use sojourn_units::{Instant, Span};
 
-/// The first, second or third derivative (`order` 1 to 3) of five values, the oldest first, `step` apart:
+/// The first, second and third derivative of five values, the oldest first, `step` apart:
 /// equations 18 to 25 of the thesis, and with a step of 1 equations 26 to 33.
-pub(super) fn derivative(order: usize, values: &[f64; 5], step: f64) -> Option<f64> {
+#[inline]
+pub(super) fn derivatives(values: &[f64; 5], step: f64) -> [f64; 3] {
     let [v1, v2, v3, v4, v5] = *values;
     let a = (v3 - v1) / (2.0 * step);
     let b = (v4 - v2) / (2.0 * step);
     let c = (v5 - v3) / (2.0 * step);
     let d = (b - a) / step;
     let e = (c - b) / step;
-    match order {
-        1 => Some((v1 - v2) / step),
-        2 => Some(d),
-        3 => Some((e - d) / step),
-        _ => None,
-    }
+    [(v1 - v2) / step, d, (e - d) / step]
 }
 
 /// The last samples of the queue length, oldest first.
@@ -28,6 +24,8 @@ pub(super) struct Samples {
     five: [f64; 5],
     /// How many of `five` have been taken.
     known: usize,
+    /// Of `five`, once there are as many.
+    derivatives: Option<[f64; 3]>,
     /// The block being filled, where blocks restart, and how far.
     block: [f64; 5],
     filled: usize,
@@ -35,7 +33,7 @@ pub(super) struct Samples {
 
 impl Samples {
     pub fn new(restarts: bool) -> Self {
-        Self { restarts, five: [0.0; 5], known: 0, block: [0.0; 5], filled: 0 }
+        Self { restarts, five: [0.0; 5], known: 0, derivatives: None, block: [0.0; 5], filled: 0 }
     }
 
     pub fn push(&mut self, sample: f64) {
@@ -50,11 +48,21 @@ impl Samples {
             self.five[4] = sample;
             self.known = (self.known + 1).min(5);
         }
+        if self.known == 5 {
+            self.derivatives = Some(derivatives(&self.five, 1.0));
+        }
     }
 
     /// `None` before five samples.
+    #[cfg(test)]
     pub fn last_five(&self) -> Option<&[f64; 5]> {
         (self.known == 5).then_some(&self.five)
+    }
+
+    /// Of the last five samples; `None` before as many.
+    #[inline]
+    pub fn derivatives(&self) -> Option<[f64; 3]> {
+        self.derivatives
     }
 }
 

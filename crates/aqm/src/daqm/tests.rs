@@ -49,17 +49,17 @@ fn below(name: &str, value: f64) -> String {
 fn derivatives_are_equations_18_to_33() {
     // a = (5-10)/4 = -1.25; b = (4-8)/4 = -1; c = (0-5)/4 = -1.25; d = (b-a)/2 = 0.125; e = (c-b)/2 = -0.125.
     let values = [10.0, 8.0, 5.0, 4.0, 0.0];
-    assert_eq!(signals::derivative(1, &values, 2.0), Some(1.0));
-    assert_eq!(signals::derivative(2, &values, 2.0), Some(0.125));
-    assert_eq!(signals::derivative(3, &values, 2.0), Some(-0.125));
+    assert_eq!(signals::derivatives(&values, 2.0)[0], 1.0);
+    assert_eq!(signals::derivatives(&values, 2.0)[1], 0.125);
+    assert_eq!(signals::derivatives(&values, 2.0)[2], -0.125);
     // Unit step: a = -2.5; b = -2; c = -2.5; d = 0.5; e = -0.5.
-    assert_eq!(signals::derivative(1, &values, 1.0), Some(2.0));
-    assert_eq!(signals::derivative(2, &values, 1.0), Some(0.5));
-    assert_eq!(signals::derivative(3, &values, 1.0), Some(-1.0));
+    assert_eq!(signals::derivatives(&values, 1.0)[0], 2.0);
+    assert_eq!(signals::derivatives(&values, 1.0)[1], 0.5);
+    assert_eq!(signals::derivatives(&values, 1.0)[2], -1.0);
     // A straight line has only a first derivative, a parabola only two: 0, 1, 4, 9, 16 has the second difference 2.
-    assert_eq!(signals::derivative(2, &[1.0, 3.0, 5.0, 7.0, 9.0], 1.0), Some(0.0));
-    assert_eq!(signals::derivative(2, &[0.0, 1.0, 4.0, 9.0, 16.0], 1.0), Some(2.0));
-    assert_eq!(signals::derivative(3, &[0.0, 1.0, 4.0, 9.0, 16.0], 1.0), Some(0.0));
+    assert_eq!(signals::derivatives(&[1.0, 3.0, 5.0, 7.0, 9.0], 1.0)[1], 0.0);
+    assert_eq!(signals::derivatives(&[0.0, 1.0, 4.0, 9.0, 16.0], 1.0)[1], 2.0);
+    assert_eq!(signals::derivatives(&[0.0, 1.0, 4.0, 9.0, 16.0], 1.0)[2], 0.0);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn arrive(host: &mut Host<Fred>, flow: u32) -> Fate {
 }
 
 fn set_average(host: &mut Host<Fred>, avg: f64) {
-    host.with(|fred| fred.red.average.sample(avg, 1.0));
+    host.with(|fred| fred.red.average.set(avg));
 }
 
 #[test]

@@ -2,8 +2,8 @@ use crate::flow_table::FlowTable;
 use alloc::vec::Vec;
 use sojourn_units::{Instant, Span};
 
-/// No entry.
-const NONE: u32 = u32::MAX;
+/// The entry that is no flow's: before the oldest and after the newest.
+const ENDS: u32 = 0;
 
 /// The flows that had an arrival lately, in the order of their last arrivals.
 ///
@@ -14,14 +14,15 @@ pub(super) struct Active {
     window: Span,
     most: usize,
     places: FlowTable<u32>,
+    /// The first is [`ENDS`].
     entries: Vec<Entry>,
-    oldest: u32,
-    newest: u32,
-    /// Entries that belong to no flow, linked by `newer`.
+    /// Entries that belong to no flow, linked by `newer`; [`ENDS`] when there is none.
     free: u32,
+    /// No flow's time is over before this has passed.
+    expiry: Instant,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: u32,
     last: Instant,
@@ -33,8 +34,9 @@ impl Active {
     /// None yet; a flow is active up to `window` after its last arrival, and `most` are at once.
     pub(super) fn new(window: Span, most: u32) -> Self {
         let most = most as usize;
-        let (places, entries) = (FlowTable::with_room_for(most.min(256)), Vec::with_capacity(most.min(256)));
-        Self { window, most, places, entries, oldest: NONE, newest: NONE, free: NONE }
+        let (places, mut entries) = (FlowTable::with_room_for(most.min(256)), Vec::with_capacity(most.min(256) + 1));
+        entries.push(Entry { flow: 0, last: Instant::ZERO, older: ENDS, newer: ENDS });
+        Self { window, most, places, entries, free: ENDS, expiry: Instant::ZERO + window }
     }
 
     /// Active flows, as of the last call of another method.
@@ -43,30 +45,46 @@ impl Active {
     }
 
     /// Forgets flows whose last arrival is more than `window` ago.
+    #[inline]
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some(entry) = self.entries.get(self.oldest as usize) {
-            if now.since(entry.last) <= self.window {
-                return;
-            }
-            self.forget_oldest();
+        if now > self.expiry {
+            self.forget_expired(now);
         }
     }
 
-    /// `flow` has an arrival now; those past their time have expired.
-    pub(super) fn arrival(&mut self, now: Instant, flow: u32) {
-        if let Some(at) = self.places.get(flow).copied() {
-            self.entries[at as usize].last = now;
-            if at != self.newest {
-                self.unlink(at);
-                self.link_newest(at);
+    #[cold]
+    fn forget_expired(&mut self, now: Instant) {
+        let mut oldest = now;
+        while self.oldest() != ENDS {
+            oldest = self.entries[self.oldest() as usize].last;
+            if now.since(oldest) <= self.window {
+                break;
             }
-            return;
+            self.forget_oldest();
+            oldest = now;
         }
+        self.expiry = oldest + self.window;
+    }
+
+    /// `flow` has an arrival now; those past their time have expired.
+    #[inline]
+    pub(super) fn arrival(&mut self, now: Instant, flow: u32) {
+        let Some(at) = self.places.get(flow).copied() else { return self.enter(now, flow) };
+        self.entries[at as usize].last = now;
+        if at != self.newest() {
+            self.unlink(at);
+            self.link_newest(at);
+        }
+    }
+
+    /// A flow that is not known.
+    #[inline(never)]
+    fn enter(&mut self, now: Instant, flow: u32) {
         if self.places.len() >= self.most {
             self.forget_oldest();
         }
-        let entry = Entry { flow, last: now, older: NONE, newer: NONE };
-        let at = if self.free == NONE {
+        let entry = Entry { flow, last: now, older: ENDS, newer: ENDS };
+        let at = if self.free == ENDS {
             self.entries.push(entry);
             self.entries.len() as u32 - 1
         } else {
@@ -79,8 +97,16 @@ impl Active {
         self.link_newest(at);
     }
 
+    fn oldest(&self) -> u32 {
+        self.entries[ENDS as usize].newer
+    }
+
+    fn newest(&self) -> u32 {
+        self.entries[ENDS as usize].older
+    }
+
     fn forget_oldest(&mut self) {
-        let at = self.oldest;
+        let at = self.oldest();
         let flow = self.entries[at as usize].flow;
         self.places.update(flow, |_| false);
         self.unlink(at);
@@ -90,23 +116,15 @@ impl Active {
 
     fn unlink(&mut self, at: u32) {
         let Entry { older, newer, .. } = self.entries[at as usize];
-        match self.entries.get_mut(older as usize) {
-            Some(entry) => entry.newer = newer,
-            None => self.oldest = newer,
-        }
-        match self.entries.get_mut(newer as usize) {
-            Some(entry) => entry.older = older,
-            None => self.newest = older,
-        }
+        self.entries[older as usize].newer = newer;
+        self.entries[newer as usize].older = older;
     }
 
     fn link_newest(&mut self, at: u32) {
-        let older = self.newest;
-        (self.entries[at as usize].older, self.entries[at as usize].newer) = (older, NONE);
-        match self.entries.get_mut(older as usize) {
-            Some(entry) => entry.newer = at,
-            None => self.oldest = at,
-        }
-        self.newest = at;
+        let older = self.newest();
+        self.entries[at as usize].older = older;
+        self.entries[at as usize].newer = ENDS;
+        self.entries[older as usize].newer = at;
+        self.entries[ENDS as usize].older = at;
     }
 }

@@ -52,6 +52,13 @@ impl Step {
     /// All updates up to `now`. Only the first can have seen arrivals.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, rate: BitRate) {
+        if self.ticks.is_due(now) {
+            self.catch_up(now, rate);
+        }
+    }
+
+    #[cold]
+    fn catch_up(&mut self, now: Instant, rate: BitRate) {
         let due = self.ticks.due(now);
         if due > 0 {
             self.ticks.skip_to_last(now, 0);

@@ -31,22 +31,53 @@ pub(crate) struct Band {
     /// From the curve's end to 1 between max_th and twice max_th, rather than 1 from max_th on.
     pub(crate) gentle: bool,
     pub(crate) curve: Curve,
+    /// p_b over the distance from min_th, or over its square: kept, since a division would hold up every arrival.
+    rise: f64,
 }
 
 impl Band {
+    pub(crate) const fn new(min: f64, max: f64, max_p: f64, gentle: bool, curve: Curve) -> Self {
+        let rise = match curve {
+            Curve::Linear => max_p / (max - min),
+            Curve::Square => 1.5 * max_p / ((max - min) * (max - min)),
+        };
+        Self { min, max, max_p, gentle, curve, rise }
+    }
+
+    /// The same on another curve.
+    pub(crate) fn along(self, curve: Curve) -> Self {
+        Self::new(self.min, self.max, self.max_p, self.gentle, curve)
+    }
+
+    /// The same with other thresholds.
+    pub(crate) fn between(self, min: f64, max: f64) -> Self {
+        Self::new(min, max, self.max_p, self.gentle, self.curve)
+    }
+
+    /// The same with another max_p.
+    pub(crate) fn up_to(self, max_p: f64) -> Self {
+        Self::new(self.min, self.max, max_p, self.gentle, self.curve)
+    }
+
+    /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
+    pub(crate) fn shortened(self, share: f64) -> Self {
+        Self { min: self.min + (self.max - self.min) * (1.0 - share), max_p: self.max_p * share, ..self }
+    }
+
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
+    #[inline]
     pub(crate) fn region(&self, avg: f64) -> Region {
         if avg < self.min {
             Region::Below
         } else if avg < self.max {
             Region::Early(match self.curve {
-                Curve::Linear => linear(avg, self.min, self.max, self.max_p),
-                Curve::Square => square(avg, self.min, self.max, self.max_p),
+                Curve::Linear => self.rise * (avg - self.min),
+                Curve::Square => (self.rise * (avg - self.min) * (avg - self.min)).min(1.0),
             })
         } else if self.gentle && avg < 2.0 * self.max {
             let end = match self.curve {
                 Curve::Linear => self.max_p,
-                Curve::Square => square(self.max, self.min, self.max, self.max_p),
+                Curve::Square => (1.5 * self.max_p).min(1.0),
             };
             Region::Early(end + (1.0 - end) * (avg - self.max) / self.max)
         } else {
@@ -56,57 +87,63 @@ impl Band {
 }
 
 /// `p_b = max_p (avg - min_th) / (max_th - min_th)`.
+#[inline]
 pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
-/// `p_b = 1.5 max_p ((avg - min_th) / (max_th - min_th))^2` (NLRED), at most 1.
-pub(crate) fn square(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
-    let x = (avg - min) / (max - min);
-    (1.5 * max_p * x * x).min(1.0)
+/// Arrivals since the last signal: what spreads the signals out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count {
+    /// -1 below min_th: the first arrival above it counts 0.
+    packets: i64,
+    bytes: u64,
 }
 
-/// Arrivals since the last signal: what spreads the signals out.
-///
-/// `None` below min_th: the first arrival above it counts 0, the figure's -1 plus 1.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Count(Option<Since>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Since {
-    packets: u64,
-    bytes: u64,
+impl Default for Count {
+    fn default() -> Self {
+        Self { packets: -1, bytes: 0 }
+    }
 }
 
 impl Count {
     /// The average is below min_th.
+    #[inline]
     pub(crate) fn below(&mut self) {
-        self.0 = None;
+        *self = Self::default();
     }
 
     /// An arrival was dropped or marked.
+    #[inline]
     pub(crate) fn signalled(&mut self) {
-        self.0 = Some(Since::default());
+        *self = Self { packets: 0, bytes: 0 };
     }
 
     /// An arrival of `bytes` that may be signalled.
+    #[inline]
     pub(crate) fn arrival(&mut self, bytes: u32) {
-        let after = |since: Since| Since { packets: since.packets + 1, bytes: since.bytes + u64::from(bytes) };
-        self.0 = Some(self.0.map_or(Since::default(), after));
+        self.bytes = if self.packets < 0 { 0 } else { self.bytes + u64::from(bytes) };
+        self.packets += 1;
     }
 
     /// In packets; -1 below min_th.
+    #[inline]
     pub(crate) fn packets(self) -> f64 {
-        self.0.map_or(-1.0, |since| since.packets as f64)
+        self.packets as f64
     }
 
-    /// In packets of `avpkt` bytes.
+    /// In packets of `avpkt` bytes; -1 below min_th.
     pub(crate) fn mean_packets(self, avpkt: f64) -> f64 {
-        self.0.map_or(-1.0, |since| since.bytes as f64 / avpkt)
+        if self.packets < 0 {
+            -1.0
+        } else {
+            self.bytes as f64 / avpkt
+        }
     }
 }
 
 /// `p_a = p_b / (1 - count p_b)`: signals are uniformly 1 to `1/p_b` arrivals apart (1993, figure 2).
+#[inline]
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
@@ -117,6 +154,7 @@ pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
 }
 
 /// `wait`: none before `1/p_b` arrivals, then uniformly up to `2/p_b` (Floyd's "wait", ns-2 and ns-3).
+#[inline]
 pub(crate) fn wait(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {

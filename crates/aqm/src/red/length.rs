@@ -29,10 +29,11 @@ impl Length {
     }
 
     /// What waits in `queue`, in the unit of this length.
-    pub(crate) fn of(self, queue: &Queue) -> f64 {
+    #[inline]
+    pub(crate) fn of(self, queue: &Queue) -> u64 {
         match self {
-            Self::Packets(_) => queue.len() as f64,
-            Self::Bytes(_) => queue.bytes() as f64,
+            Self::Packets(_) => queue.len() as u64,
+            Self::Bytes(_) => queue.bytes(),
         }
     }
 

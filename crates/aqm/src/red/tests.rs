@@ -19,44 +19,44 @@ fn p(value: f64) -> Probability {
 
 #[test]
 fn average_by_hand() {
-    let mut average = Average::default();
+    let (mut average, weight) = (Average::default(), Weight::new(0.25, 1000.0));
     // w = 1/4: 0.75 x 0 + 0.25 x 8 = 2; 0.75 x 2 + 0.25 x 8 = 3.5.
-    average.arrival(at(0), 8.0, 0.25, 1000.0);
+    average.arrival(at(0), 8, &weight);
     close(average.get(), 2.0);
-    average.arrival(at(0), 8.0, 0.25, 1000.0);
+    average.arrival(at(0), 8, &weight);
     close(average.get(), 3.5);
     // An empty queue under a busy link is not idle: 0.75 x 3.5.
     average.departure(at(5), true);
-    average.arrival(at(9), 0.0, 0.25, 1000.0);
+    average.arrival(at(9), 0, &weight);
     close(average.get(), 2.625);
 }
 
 #[test]
 fn idle_time_decays_by_mean_packets() {
-    let mut average = Average::default();
-    average.sample(8.0, 1.0);
+    let (mut average, weight) = (Average::default(), Weight::new(0.25, 1000.0));
+    average.sample(8, 1.0);
     average.departure(at(10), false);
     // A second question changes nothing: idle since 10 ms.
     average.departure(at(11), false);
     // 3 ms at 1000 mean packets a second: m = 3. 8 x 0.75^3 = 3.375, and no further step.
-    close(average.at(at(13), 0.25, 1000.0), 3.375);
-    average.arrival(at(13), 0.0, 0.25, 1000.0);
+    close(average.at(at(13), &weight), 3.375);
+    average.arrival(at(13), 0, &weight);
     close(average.get(), 3.375);
     // The arrival was dropped and the link is still idle: half a packet time more, m = 0.5.
-    average.arrival(at(13) + Span::from_micros(500), 0.0, 0.25, 1000.0);
+    average.arrival(at(13) + Span::from_micros(500), 0, &weight);
     close(average.get(), 3.375 * 0.75_f64.sqrt());
     // Now one is queued: an ordinary step, and the link is idle no more.
     let before = average.get();
-    average.arrival(at(14), 1.0, 0.25, 1000.0);
+    average.arrival(at(14), 1, &weight);
     close(average.get(), 0.75 * before + 0.25);
     let before = average.get();
-    average.arrival(at(99), 0.0, 0.25, 1000.0);
+    average.arrival(at(99), 0, &weight);
     close(average.get(), 0.75 * before);
 }
 
 #[test]
 fn regions_plain_and_gentle() {
-    let mut band = Band { min: 5.0, max: 15.0, max_p: 0.1, gentle: false, curve: Curve::Linear };
+    let mut band = Band::new(5.0, 15.0, 0.1, false, Curve::Linear);
     assert_eq!(band.region(4.999), Region::Below);
     assert_eq!(band.region(5.0), Region::Early(0.0));
     // 0.1 x (10 - 5) / 10.
