@@ -104,7 +104,7 @@ class Scratch:
         if not self.run("cargo", "build", "--offline", "-p", "sojourn-python"):
             return False
         shutil.copy2(library, self.tree / "python/sojourn/_native.abi3.so")
-        return self.run("cargo", "test", "--offline", "-p", "sojourn-aqm", "--no-run")
+        return self.run("cargo", "test", "--offline", "-p", "sojourn-aqm", "--lib", "--test", "vectors", "--no-run")
 
     def noticed(self, algorithm: str, modules: str) -> dict[str, bool]:
         """Say which of the three kinds of tests fail."""
