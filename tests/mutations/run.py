@@ -78,14 +78,15 @@ class Scratch:
         if commit:
             git = ("git", "-C", str(ROOT), "archive", commit)
             archive = subprocess.run(git, capture_output=True, check=True).stdout  # noqa: S603
-            subprocess.run(("tar", "-x", "-C", str(self.tree)), input=archive, check=True)  # noqa: S603, S607
+            subprocess.run(("tar", "-x", "-m", "-C", str(self.tree)), input=archive, check=True)  # noqa: S603, S607
         for name in () if commit else COPIED:
             source = ROOT / name
             if source.is_dir():
                 skip = shutil.ignore_patterns("target", "__pycache__", "*.so")
-                shutil.copytree(source, self.tree / name, symlinks=True, ignore=skip)
+                # With the time of now: a target that is used again holds what the last run broke.
+                shutil.copytree(source, self.tree / name, symlinks=True, ignore=skip, copy_function=shutil.copy)
             else:
-                shutil.copy2(source, self.tree / name)
+                shutil.copy(source, self.tree / name)
         self.environment = {
             **os.environ,
             "CARGO_TARGET_DIR": str(target / "target"),
