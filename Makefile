@@ -11,11 +11,12 @@ STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 
-.PHONY: help demo test lint docs bench wheel format clean system-demo system-test
+.PHONY: help demo test fuzz lint docs bench wheel format clean system-demo system-test system-fuzz
 
 help:
 	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
 	@echo 'make test    every test, installing what they need'
+	@echo 'make fuzz    every algorithm under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
 	@echo 'make lint    format, lint and type checks'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed'
 	@echo 'make docs    regenerate the generated pages'
@@ -28,8 +29,12 @@ test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
 	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
 
+fuzz: system-fuzz
+	fuzz/run
+
 lint: $(STAMPS)/native $(STAMPS)/dev
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests docs benches
 	$(BIN)/ruff format --check python tests docs benches
@@ -37,6 +42,7 @@ lint: $(STAMPS)/native $(STAMPS)/dev
 
 format: $(STAMPS)/dev
 	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff format python tests docs benches
 
 docs: $(STAMPS)/native
@@ -50,7 +56,7 @@ wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf target $(VENV) dist out python/sojourn/_native*.so
+	rm -rf target fuzz/target $(VENV) dist out python/sojourn/_native*.so
 
 # What the machine must have. As root, missing Debian packages are installed; otherwise they are listed.
 system-demo:
@@ -58,6 +64,9 @@ system-demo:
 
 system-test:
 	@.ci/system python3-venv gcc cargo chromium chromium-driver
+
+system-fuzz:
+	@.ci/system g++ cargo
 
 $(STAMPS)/venv: requirements.lock | system-demo
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'

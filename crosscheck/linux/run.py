@@ -108,12 +108,12 @@ def image(folder: Path) -> str:
     return " ".join((folder / "versions").read_text().split("\n")[0].split()[1::2])
 
 
-def boot(folder: Path, settings: dict[str, Any]) -> dict[str, bytes]:
-    """Boots the machine with one point: the files it left."""
+def boot(folder: Path, settings: dict[str, Any], script: str = "point.sh") -> dict[str, bytes]:
+    """Boots the machine with one point: the files that the script left."""
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         (work / "point").mkdir()
-        (work / "point" / "point.sh").write_bytes((HERE / "guest" / "point.sh").read_bytes())
+        (work / "point" / "point.sh").write_bytes((HERE / "guest" / script).read_bytes())
         (work / "point" / "settings").write_text(
             "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in settings.items())
         )

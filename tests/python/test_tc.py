@@ -117,7 +117,10 @@ def test_notes_say_where_linux_differs() -> None:
 
     assert notes("codel") == ["# Linux's codel behaves as this scheme with `control_law newton`"]
     assert notes("codel control_law newton") == []
-    assert notes("pie preset linux") == []
+    assert notes("pie preset linux tupdate 16ms") == []
+    # As crosscheck/recorded/linux_tc.jsonl has it.
+    jiffies = "# tupdate 15ms becomes 16ms in a Linux of 250 jiffies a second, as Debian's is"
+    assert notes("pie preset linux") == [jiffies]
     assert notes("dualpi2 preset linux") == []
     # 2^-9 = 0.001953125 is nearer to 0.002 than 2^-8.
     assert notes("red min 30p max 90p") == [
@@ -193,22 +196,28 @@ COMMON = [
     "qlen",
 ]
 
+RED_FLAGS = {"ecn": False, "harddrop": False, "adaptive": False, "nodrop": False}
+
 STATISTICS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "pfifo limit 60p": ({"limit": 60}, []),
     "bfifo limit 64Kb": ({"limit": 65536}, []),
     "red limit 60Kb avpkt 1000 ecn": (
-        {"limit": 61440, "min": 5120, "max": 15360, "ecn": True},
+        {"limit": 61440, "min": 5120, "max": 15360, **RED_FLAGS, "ecn": True},
         ["marked", "early", "pdrop", "other"],
     ),
     "red min 5p max 15p limit 100p": (
-        {"limit": 100_000, "min": 5000, "max": 15_000},
+        {"limit": 100_000, "min": 5000, "max": 15_000, **RED_FLAGS},
         ["marked", "early", "pdrop", "other"],
     ),
-    "choke min 5 max 15": ({"limit": 1000, "min": 5, "max": 15}, ["marked", "early", "pdrop", "other", "matched"]),
+    "choke min 5 max 15": (
+        {"limit": 1000, "min": 5, "max": 15, **RED_FLAGS},
+        ["marked", "early", "pdrop", "other", "matched"],
+    ),
     "sfb": (
         {
-            "rehash": 600_000,
-            "db": 60_000,
+            # Microseconds, though tc takes milliseconds.
+            "rehash": 600_000_000,
+            "db": 60_000_000,
             "limit": 1000,
             "max": 25,
             "target": 20,
@@ -261,7 +270,7 @@ STATISTICS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "memory_limit": 33_554_432,
             "ecn_prob": 10,
         },
-        ["overlimit", "dropped", "ecn_mark", "new_flows_len", "old_flows_len", "memory_used"],
+        ["pkts_in", "overlimit", "dropped", "ecn_mark", "new_flows_len", "old_flows_len", "memory_used"],
     ),
     "cake bandwidth 4mbit diffserv4 ethernet": (
         {
@@ -276,6 +285,10 @@ STATISTICS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "atm": "noatm",
             "overhead": 38,
             "mpu": 84,
+            "nat": False,
+            "split_gso": True,
+            "fwmark": "0",
+            "raw": False,
         },
         ["memory_used", "memory_limit", "tins"],
     ),

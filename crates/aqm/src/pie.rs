@@ -13,6 +13,8 @@
 //!   a standing queue it lies half a transmission time higher. `departure_rate` is section 5.2.
 //! * The de-randomization counter runs only once the burst allowance is used up (4.4: the random drop is bypassed);
 //!   the RFC's appendix would let it run during the allowance too. An overflow clears it, as in the appendix.
+//! * `activate`: an arrival at a third of `limit` (in its unit; the RFC counts bytes) leaves PIE active even where nothing is
+//!   congested, or that arrival would turn it on and the next off.
 //! * `bytemode` (tc-pie(8)) scales the probability by the packet's size over `avpkt`, at most to 1; the RFC leaves
 //!   scaling by size open.
 //! * Updates fall on whole multiples of `tupdate` from the start of time, from the first arrival on.

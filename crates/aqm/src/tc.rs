@@ -24,6 +24,7 @@
 //! | `pie`, `fq_pie` | whole `alpha`, `beta` | sixteenths of a Hz; `0.125` and `2Hz` are Hz ([`Gain`](crate::pie::Gain)) |
 //! | | `dq_rate_estimator` | `delay departure_rate`; with `no_` before it, not that |
 //! | `fq_pie` | `ecn_prob N` | `mark_ecnth N%` |
+//! | `fq_codel` | an answer of tc's without `ecn` | `noecn` |
 //! | `sfq` | bare `perturb` | seconds |
 //! | `sfb` | bare `rehash`, `db` | milliseconds; `blue rehash ... db ...`, the manual's synopsis, is `sfb` |
 //! | | `redflowlimit` and RED's words | refused: `fq_red` is the nearest |
@@ -68,9 +69,12 @@ pub(crate) struct Text {
 /// # Errors
 /// Unknown algorithm, unknown parameter, or one without its value.
 pub(crate) fn read(text: &str) -> Result<Text, String> {
-    let Head { kind, from_tc, words } = head::read(text);
+    let Head { kind, from_tc, shown, words } = head::read(text);
     let entry = registry::find(kind).ok_or_else(|| registry::unknown_algorithm(kind))?;
-    let pairs = pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{kind}: {why}"))?;
+    let mut pairs = pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{kind}: {why}"))?;
+    if shown {
+        dialect::unsaid(entry.name, &mut pairs);
+    }
     Ok(Text { entry, pairs, from_tc })
 }
 

@@ -10,6 +10,7 @@ mod broken;
 
 use sojourn_aqm::registry::{self, Entry};
 use sojourn_aqm::{Config, Param};
+use std::collections::BTreeSet;
 
 fn parse(text: &str) -> Config {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -119,9 +120,37 @@ fn defaults_presets_and_odd_parameters_keep_the_contract() {
     for text in main_texts() {
         let config = parse(&text);
         for seed in 0..4 {
-            body::check_config(&config, &body::bytes(seed, 12_000));
+            body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, 12_000));
         }
     }
+}
+
+#[test]
+fn a_change_of_parameters_at_run_time_keeps_the_contract() {
+    // Every text beside one of the next, so that also the algorithm changes; and each algorithm from its defaults.
+    let configs: Vec<Config> = main_texts().iter().map(|text| parse(text)).collect();
+    for (i, config) in configs.iter().enumerate() {
+        let other = configs[(i + 1) % configs.len()].clone();
+        body::check_configs(&[config.clone(), other, parse(config.name())], &body::bytes(i as u64, 12_000));
+    }
+}
+
+#[test]
+fn every_input_that_the_fuzzer_kept_keeps_the_contract() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/registry");
+    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let (mut algorithms, mut replayed) = (BTreeSet::new(), 0);
+    for file in files {
+        let path = file.expect("a readable folder").path();
+        println!("{}", path.display());
+        // Texts that are refused are kept too: they must not panic.
+        if let Some(configs) = body::check_input(&std::fs::read(&path).expect("a readable file")) {
+            replayed += 1;
+            algorithms.extend(configs.iter().map(Config::name));
+        }
+    }
+    // An empty or foreign corpus proves nothing. It is renewed by `fuzz/run minimise`.
+    assert!(replayed >= 50 && algorithms.len() >= 30, "{folder}: {replayed} inputs, {algorithms:?}");
 }
 
 #[test]
@@ -143,7 +172,7 @@ fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
                 if let Some(config) = texts.iter().find_map(|text| text.parse::<Config>().ok()) {
                     accepted += 1;
                     run += 1;
-                    body::check_config(&config, &body::bytes(run, 2_000));
+                    body::check_configs(&[config], &body::bytes(run, 2_000));
                 }
             }
             assert!(accepted > 0, "no candidate for {} {} ({}) was accepted", entry.name, param.name, param.kind);

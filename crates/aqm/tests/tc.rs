@@ -143,6 +143,11 @@ fn fq_codel() {
             "qdisc fq_codel 8002: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514\n target 5.0ms interval 100.0ms ecn\n Sent 428514 bytes 2269 pkt (dropped 0, overlimits 0 requeues 0)",
             "fq_codel",
         ),
+        // Where tc shows no ecn, it is off.
+        (
+            "qdisc fq_codel 8003: dev eth0 root refcnt 2 limit 2000p flows 1024 quantum 1514 target 3.0ms interval 40.0ms\n Sent 2588985006 bytes 1783629 pkt (dropped 0, overlimits 0 requeues 34869)",
+            "fq_codel limit 2000p target 3ms interval 40ms noecn",
+        ),
         ("#tc qdisc add dev eth0 root fq_codel limit 2000 target 3ms interval 40ms noecn", "fq_codel limit 2000p target 3ms interval 40ms noecn"),
         (
             "fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3 memory_limit 4Mb quantum 300",

@@ -14,6 +14,9 @@ from sojourn.tc.kinds import KINDS, NEAREST, Kind, Switch, Value
 _DEFAULT_RATE: Final = 10_000_000
 """What tc takes for RED's idle times where no rate is given (tc-red(8))."""
 
+_JIFFY_NS: Final = 4_000_000
+"""In which PIE's period is held (Debian's kernels)."""
+
 
 def commands(scheme: SchemeLike, *, dev: str, rate: str | None = None) -> list[str]:
     """Return the commands that install a scheme on a device of Linux.
@@ -147,6 +150,8 @@ class _Export:
             case "bytes":
                 number = str(self._bytes(option, text))
             case "time":
+                if option.name == "tupdate" and self.kind in {"pie", "fq_pie"}:
+                    self._jiffies(option.name, text)
                 number = text if values.packets(text) is not None else values.time_text(option.name, text)
             case "ms" | "s":
                 exact = (values.nanoseconds(text) or 0) / (1_000_000 if option.unit == "ms" else 1_000_000_000)
@@ -163,6 +168,12 @@ class _Export:
             case _:
                 number = text
         return number
+
+    def _jiffies(self, name: str, text: str) -> None:
+        held = -(-(values.nanoseconds(text) or 0) // _JIFFY_NS) * _JIFFY_NS
+        if held != values.nanoseconds(text):
+            becomes = values.time_text(name, f"{held}ns")
+            self.notes.append(f"{name} {text} becomes {becomes} in a Linux of 250 jiffies a second, as Debian's is")
 
     def _sixteenths(self, option: Value, exact: float) -> str:
         # 0 is not a value to tc, but the parameter left out.

@@ -35,6 +35,8 @@ class Value:
     """Its key in JSON, where that is another than tc's word."""
     detail: bool = False
     """tc prints it with ``-d`` only."""
+    microseconds: bool = False
+    """JSON has it in microseconds, whatever the unit of the word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ def _flag(name: str, *, off: str = "") -> Switch:
     return Switch(name, {"on": name, "off": off}, name, {"on": True})
 
 
+def _red_flag(name: str) -> Switch:
+    """One of RED's flags, which JSON has whether on or off."""
+    return Switch(name, {"on": name, "off": ""}, name, {"on": True, "off": False})
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A discipline of Linux."""
@@ -65,6 +72,8 @@ class Kind:
     fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Parameters of the library that Linux does not have: first the value that is Linux's behaviour, then those that
     may be exported all the same, with a note; none where the export makes something of any value."""
+    always: Mapping[str, object] = field(default_factory=dict)
+    """What JSON has besides: options of Linux that have no counterpart here, as they behave here."""
     nearest: str = ""
     """What to export where the library's defaults cannot be."""
 
@@ -132,21 +141,22 @@ KINDS: Final[dict[str, Kind]] = {
             Value("limit", "bytes"),
             Value("min", "bytes"),
             Value("max", "bytes"),
-            _flag("ecn"),
-            _flag("harddrop"),
-            _flag("adaptive"),
-            _flag("nodrop"),
+            _red_flag("ecn"),
+            _red_flag("harddrop"),
+            _red_flag("adaptive"),
+            _red_flag("nodrop"),
         ),
         {**_RED_FIXED, "max_p": (), "w": (), "avpkt": ()},
     ),
     "choke": Kind(
-        (Value("limit", "packets"), Value("min", "packets"), Value("max", "packets"), _flag("ecn")),
+        (Value("limit", "packets"), Value("min", "packets"), Value("max", "packets"), _red_flag("ecn")),
         {"max_p": (), "w": (), "avpkt": ()},
+        {"harddrop": False, "adaptive": False, "nodrop": False},
     ),
     "sfb": Kind(
         (
-            Value("rehash", "ms"),
-            Value("db", "ms"),
+            Value("rehash", "ms", microseconds=True),
+            Value("db", "ms", microseconds=True),
             Value("limit", "packets"),
             Value("max", "packets"),
             Value("target", "packets"),
@@ -237,6 +247,8 @@ KINDS: Final[dict[str, Kind]] = {
             Value("memlimit", "bytes"),
         ),
         {"ecn": ("on",), "control_law": ("newton", "exact")},
+        # No translation of addresses, no aggregated packets, no marks of a firewall.
+        {"nat": False, "split_gso": True, "fwmark": "0"},
     ),
     "dualpi2": Kind(
         (
@@ -277,7 +289,7 @@ KINDS: Final[dict[str, Kind]] = {
             "max_rtt": ("none",),
             "typical_rtt": ("none",),
         },
-        "dualpi2 preset linux",
+        nearest="dualpi2 preset linux",
     ),
 }
 """Every discipline that can be exported."""

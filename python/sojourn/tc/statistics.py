@@ -87,6 +87,12 @@ def _options(kind: str, parameters: Mapping[str, str]) -> Document:
     options: Document = {}
     for option in KINDS[kind].options:
         options.update(_option(option, parameters))
+    options.update(KINDS[kind].always)
+    if kind == "cake":
+        # Bytes as they are, with no framing to name.
+        options["raw"] = (options["overhead"], options["atm"], options.get("mpu", 0)) == (0, "noatm", 0)
+        if options["raw"]:
+            del options["atm"]
     return options
 
 
@@ -119,8 +125,9 @@ def _number(option: Value, text: str) -> int | float | str:
         # tc's JSON has bytes a second.
         return "unlimited" if text == "none" else values.rate(text) // 8
     if option.unit in _PER_NANOSECOND:
-        number = (values.nanoseconds(text) or 0) / _PER_NANOSECOND[option.unit]
-        return round(number) if option.unit == "time" else _whole(number)
+        unit = "time" if option.microseconds else option.unit
+        number = (values.nanoseconds(text) or 0) / _PER_NANOSECOND[unit]
+        return round(number) if unit == "time" else _whole(number)
     if option.unit in {"packets", "bytes"}:
         amount = values.packets(text) if option.unit == "packets" else values.size(text)
         # A limit in the other unit, or in time: Linux has none such.
@@ -175,7 +182,8 @@ def _fq_codel(queue: _Queue) -> Document:
     return {
         "drop_overlimit": _packets(queue, "dropped_overflow"),
         "ecn_mark": _packets(queue, "marked"),
-        "memory_used": queue["counts"]["waiting"]["bytes"],
+        # Linux leaves it out while nothing waits.
+        **({"memory_used": used} if (used := queue["counts"]["waiting"]["bytes"]) else {}),
         **_lists(queue),
     }
 
@@ -205,6 +213,7 @@ def _pie(queue: _Queue) -> Document:
 
 def _fq_pie(queue: _Queue) -> Document:
     return {
+        "pkts_in": _packets(queue, "arrived") - _packets(queue, "dropped_early"),
         "overlimit": _packets(queue, "dropped_overflow"),
         "dropped": _packets(queue, "dropped_early"),
         "ecn_mark": _packets(queue, "marked"),

@@ -146,6 +146,13 @@ pub(super) fn apart<'a>(kind: &str, words: &[&'a str]) -> Vec<&'a str> {
     words.iter().flat_map(|word| split(word)).filter(|word| !word.is_empty()).collect()
 }
 
+/// What tc's answer leaves out because it is off, where a scheme that leaves it out has it on.
+pub(super) fn unsaid(kind: &str, pairs: &mut Vec<(String, String)>) {
+    if kind == "fq_codel" && !pairs.iter().any(|(name, _)| name == "ecn") {
+        pairs.push(("ecn".to_string(), "false".to_string()));
+    }
+}
+
 fn sfq(pairs: &mut Pairs) -> Result<(), String> {
     if let Some((word, _)) = pairs.0.iter().find(|(name, _)| SFQ_RED.contains(&name.as_str())) {
         return Err(format!("{word}: RED inside the queues of sfq is not here; the nearest is fq_red"));

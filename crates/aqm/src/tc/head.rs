@@ -12,6 +12,8 @@ pub(super) struct Head<'a> {
     pub kind: &'a str,
     /// The text is a line of tc's, not a scheme alone.
     pub from_tc: bool,
+    /// The line is tc's answer (`qdisc red 8001: ...`), not a command: what it leaves out is off.
+    pub shown: bool,
     /// What follows the kind.
     pub words: Vec<&'a str>,
 }
@@ -20,9 +22,10 @@ pub(super) fn read(text: &str) -> Head<'_> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let Some(rest) = after_qdisc(&words) else {
         let (kind, words) = words.split_first().map_or(("", &words[..]), |(kind, rest)| (*kind, rest));
-        return Head { kind: resolve(kind, words), from_tc: false, words: words.to_vec() };
+        return Head { kind: resolve(kind, words), from_tc: false, shown: false, words: words.to_vec() };
     };
-    let rest = if rest.first().is_some_and(|verb| VERBS.contains(verb)) { &rest[1..] } else { rest };
+    let shown = !rest.first().is_some_and(|verb| VERBS.contains(verb));
+    let rest = if shown { rest } else { &rest[1..] };
     let (kind, rest) = place(rest).split_first().map_or(("", rest), |(kind, rest)| (*kind, rest));
     // "qdisc red 8001: root": the handle stands after the kind where tc prints.
     let rest = if rest.first().is_some_and(|word| is_handle(word)) { &rest[1..] } else { rest };
@@ -30,7 +33,7 @@ pub(super) fn read(text: &str) -> Head<'_> {
     // `tc -s` continues with "Sent 0 bytes 0 pkt (dropped 0, ...".
     let end = rest.iter().position(|word| *word == "Sent").unwrap_or(rest.len());
     let words = &rest[..end];
-    Head { kind: resolve(kind, words), from_tc: true, words: words.to_vec() }
+    Head { kind: resolve(kind, words), from_tc: true, shown, words: words.to_vec() }
 }
 
 /// What follows "qdisc" in `# tc -s qdisc add ...` or `qdisc red 8001: ...`; `None` when the text begins otherwise.

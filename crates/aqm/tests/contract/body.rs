@@ -1,5 +1,6 @@
 //! The contract of every discipline, as one body: random bytes become operations, and after each of them everything
-//! that a host may rely on is checked. A test feeds it from a generator; a fuzz target feeds it its own bytes.
+//! that a host may rely on is checked. Tests feed it from a generator and from `fuzz/corpus`; the fuzz target `registry`
+//! feeds it its own bytes.
 
 use sojourn_aqm::{
     AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random,
@@ -114,6 +115,12 @@ impl Observer for Seen {
     }
 }
 
+/// A discipline and what it promises.
+pub struct Subject<'a> {
+    pub promise: &'a Promise,
+    pub build: &'a dyn Fn() -> Box<dyn Discipline>,
+}
+
 struct Host<'a> {
     promise: &'a Promise,
     queue: Box<dyn Discipline>,
@@ -123,6 +130,8 @@ struct Host<'a> {
     seen: Seen,
     counters: Counters,
     arrivals: u64,
+    /// Arrivals before the present discipline took over.
+    before: u64,
     /// As offered, by serial number: what the discipline must hold.
     inside: BTreeMap<u64, Packet>,
     /// The same by what keeps its order.
@@ -133,7 +142,7 @@ struct Host<'a> {
     events: Vec<Event>,
 }
 
-impl Host<'_> {
+impl<'a> Host<'a> {
     fn cx(&mut self) -> (&mut Box<dyn Discipline>, Cx<'_>) {
         let cx = Cx {
             now: self.now,
@@ -165,7 +174,7 @@ impl Host<'_> {
             // Facts that go with the flow, so that its packets stay together.
             source: flow % 3,
             destination: flow % 5,
-            dscp: [0, 8, 46, 34, 0, 56, 16][flow as usize % 7],
+            dscp: dscp(flow),
             window: (flow * 2) as u16,
             ecn,
             ack: AckFields {
@@ -176,6 +185,12 @@ impl Host<'_> {
             },
             ..Packet::default()
         };
+        self.offer(packet);
+    }
+
+    /// Offers a packet under the next serial number.
+    fn offer(&mut self, packet: Packet) {
+        let bytes = packet.bytes;
         self.arrivals += 1;
         self.inside.insert(packet.serial, Packet { enqueued: self.now, ..packet.clone() });
         self.by_lane.insert((self.promise.lane(&packet), packet.serial));
@@ -273,7 +288,7 @@ impl Host<'_> {
         self.require(packets <= self.promise.limit_packets, "holds more packets than its limit");
         self.require(bytes <= self.promise.limit_bytes, "holds more bytes than its limit");
         let (c, dropped) = (&self.counters, self.counters.dropped_total());
-        self.require(c.arrived.packets == self.arrivals, "did not count every arrival once");
+        self.require(c.arrived.packets == self.arrivals - self.before, "did not count every arrival once");
         self.require(c.arrived.packets == c.forwarded.packets + dropped.packets + packets, "packets are not conserved");
         self.require(c.arrived.bytes == c.forwarded.bytes + dropped.bytes + bytes, "bytes are not conserved");
     }
@@ -288,6 +303,21 @@ impl Host<'_> {
     fn reset(&mut self) {
         self.queue.reset();
         self.settle(DropsAt::Both);
+    }
+
+    /// Other parameters, or another algorithm: what waits moves over, in order, as fresh arrivals.
+    fn change(&mut self, to: &Subject<'a>) {
+        let waiting = self.drain();
+        self.promise = to.promise;
+        self.queue = (to.build)();
+        self.counters = Counters::default();
+        self.before = self.arrivals;
+        self.names = None;
+        for packet in waiting {
+            // A washed packet would be in another class than the rest of its flow.
+            self.offer(Packet { serial: self.arrivals, dscp: dscp(packet.flow), ..packet });
+        }
+        self.audit();
     }
 
     fn observe(&mut self) {
@@ -307,9 +337,11 @@ impl Host<'_> {
     }
 
     /// Everything comes out once, in order.
-    fn drain(&mut self) {
+    fn drain(&mut self) -> Vec<Packet> {
+        let mut all = Vec::new();
         while let Some(packet) = self.queue.drain() {
             self.left(&packet);
+            all.push(packet);
             let left = self.queue.backlog();
             self.require(
                 left == Backlog { packets: self.inside.len() as u64, bytes: self.inside_bytes },
@@ -317,6 +349,7 @@ impl Host<'_> {
             );
         }
         self.require(self.inside.is_empty(), "drain leaves packets behind");
+        all
     }
 }
 
@@ -324,16 +357,21 @@ const SIZES: [u32; 6] = [40, 64, 300, 1500, 1514, 9000];
 const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
 const RATES: [u64; 6] = [0, 64_000, 1_000_000, 20_000_000, 1_000_000_000, 100_000_000_000];
 
-fn run(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8], extras: Extras) -> Vec<Event> {
+fn dscp(flow: u32) -> u8 {
+    [0, 8, 46, 34, 0, 56, 16][flow as usize % 7]
+}
+
+fn run(subjects: &[Subject], data: &[u8], extras: Extras) -> Vec<Event> {
     let mut host = Host {
-        promise,
-        queue: build(),
+        promise: subjects[0].promise,
+        queue: (subjects[0].build)(),
         now: Instant::ZERO,
         rate: BitRate::from_bit_s(20_000_000),
         random: Stream(data.len() as u64),
         seen: Seen::default(),
         counters: Counters::default(),
         arrivals: 0,
+        before: 0,
         inside: BTreeMap::new(),
         by_lane: BTreeSet::new(),
         inside_bytes: 0,
@@ -342,6 +380,7 @@ fn run(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8], 
         events: Vec::new(),
     };
     let mut data = data.iter().map(|byte| u64::from(*byte));
+    let mut turns = subjects.iter().cycle().skip(1);
     // How likely an arrival is against a departure, of 256; moves, so that queues fill and empty.
     let mut load = 128;
     while let Some(op) = data.next() {
@@ -367,7 +406,8 @@ fn run(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8], 
             220..=229 => load = 64 + byte() / 2,
             // From a nanosecond to half a day.
             230..=239 => host.now += Span::from_nanos(1 << (byte() % 46)),
-            240..=244 => host.set_rate(BitRate::from_bit_s(RATES[byte() as usize % RATES.len()])),
+            240..=243 => host.set_rate(BitRate::from_bit_s(RATES[byte() as usize % RATES.len()])),
+            244 => turns.next().into_iter().for_each(|subject| host.change(subject)),
             245 => host.reset(),
             246..=250 if extras.copy => host.queue = host.queue.clone_box(),
             251..=255 if extras.observe => host.observe(),
@@ -376,36 +416,52 @@ fn run(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8], 
     }
     host.audit();
     let mut copy = host.queue.clone_box();
-    host.drain();
-    let drained = std::iter::from_fn(|| copy.drain()).count() as u64;
-    host.require(
-        drained + host.counters.dropped_total().packets + host.counters.forwarded.packets == host.arrivals,
-        "a copy holds other packets",
-    );
+    let drained = host.drain().len();
+    let copied = std::iter::from_fn(|| copy.drain()).count();
+    host.require(copied == drained, "a copy holds other packets");
     host.events
 }
 
-/// The whole contract for one discipline and one string of operations.
+/// The whole contract for one string of operations, on a discipline and those that its parameters change to by turns.
 ///
 /// # Panics
 /// With the configuration and what it broke.
-pub fn check(promise: &Promise, build: &dyn Fn() -> Box<dyn Discipline>, data: &[u8]) {
-    let plain = run(promise, build, data, Extras::default());
+pub fn check(subjects: &[Subject], data: &[u8]) {
+    let plain = run(subjects, data, Extras::default());
     for (what, extras) in [
         ("the same seed and input decide otherwise", Extras::default()),
         ("reading the internals changes decisions", Extras { observe: true, copy: false }),
         ("a copy decides otherwise than the original", Extras { observe: false, copy: true }),
     ] {
-        let again = run(promise, build, data, extras);
+        let again = run(subjects, data, extras);
         let first = plain.iter().zip(&again).position(|(a, b)| a != b);
-        assert!(first.is_none() && plain.len() == again.len(), "{}: {what}, at event {first:?}", promise.name);
+        let names: Vec<&str> = subjects.iter().map(|subject| subject.promise.name.as_str()).collect();
+        assert!(first.is_none() && plain.len() == again.len(), "{}: {what}, at event {first:?}", names.join("; "));
     }
 }
 
-/// The whole contract for a configuration.
+/// The whole contract for configurations: the first, and those that it is changed to by turns.
 ///
 /// # Panics
 /// With the configuration and what it broke.
-pub fn check_config(config: &Config, data: &[u8]) {
-    check(&Promise::of(config), &|| config.build(), data);
+pub fn check_configs(configs: &[Config], data: &[u8]) {
+    let parts: Vec<_> = configs.iter().map(|config| (Promise::of(config), || config.build())).collect();
+    let subjects: Vec<_> = parts.iter().map(|(promise, build)| Subject { promise, build }).collect();
+    check(&subjects, data);
+}
+
+/// A fuzzer's input: a line of configurations with `;` between them, then operations. `None` when the line is not that.
+///
+/// # Panics
+/// With the configuration and what it broke.
+pub fn check_input(input: &[u8]) -> Option<Vec<Config>> {
+    let end = input.iter().position(|byte| *byte == b'\n')?;
+    let line = std::str::from_utf8(&input[..end]).ok()?;
+    let configs: Vec<Config> = line.split(';').map(str::parse).collect::<Result<_, _>>().ok()?;
+    for config in &configs {
+        let again = config.text().parse::<Config>();
+        assert!(again.as_ref() == Ok(config), "{config:?} reads back as {again:?}");
+    }
+    check_configs(&configs, &input[end + 1..]);
+    Some(configs)
 }

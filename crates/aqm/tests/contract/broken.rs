@@ -1,6 +1,6 @@
 //! The contract itself is under test: each discipline here breaks one promise, and the body must say which.
 
-use crate::body::{self, Promise};
+use crate::body::{self, Promise, Subject};
 use sojourn_aqm::{Backlog, Config, Cx, Dequeued, Discipline, DropsAt, Ecn, Packet, Reason};
 use sojourn_units::{BitRate, Instant};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -193,7 +193,9 @@ fn verdict(fault: Fault, config: &str, marks: bool) -> Option<String> {
     let config: Config = config.parse().expect("a FIFO");
     let promise = Promise { name: format!("{fault:?}"), marks, drops_at: DropsAt::Enqueue, ..Promise::of(&config) };
     let build = || -> Box<dyn Discipline> { Box::new(Broken { inner: config.build(), fault, held: None, n: 0 }) };
-    let run = || (0..4).for_each(|seed| body::check(&promise, &build, &body::bytes(seed, 12_000)));
+    let run = || {
+        (0..4).for_each(|seed| body::check(&[Subject { promise: &promise, build: &build }], &body::bytes(seed, 12_000)))
+    };
     let failure = catch_unwind(AssertUnwindSafe(run)).err()?;
     Some(failure.downcast_ref::<String>().cloned().unwrap_or_default())
 }
@@ -245,7 +247,8 @@ fn a_limit_that_does_not_hold_is_found() {
     for (limit, what) in [("30p", "holds more packets than its limit"), ("30kB", "holds more bytes than its limit")] {
         let told: Config = format!("codel limit {limit}").parse().expect("a configuration");
         let built: Config = "codel limit 1000p".parse().expect("a configuration");
-        let run = || body::check(&Promise::of(&told), &|| built.build(), &body::bytes(1, 12_000));
+        let subject = Subject { promise: &Promise::of(&told), build: &|| built.build() };
+        let run = || body::check(&[subject], &body::bytes(1, 12_000));
         let failure = catch_unwind(AssertUnwindSafe(run)).expect_err("it went unnoticed");
         assert!(failure.downcast_ref::<String>().is_some_and(|said| said.contains(what)));
     }
