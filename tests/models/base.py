@@ -209,6 +209,10 @@ class Model:
         """Bytes that wait."""
         return sum(packet.bytes for packet in self.queue)
 
+    def bytes_beside(self) -> int:
+        """Bytes that wait in the other queues of the same container."""
+        return 0
+
     def is_full(self, packet: Packet) -> bool:
         """Return whether ``limit`` leaves no room for ``packet``."""
         limit = self.params.limit

@@ -52,9 +52,11 @@ class Codel(Model):
         "ce_threshold": "none",
         "ce_threshold_selector": "none",
         "mtu": "1514B",
+        "mtu_counts": "queue",
         "control_law": "exact",
         "count_overflow": "false",
     }
+    PRESETS = {"linux": "control_law newton mtu_counts all count_overflow"}
     TEXTS = (
         "",
         "ecn",
@@ -63,6 +65,8 @@ class Codel(Model):
         "target 100us interval 1ms mtu 0B limit 25p count_overflow",
         "control_law newton ecn ce_threshold 20ms",
         "control_law newton target 1ms interval 8ms limit 90p",
+        "control_law newton mtu_counts all target 1ms interval 4ms",
+        "preset linux ecn target 300us interval 2ms",
         "target 0ns interval 3ms mtu 3000B",
         "ce_threshold 200us ce_threshold_selector 0x1/0x3",
         "ce_threshold 100us ce_threshold_selector 0x28/0x2a ecn target 1ms interval 10ms",
@@ -95,7 +99,8 @@ class Codel(Model):
             self.first_above_time = None
             return None, False
         sojourn = self.law.whole(self.world.now - packet.enqueued)
-        if sojourn < self.law.whole(self.params.target) or self.bytes <= self.params.mtu:
+        waiting = self.bytes + (self.bytes_beside() if self.params.mtu_counts == "all" else 0)
+        if sojourn < self.law.whole(self.params.target) or waiting <= self.params.mtu:
             self.first_above_time = None
             return packet, False
         if self.first_above_time is None:
@@ -105,6 +110,10 @@ class Codel(Model):
 
     def dequeue(self) -> Packet | None:
         """Section 5.6."""
+        if self.law.newton and not self.queue:
+            # Linux and ns-3 leave their dequeue before they look at the sojourn time.
+            self.dropping = False
+            return None
         now = self.law.whole(self.world.now)
         packet, ok_to_drop = self.dodequeue()
         if self.dropping:

@@ -80,8 +80,10 @@ class FairQueue(Model):
             self.seed = self.world.u64()
         at = place(packet.flow, self.seed, int(self.params.flows))
         if at not in self.flows:
-            self.flows[at] = self.fresh()
-            self.flows[at].run_timers()
+            flow = self.fresh()
+            flow.bytes_beside = lambda: self.bytes - flow.bytes
+            self.flows[at] = flow
+            flow.run_timers()
         self.flows[at].arrive(packet)
         if self.flows[at].queue and at not in self.new and at not in self.old:
             self.new.append(at)

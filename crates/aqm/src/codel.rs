@@ -5,6 +5,9 @@
 //! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the spacing
 //! after the second drop is 0.500 interval and not 0.707. It then reads time as they do, in whole units of 1024 ns
 //! (the sojourn time too, as ns-3), and drops after the interval has passed, not at its end: open loop, ns-3's drops exactly.
+//! A request that finds nothing then ends the dropping phase and leaves the rest as it is; by the RFC the sojourn time has
+//! been below target. With few packets in each of many queues that decides how much is dropped.
+//! `mtu_counts = all` is Linux's fq_codel, which compares `mtu` with what waits in all queues; ns-3 and RFC 8290 with the one.
 //! ECN and `ce_threshold` are Linux's (tc-codel(8)), which RFC 8289 leaves open: a mark counts as a drop and the packet leaves.
 //! `count_overflow` is Linux's fq_codel, whose overflow drops raise the count of the queue they hit; RFC 8290 does not.
 //! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
@@ -27,6 +30,16 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// Which bytes must be more than `mtu` for a drop.
+    pub enum MtuCounts {
+        /// Those of this queue.
+        Queue = "queue",
+        /// Those of all queues of the container.
+        All = "all",
+    }
+}
+
 crate::params! {
     /// Parameters of `codel`.
     pub struct Params {
@@ -44,6 +57,8 @@ crate::params! {
         ce_threshold_selector: Option<Selector> = None,
         /// No drop while at most this much waits: one full frame (RFC 8289 section 5.4, `maxpacket_`).
         mtu: Bytes = Bytes::new(1514),
+        /// What mtu is compared with: what waits in this queue, or in all queues of a fair queue (Linux's fq_codel).
+        mtu_counts: MtuCounts = MtuCounts::Queue,
         /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
         control_law: ControlLaw = ControlLaw::Exact,
         /// Packets dropped because the queue was full count as drops of the control law (Linux's fq_codel; not RFC 8290).
@@ -148,7 +163,8 @@ impl Codel {
             return false;
         };
         let sojourn = self.spacing.span(cx.now.since(head.enqueued));
-        let left_behind = queue.bytes() - u64::from(head.bytes);
+        let beside = if self.params.mtu_counts == MtuCounts::All { queue.bytes_beside() } else { 0 };
+        let left_behind = beside + queue.bytes() - u64::from(head.bytes);
         if sojourn < self.params.target || left_behind <= self.params.mtu.get() {
             self.first_above = None;
             return false;
@@ -199,6 +215,10 @@ impl Codel {
     /// Section 5.6, `deque`: what it leaves at the head is to be sent.
     #[inline]
     fn judge(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        if queue.is_empty() && self.params.control_law == ControlLaw::Newton {
+            self.dropping = false;
+            return;
+        }
         let may_drop = self.may_drop(cx, queue);
         if may_drop || self.dropping {
             self.act(cx, queue, may_drop);
@@ -281,6 +301,17 @@ impl Algorithm for Codel {
         ecn: true,
         per_flow_state: false,
     };
+
+    const PRESETS: &'static [&'static str] = &["linux"];
+
+    fn preset(name: &str) -> Option<Params> {
+        (name == "linux").then(|| Params {
+            control_law: ControlLaw::Newton,
+            mtu_counts: MtuCounts::All,
+            count_overflow: true,
+            ..Params::default()
+        })
+    }
 
     fn check(params: &Params) -> Result<(), String> {
         if params.interval.is_zero() {

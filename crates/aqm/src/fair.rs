@@ -246,7 +246,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        match self.schedule(|flow, waiting| touch(flow, waiting, cx, A::dequeue)) {
+        let take = |flow: &mut Flow<A>, waiting: &mut Backlog| {
+            flow.queue.set_bytes_beside(waiting.bytes - flow.queue.bytes());
+            touch(flow, waiting, cx, A::dequeue)
+        };
+        match self.schedule(take) {
             Some(packet) => {
                 cx.forwarded(&packet);
                 Dequeued::Packet(packet)

@@ -10,6 +10,7 @@ use sojourn_units::Instant;
 pub struct Queue {
     packets: VecDeque<Packet>,
     bytes: u64,
+    beside: u64,
 }
 
 impl Queue {
@@ -32,6 +33,18 @@ impl Queue {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes that wait in the other queues of the same container, as of the last request; 0 outside one.
+    #[must_use]
+    #[inline]
+    pub fn bytes_beside(&self) -> u64 {
+        self.beside
+    }
+
+    #[inline]
+    pub(crate) fn set_bytes_beside(&mut self, bytes: u64) {
+        self.beside = bytes;
     }
 
     /// Appends at the tail. The caller has set [`Packet::enqueued`].

@@ -320,3 +320,24 @@ fn the_last_packet_ends_the_phase() {
     assert_eq!(host.internal(&mut queue, "dropping"), 0.0);
     assert_eq!(queue.backlog().packets, 0);
 }
+
+#[test]
+fn linux_remembers_when_the_sojourn_time_rose_over_a_request_that_finds_nothing() {
+    for (law, dropped) in [(ControlLaw::Exact, 0), (ControlLaw::Newton, 1)] {
+        let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = law));
+        fill(&mut host, &mut queue, 3, Ecn::NotEct);
+        host.at_ms(10.0);
+        // Sojourn 10 ms with 3000 B left behind: from now on above target.
+        assert!(host.take(&mut queue).is_some());
+        // The last two go at once and a request finds nothing; by the RFC the sojourn time was below target with it.
+        // (The last packet has nothing behind it, which resets it too: so the queue is drained past the algorithm.)
+        while queue.drain().is_some() {}
+        assert!(host.take(&mut queue).is_none());
+        host.at_ms(105.0);
+        fill(&mut host, &mut queue, 3, Ecn::NotEct);
+        // 111 ms is 101 ms after the rise, and the sojourn time is 6 ms.
+        host.at_ms(111.0);
+        assert!(host.take(&mut queue).is_some());
+        assert_eq!(host.log.dropped.len(), dropped, "{law:?}");
+    }
+}

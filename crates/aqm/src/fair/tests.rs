@@ -268,3 +268,30 @@ fn impossible_parameters_are_refused_by_name() {
         assert_eq!(alloc::string::ToString::to_string(&error), format!("fq_codel: {part}"));
     }
 }
+
+#[test]
+fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
+    use crate::codel::MtuCounts;
+    for (mtu_counts, loses) in [(MtuCounts::Queue, false), (MtuCounts::All, true)] {
+        let params = crate::codel::Params { mtu_counts, ..Codel::fair_defaults() };
+        let fair = Params { flows: 65536, ..Params::default() };
+        let (mut host, mut queue) = (Host::new(), FairQueue::<Codel>::new(fair, params));
+        offer(&mut host, &mut queue, 2, 1500, 10);
+        let mut lone = Vec::new();
+        for step in 0_u32..8 {
+            // Flow 1 never has more than one packet, which waits 19 ms; flow 2 always has ten.
+            host.at_ms(f64::from(step) * 20.0);
+            lone.extend(offer(&mut host, &mut queue, 1, 1500, 1));
+            host.at_ms(f64::from(step) * 20.0 + 19.0);
+            while let Some(serial) = host.take(&mut queue) {
+                if lone.contains(&serial) || host.log.dropped.iter().any(|(lost, _)| lone.last() == Some(lost)) {
+                    break;
+                }
+                offer(&mut host, &mut queue, 2, 1500, 1);
+            }
+        }
+        // Of its own queue nothing is left behind it. Of all, 15 kB are: above target since 19 ms, one goes at 119 ms or later.
+        let lost = host.log.dropped.iter().filter(|(serial, _)| lone.contains(serial)).count();
+        assert_eq!(lost > 0, loses, "{mtu_counts:?} {lost}");
+    }
+}

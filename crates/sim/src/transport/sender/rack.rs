@@ -130,6 +130,7 @@ impl Sender {
                     self.enter_recovery(now, &mut progress);
                     self.rto_deadline = now + self.rtt.rto(self.backoff);
                 }
+                self.total_lost += progress.lost;
             }
         }
     }
