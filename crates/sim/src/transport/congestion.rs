@@ -190,6 +190,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Segments that go back to back when pacing lets one go, at least 1; the pause after them is that of all.
+    fn pacing_burst(&self) -> u64 {
+        1
+    }
+
     /// True for model-based algorithms whose `cwnd` holds during loss recovery too: then the sender does not reduce.
     fn controls_recovery(&self) -> bool {
         false

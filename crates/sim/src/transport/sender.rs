@@ -117,6 +117,8 @@ pub struct Sender {
     ce_packets: u16,
     pacing_rate: Option<BitRate>,
     next_paced: Instant,
+    /// Segments of the present burst that may go at once.
+    burst_left: u64,
     pacing_waits: bool,
 }
 
@@ -171,6 +173,7 @@ impl Sender {
             ce_packets: 0,
             pacing_rate: congestion.pacing_rate(),
             next_paced: Instant::ZERO,
+            burst_left: 0,
             pacing_waits: false,
             congestion,
             config,

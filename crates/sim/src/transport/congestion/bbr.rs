@@ -17,9 +17,9 @@
 //! bandwidth), [`aggregation`] (acknowledgements in bursts).
 //!
 //! Deviations: rates and windows count bytes, targets are whole segments; floating point instead of 24-bit fractions; times have
-//! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Segments are paced one by one, yet the window
-//! has room for three offload bursts of Linux's size, as there (`tso_segs_goal`); what is in flight is not projected to the
-//! departure of a burst already scheduled. Undo (DSACK, Eifel) does not exist here. Without a handshake the first pacing rate
+//! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Pacing lets Linux's offload bursts go
+//! (`tso_segs_goal`), for three of which the window has room; what is in flight is not projected to the departure of a burst
+//! already scheduled. Undo (DSACK, Eifel) does not exist here. Without a handshake the first pacing rate
 //! comes from the 1 ms that Linux takes where it has no RTT sample. Work: O(1).
 
 mod aggregation;
@@ -505,6 +505,10 @@ impl CongestionControl for Bbr {
 
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
         self.ssthresh = ssthresh.get();
+    }
+
+    fn pacing_burst(&self) -> u64 {
+        self.burst_segments()
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {

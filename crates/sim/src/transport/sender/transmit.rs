@@ -183,11 +183,17 @@ impl Sender {
         let Some(rate) = self.pacing_rate else {
             return false;
         };
-        if now < self.next_paced {
+        let time = rate.time_for(Bytes::new(len) + DATA_HEADER);
+        if now >= self.next_paced {
+            self.burst_left = self.congestion.pacing_burst() - 1;
+            self.next_paced = now + time;
+        } else if self.burst_left > 0 {
+            self.burst_left -= 1;
+            self.next_paced += time;
+        } else {
             self.pacing_waits = true;
             return true;
         }
-        self.next_paced = now + rate.time_for(Bytes::new(len) + DATA_HEADER);
         false
     }
 

@@ -212,8 +212,9 @@ fn after_silence_it_sends_at_the_rate_of_the_path_not_in_a_burst() {
     assert_eq!(path.sender.cwnd(), cwnd);
     // The window is kept (no slow start after idle time), and 0.99 of 20 Mbit/s are a packet each 0.6061 ms: 30 ms / 0.6061 ms, and one.
     assert_eq!(path.sent.len() - before, 50);
-    let gaps: Vec<u64> = path.sent[before + 2..].windows(2).map(|w| w[1].0.since(w[0].0).nanos() / 1_000).collect();
-    assert!(gaps.iter().all(|gap| (604..=609).contains(gap)), "{gaps:?}");
+    // They go by two.
+    let gaps: Vec<u64> = path.sent[before + 2..].windows(3).map(|w| w[2].0.since(w[0].0).nanos() / 1_000).collect();
+    assert!(gaps.iter().all(|gap| (1_208..=1_218).contains(gap)), "{gaps:?}");
     // The ten seconds of the smallest RTT passed in silence: no need to drain what is empty.
     assert_eq!(internal(&path, "mode"), 2.0);
 }
@@ -389,4 +390,19 @@ fn the_window_around_probe_rtt_by_hand() {
     bbr.on_ack(&acked(10_253, 171, 3));
     assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (2.0, Bytes::new(61_000)));
     assert!(!bbr.disowns_samples());
+}
+
+#[test]
+fn segments_go_in_bursts_of_two_and_the_pause_after_them_is_that_of_both() {
+    // 20 Mbit/s are 2441 B in Linux's 1/1024 s, one segment; at least two go where the rate is above 1.2 Mbit/s.
+    let mut path = bulk_path(2_000);
+    path.run(at_ms(3_000));
+    let times: Vec<Instant> = path.sent.iter().map(|(at, _)| *at).filter(|at| *at > at_ms(2_000)).collect();
+    let pauses: Vec<f64> = times.windows(2).map(|pair| pair[1].since(pair[0]).seconds() * 1e3).collect();
+    let bursts = pauses.chunks_exact(2).filter(|pair| (pair[0] == 0.0) != (pair[1] == 0.0)).count();
+    assert!(bursts as f64 > 0.95 * pauses.len() as f64 / 2.0, "{bursts} of {}", pauses.len() / 2);
+    // Two packets of 1500 B take 1.2 ms, at gains of 0.99 * 0.75 to 0.99 * 1.25: 1.62 ms to 0.97 ms.
+    let between: Vec<f64> = pauses.iter().copied().filter(|pause| *pause > 0.0).collect();
+    let within = between.iter().filter(|pause| (0.9..1.75).contains(*pause)).count();
+    assert!(within as f64 > 0.95 * between.len() as f64, "{within} of {}", between.len());
 }
