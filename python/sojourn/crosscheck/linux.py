@@ -207,11 +207,12 @@ def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, w
     """Return our form of the machine's network, with Linux's TCP and a ping.
 
     A shaper like htb or cake lets a packet go whole once its tokens are there and makes the next one wait; our link takes
-    the packet's time to send it. The delay before the bottleneck is shorter by that time, so paths are equally long.
+    the packet's time to send it. The delays before the bottleneck and of the way back are shorter by that time together,
+    so round trips are equally long; of the ping, the way there.
     """
 
-    def access_delay(packet_bytes: int) -> str:
-        return f"{rtt_ms * 500_000 - packet_bytes * 8_000 // mbit_s} ns"
+    def delay(saved_bytes: int) -> str:
+        return f"{rtt_ms * 500_000 - saved_bytes * 8_000 // mbit_s} ns"
 
     return {
         "name": "crosscheck-linux",
@@ -234,10 +235,10 @@ def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, w
                     "from": name,
                     "to": "router",
                     "rate": "10 Gbit/s",
-                    "delay": access_delay(packet_bytes),
+                    "delay": delay(saved_bytes),
                     "overhead": "14 B",
                 }
-                for name, packet_bytes in (("sender", 1514), ("pinger", 98))
+                for name, saved_bytes in (("sender", 1514 // 2), ("pinger", 98))
             ),
         ],
         "flows": [
