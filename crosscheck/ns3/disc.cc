@@ -113,6 +113,8 @@ main(int argc, char* argv[])
             Simulator::Schedule(NanoSeconds(at), [=]() { disc->Dequeue(); });
         }
     }
+    // PIE's updates would go on for ever.
+    Simulator::Stop(NanoSeconds(at + 1));
     Simulator::Run();
     Simulator::Destroy();
     return 0;

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from sojourn import _native
 from sojourn.crosscheck import records
@@ -12,6 +15,19 @@ CODEL: Final = "codel limit 1000p control_law newton mtu 1499"
 """Our text for ns-3's CoDel queue disc with its defaults; it stops below 1500 B, ours at so much."""
 
 RECORD: Final = "codel_ns3.csv"
+
+PFIFO: Final = "pfifo limit 50p"
+"""Our text for ns-3's FIFO queue disc of 50 packets."""
+
+PFIFO_RECORD: Final = "pfifo_ns3.csv"
+PFIFO_EVENTS: Final = 20_000
+
+COBALT: Final = "cobalt preset ns3 limit 1000p"
+"""Our text for ns-3's COBALT queue disc with its defaults."""
+
+COBALT_RECORD: Final = "cobalt_ns3.csv"
+COBALT_UNTIL_S: Final = 4
+"""ns-3 3.37 keeps the time of BLUE's last move in 32 bits of nanoseconds: from 4.29 s on nothing holds its moves apart."""
 
 _RATE_BIT_S: Final = 10_000_000
 _EVENTS: Final = 40_000
@@ -52,14 +68,41 @@ def trace(seed: int = 1) -> Iterator[Event]:
         yield Event(now, 64 + draw % 1437 if kind == 0 else 0)
 
 
-def recorded() -> list[Drop]:
-    """Return what ns-3's CoDel dropped of the trace."""
-    return [Drop(int(row["serial"]), int(row["at_ns"])) for row in records.table(RECORD)]
+def beginning(events: int) -> Iterator[Event]:
+    """Yield the first events of the trace."""
+    return islice(trace(), events)
 
 
-def ours(scheme: str, events: Iterator[Event]) -> list[Drop]:
-    """Return what our discipline drops."""
+def until(seconds: int) -> Iterator[Event]:
+    """Yield the trace's events before an instant."""
+    return (event for event in trace() if event.at_ns < seconds * 1_000_000_000)
+
+
+def recorded(record: str = RECORD) -> list[Drop]:
+    """Return what ns-3's CoDel, or that of another record, dropped of the trace."""
+    return [Drop(int(row["serial"]), int(row["at_ns"])) for row in records.table(record)]
+
+
+def recorded_counts() -> list[list[int]]:
+    """Return how many packets ns-3's COBALT dropped in each second, a list for each of its seeds."""
+    rows = records.table(COBALT_RECORD)
+    return [[int(row[f"s{second}"]) for second in range(COBALT_UNTIL_S)] for row in rows]
+
+
+def counts(drops: Iterable[Drop], seconds: int) -> list[int]:
+    """Return how many packets were dropped in each of the first seconds."""
+    found = [0] * seconds
+    for drop in drops:
+        if drop.at_ns < seconds * 1_000_000_000:
+            found[drop.at_ns // 1_000_000_000] += 1
+    return found
+
+
+def ours(scheme: str, events: Iterator[Event], *, seed: int | None = None) -> list[Drop]:
+    """Return what our discipline drops; one that draws random numbers needs a seed."""
     driver = _native.Driver(scheme, _RATE_BIT_S)
+    if seed is not None:
+        driver.feed(np.random.default_rng(seed).integers(0, 2**64, _EVENTS, dtype=np.uint64).tolist())
     drops = []
     for event in events:
         if event.size_bytes:

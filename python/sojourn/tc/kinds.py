@@ -186,7 +186,12 @@ KINDS: Final[dict[str, Kind]] = {
             Value("interval", "time"),
             _flag("ecn", off="noecn"),
         ),
-        {**_CODEL_FIXED, "count_overflow": ("off",), "ce_threshold_selector": ("none",)},
+        {
+            **_CODEL_FIXED,
+            "mtu_counts": ("queue", "all"),
+            "count_overflow": ("off",),
+            "ce_threshold_selector": ("none",),
+        },
     ),
     "fq_codel": Kind(
         (
@@ -201,7 +206,7 @@ KINDS: Final[dict[str, Kind]] = {
             _flag("ecn", off="noecn"),
             Value("drop_batch", "packets"),
         ),
-        {**_CODEL_FIXED, "count_overflow": ("on", "off")},
+        {**_CODEL_FIXED, "mtu_counts": ("all", "queue"), "count_overflow": ("on", "off")},
     ),
     "pie": Kind(
         (
