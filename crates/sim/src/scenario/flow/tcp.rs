@@ -61,6 +61,10 @@ pub struct TcpTable {
     /// Rate at which the receiving application reads, in bits a second; `none` reads at once. A slower reader than sender
     /// closes the window, and the sender probes it (RFC 9293, 3.8.6). Linux and the RFCs leave it to the application.
     pub read_rate: OrNone<BitRate>,
+    /// Segments are spaced in time also where congestion control asks for no rate: at 2 windows an RTT while the window is below
+    /// half the threshold, at 1.2 above. Linux false with most queueing disciplines, true with `fq` (`tcp_pacing_ss_ratio` 200,
+    /// `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host.
+    pub pacing: bool,
     /// CUBIC's HyStart: slow start ends before loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
     pub hystart: bool,
     /// Prague's reference RTT: a flow with a shorter one grows and shrinks as with this. draft-briscoe-iccrg-prague 25 ms.
@@ -115,6 +119,7 @@ impl Default for TcpTable {
             send_buffer: OrNone(sender.send_buffer),
             receive_buffer: Quantity(receiver.buffer),
             read_rate: OrNone(receiver.read_rate),
+            pacing: sender.pacing,
             hystart: sender.hystart,
             prague_reference_rtt: Quantity(sender.prague_reference_rtt),
             ledbat_target: Quantity(sender.ledbat_target),

@@ -243,6 +243,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         ect,
         send_buffer: tcp.send_buffer.0,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
+        pacing: tcp.pacing,
         hystart: tcp.hystart,
         prague_reference_rtt: tcp.prague_reference_rtt.0,
         ledbat_target: tcp.ledbat_target.0,

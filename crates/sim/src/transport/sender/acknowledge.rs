@@ -140,7 +140,7 @@ impl Sender {
             if self.congestion.answers_marks() && self.congestion.cwnd() < before {
                 self.stats.ecn_reductions += 1;
             }
-            self.pacing_rate = self.congestion.pacing_rate();
+            self.set_pacing();
             if self.congestion.disowns_samples() {
                 self.rate.on_app_limited(self.board.pipe());
             }

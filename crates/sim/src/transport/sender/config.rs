@@ -102,6 +102,8 @@ pub struct Config {
     pub send_buffer: Option<Bytes>,
     /// The congestion window never exceeds this (ns-2's `window_`).
     pub window_limit: Option<Bytes>,
+    /// Segments are spaced also where congestion control asks for no rate (Linux's `fq`).
+    pub pacing: bool,
     /// CUBIC's HyStart.
     pub hystart: bool,
     /// Prague's reference RTT: shorter ones count as this.
@@ -146,6 +148,7 @@ impl Default for Config {
             ect: Ect::Zero,
             send_buffer: Some(Bytes::new(4 << 20)),
             window_limit: None,
+            pacing: false,
             hystart: true,
             prague_reference_rtt: Span::from_millis(25),
             ledbat_target: Span::from_millis(100),

@@ -118,7 +118,7 @@ impl Sender {
         }
         self.congestion.on_established(now, rtt);
         self.cwnd = self.congestion.cwnd().get();
-        self.pacing_rate = self.congestion.pacing_rate();
+        self.set_pacing();
     }
 
     /// All data has been sent: a FIN without data goes out whatever the window.

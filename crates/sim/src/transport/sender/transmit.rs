@@ -6,7 +6,7 @@ use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
 use super::{Ect, IdleRestart, Recovery, Sender, State};
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
-use sojourn_units::{Bytes, Instant};
+use sojourn_units::{BitRate, Bytes, Instant};
 
 /// What a segment that is the last says of it.
 fn end_flag(flags: u8) -> u8 {
@@ -140,7 +140,7 @@ impl Sender {
             return;
         }
         self.congestion.on_restart(now, idle, self.rate.is_app_limited());
-        self.pacing_rate = self.congestion.pacing_rate();
+        self.set_pacing();
         let rto = self.rtt.rto(self.backoff);
         if self.congestion.controls_recovery() {
             self.cwnd = self.congestion.cwnd().get();
@@ -176,6 +176,20 @@ impl Sender {
         } else {
             self.board.pipe()
         }
+    }
+
+    /// The rate at which segments leave: congestion control's or, where `pacing` is on, Linux's `tcp_update_pacing_rate`.
+    pub(super) fn set_pacing(&mut self) {
+        self.pacing_rate = self.congestion.pacing_rate();
+        let rtt = self.rtt.srtt();
+        if self.pacing_rate.is_some() || !self.config.pacing || rtt.is_zero() {
+            return;
+        }
+        let window = self.congestion.cwnd().get();
+        let percent = if window < self.congestion.ssthresh().get() / 2 { 200 } else { 120 };
+        let wire = window.max(self.board.pipe()) / self.mss * (self.mss + DATA_HEADER.get());
+        let bit_s = u128::from(wire) * 8 * percent * 10_000_000 / u128::from(rtt.nanos());
+        self.pacing_rate = Some(BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX).max(1)));
     }
 
     /// True when pacing holds the next segment back.

@@ -379,3 +379,22 @@ fn what_is_delivered_is_counted_once_however_it_was_reported() {
         assert_eq!(internal(&path, "delivered_bytes"), (300 * MSS) as f64, "{recovery:?}");
     }
 }
+
+#[test]
+fn pacing_spaces_a_window_over_half_a_round_trip_in_slow_start() {
+    let limited = Config { window_limit: Some(segments(20)), hystart: false, ..bulk("reno") };
+    let gaps = |pacing: bool| -> Vec<u64> {
+        let mut path = Path::new(Config { pacing, ..limited }, every_segment(), ms(100));
+        path.run(at_ms(2_000));
+        let late: Vec<Instant> = path.sent.iter().map(|(at, _)| *at).filter(|at| *at >= at_ms(1_000)).collect();
+        late.windows(2).map(|pair| pair[1].since(pair[0]).nanos() / 1_000).collect()
+    };
+    // The threshold is unset, so twice 20 segments in 100 ms: one each 2.5 ms, and nothing for the other half of the round trip.
+    // (The second of each is 4.5 ms behind the first: so far apart the eleven of an earlier window were, and acknowledgements keep it.)
+    let paced = gaps(true);
+    let (least, most) = (paced.iter().min().copied(), paced.iter().max().copied());
+    assert!(least == Some(2_500) && most.is_some_and(|gap| gap > 50_000), "{paced:?}");
+    assert_eq!(paced.iter().filter(|gap| **gap == 2_500).count() * 20, paced.len().next_multiple_of(20) * 18);
+    // Without it they come as the first ten and the next did, in bursts.
+    assert!(gaps(false).iter().filter(|gap| **gap == 0).count() > gaps(false).len() / 2);
+}
