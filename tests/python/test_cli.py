@@ -226,6 +226,8 @@ def test_interruption_is_status_130_and_leaves_nothing(small_file: Path, tmp_pat
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background job, which the tests may be, ignores interrupts and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     for _ in range(600):
         # The staging folder is there, so the simulation is about to start or under way.
