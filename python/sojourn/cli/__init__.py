@@ -16,6 +16,7 @@ from typing import NoReturn
 from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.tune import command as tune
 
 __all__ = ["main", "parser"]
 
@@ -119,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     report.set_defaults(command=commands.report)
 
     crosscheck.add(verbs)
+    tune.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(
