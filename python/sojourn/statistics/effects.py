@@ -120,7 +120,7 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
 
     Examples
     --------
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.06, 0.06]
     """
     given = np.asarray(p_values, dtype=np.float64)
