@@ -277,7 +277,7 @@ def test_a_tuning_goes_on_where_it_was_cut_short(plan: Plan, tmp_path: Path) -> 
     # As a kill leaves it: the log ends in the middle of a line, and nothing after the search exists.
     log = (whole / LOG).read_bytes()
     for file in cut.iterdir():
-        if file.name not in ("meta.json", "tune.toml"):
+        if file.name not in ("meta.json", "tune.toml", "scenario.toml"):
             file.unlink()
     (cut / LOG).write_bytes(log[: len(log) // 2])
     second = run(plan, cut)
@@ -286,6 +286,22 @@ def test_a_tuning_goes_on_where_it_was_cut_short(plan: Plan, tmp_path: Path) -> 
     assert sorted((cut / LOG).read_bytes().splitlines()) == sorted(log.splitlines())
     assert run(plan, cut).runs == 0
     assert contents(cut) == contents(whole)
+
+
+def test_a_folder_that_moved_still_opens(plan: Plan, tmp_path: Path, command: Command) -> None:
+    out = tmp_path / "out"
+    run(plan, out)
+    before = contents(out)
+    (out / "report.html").unlink()
+    # Neither the folder nor the scenario is where it was.
+    Path(plan.scenario).unlink()
+    moved = out.rename(tmp_path / "moved")
+    done = command("report", moved)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert contents(moved) == before
+    assert Plan.read(moved / "tune.toml").packed() == {
+        name: (moved / name).read_text() for name in ("tune.toml", "scenario.toml")
+    }
 
 
 def test_a_tuning_survives_being_killed(plan: Plan, tmp_path: Path) -> None:

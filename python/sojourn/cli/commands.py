@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import sojourn
-from sojourn import core, folder
+from sojourn import core, folder, tune
 from sojourn.cli import tc, text
 from sojourn.network import bundled_scenarios, load
 from sojourn.results import Results
@@ -114,6 +114,11 @@ def report(options: argparse.Namespace) -> None:
     meta = folder.read_meta(place)
     if meta["format"] == folder.FORMAT:
         page = _page(place)
+    elif meta["format"] == tune.FORMAT:
+        # Its runs are in its log: nothing is simulated, and every file is written again.
+        tune.run(tune.Plan.read(place / "tune.toml"), place)
+        print(place / folder.REPORT)
+        return
     else:
         from sojourn.demo import page as demo_page
 

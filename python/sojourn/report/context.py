@@ -263,8 +263,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         add(
             "differences",
             plot.differences(),
-            f"Paired differences to {results.labels[0]} with 95 % intervals: an interval that misses zero is a "
-            "difference that the replications show.",
+            f"Paired differences to {results.labels[0]}, each with its own 95 % interval; the table below says which "
+            "remain among as many.",
         )
     return found
 

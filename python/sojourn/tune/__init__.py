@@ -7,6 +7,6 @@ many looks better than it is (the winner's curse), and on scenarios that the sea
 from __future__ import annotations
 
 from sojourn.tune.plan import Objective, Plan
-from sojourn.tune.search import Tuning, run
+from sojourn.tune.search import FORMAT, Tuning, run
 
-__all__ = ["Objective", "Plan", "Tuning", "run"]
+__all__ = ["FORMAT", "Objective", "Plan", "Tuning", "run"]

@@ -12,6 +12,7 @@ from sojourn.cli import text
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
+_INTERRUPTED = 130
 _TAKEN = (
     "scenario",
     "sets",
@@ -92,7 +93,11 @@ def run(options: argparse.Namespace) -> None:
             if name not in given:
                 raise SojournError(f"{wanted.split()[0]} is missing, as in {wanted}")
         plan = tune.Plan.from_document({"scheme": options.what, **given})
-    found = tune.run(plan, options.out, jobs=options.jobs)
+    try:
+        found = tune.run(plan, options.out, jobs=options.jobs)
+    except KeyboardInterrupt:
+        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        raise SystemExit(_INTERRUPTED) from None
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
     print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)

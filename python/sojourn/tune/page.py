@@ -13,7 +13,7 @@ from sojourn.report.words import elements
 from sojourn.scheme import Scheme
 from sojourn.stats import Estimate
 from sojourn.tune import files, picture
-from sojourn.tune.plan import Objective
+from sojourn.tune.plan import SCENARIO, Objective
 from sojourn.tune.search import Trial, Tuning
 from sojourn.tune.settings import Setting
 
@@ -98,7 +98,7 @@ def headlines(tuning: Tuning) -> list[str]:
 def command(tuning: Tuning) -> list[str]:
     """Return the command that does the tuning again."""
     plan = tuning.plan
-    words = ["sojourn", "tune", plan.scheme, "--scenario", plan.scenario]
+    words = ["sojourn", "tune", plan.scheme, "--scenario", SCENARIO if SCENARIO in plan.packed() else plan.scenario]
     for option, values in (
         ("--set", plan.sets),
         ("--train", plan.train),

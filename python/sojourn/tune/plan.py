@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from sojourn import core, metrics, toml
 from sojourn.core import SojournError
+from sojourn.network import load
 from sojourn.scheme import Scheme
 from sojourn.tune import space
 from sojourn.tune.evaluate import check_metric
@@ -18,6 +19,8 @@ from sojourn.tune.settings import Setting, settings
 
 _LISTS: Final = ("sets", "train", "holdout", "minimise", "maximise", "vary")
 _NUMBERS: Final = {"trials": (1, 100_000), "replications": (1, 10_000), "fresh": (2, 10_000), "seed": (0, 2**63)}
+PLAN: Final = "tune.toml"
+SCENARIO: Final = "scenario.toml"
 SAMPLERS: Final = ("tpe", "nsga2", "random")
 
 
@@ -173,9 +176,22 @@ class Plan:
         """Return the plan as TOML, which :meth:`read` takes."""
         return toml.dumps({key: value for key, value in self.to_document().items() if value != []})
 
+    def packed(self) -> dict[str, str]:
+        """Return the files that hold the plan: ``tune.toml``, and ``scenario.toml`` where the scenario is a file."""
+        if not Path(self.scenario).is_file():
+            return {PLAN: self.to_toml()}
+        plain = [pair for pair in self.sets if pair.partition("=")[0].strip() != "flows"]
+        document = {**self.to_document(), "scenario": SCENARIO}
+        return {
+            PLAN: toml.dumps({key: value for key, value in document.items() if value != []}),
+            SCENARIO: toml.dumps(load(self.scenario, sets=plain).canonical()),
+        }
+
     @classmethod
     def read(cls, file: str | Path, **instead: Any) -> Plan:
         """Read a plan from a TOML file; `instead` replaces what it says.
+
+        A scenario beside the file is meant before one of that name elsewhere.
 
         Raises
         ------
@@ -188,6 +204,9 @@ class Plan:
             raise SojournError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', error)}") from None
         except tomllib.TOMLDecodeError as error:
             raise SojournError(f"{file}: {error}") from None
+        beside = Path(file).parent / str(document.get("scenario", ""))
+        if beside.is_file():
+            document["scenario"] = str(beside)
         return cls.from_document({**document, **instead}, str(file))
 
     @classmethod

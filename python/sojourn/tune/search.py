@@ -20,13 +20,12 @@ from sojourn.runner import cores
 from sojourn.scheme import Scheme
 from sojourn.stats import Estimate, Floats
 from sojourn.tune.evaluate import LOG, Evaluator
-from sojourn.tune.plan import Objective, Plan
+from sojourn.tune.plan import PLAN, Objective, Plan
 from sojourn.tune.progress import Progress, progress_bar
 from sojourn.tune.settings import Setting
 from sojourn.tune.space import Point, scheme_text
 
 FORMAT: Final = "sojourn tune 1"
-PLAN: Final = "tune.toml"
 _AT_ONCE: Final = 8
 """Trials drawn before their results are known, whatever the number of threads: the result must not depend on it."""
 _DRAWS: Final = 20
@@ -393,13 +392,13 @@ def _is_dominated(own: Floats, scores: Floats) -> bool:
 
 def _open(place: Path, plan: Plan) -> Path:
     """Return the folder of a tuning, new or one of the same plan."""
-    text = plan.to_toml()
+    files = plan.packed()
     try:
         if place.exists() and any(place.iterdir()):
             meta = folder.read_meta(place)
             if meta.get("format") != FORMAT:
                 raise SojournError(f"will not write into {str(place)!r}: it is not the folder of a tuning")
-            if (place / PLAN).read_text(encoding="utf-8") != text:
+            if any((place / name).read_text(encoding="utf-8") != text for name, text in files.items()):
                 raise SojournError(
                     f"{str(place)!r} holds another tuning ({PLAN} says which): name another folder, or remove it"
                 )
@@ -413,7 +412,8 @@ def _open(place: Path, plan: Plan) -> Path:
     except OSError as error:
         raise SojournError(f"cannot write {str(place)!r}: {error.strerror or error}") from None
     # The plan first: a folder with meta.json is complete enough to go on with.
-    folder.write_text(place / PLAN, text)
+    for name, text in files.items():
+        folder.write_text(place / name, text)
     meta = {"format": FORMAT, "version": core.version(), "date": folder.now()}
     folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
     return place
