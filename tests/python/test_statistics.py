@@ -213,6 +213,12 @@ def test_a_stationary_series_is_seldom_called_biased(phi: float) -> None:
     assert (p < 0.01).sum() <= (39 if phi > 0.5 else 20)
 
 
+def test_the_test_for_bias_has_its_level() -> None:
+    # Independent values: p is uniform. Below 0.05 are 50 of 1000, within 3 x sqrt(1000 x 0.05 x 0.95) = 21.
+    p = np.array([stats.initial_bias(row).p for row in ar1(0.0, 1000, 320, seed=13)])
+    assert (p < 0.05).sum() == pytest.approx(50, abs=21)
+
+
 def test_a_decaying_start_is_found() -> None:
     # AR(1) of deviation 1 / sqrt(1 - 0.25) = 1.15 that starts 8 above and forgets in 40 steps: the start adds
     # 8 x 40 / 320 = 1 to a mean whose standard error is 2 / sqrt(320) = 0.11.

@@ -197,10 +197,12 @@ def test_a_known_optimum_is_found(small_file: Path) -> None:
     # A tail-drop queue that TCP keeps full: the p99 delay grows with the limit, so the least limit is best, and
     # the most gives the greatest delay: 60 packets of 1500 B at 5 Mbit/s wait 144 ms, 5 packets 12 ms.
     options: dict[str, Any] = {"scheme": "pfifo limit 30p", "scenario": str(small_file), "vary": ("limit=5p..60p",)}
-    least = run(Plan(**options, minimise=("sojourn_ms_p99",), trials=24, replications=1, fresh=2))
-    most = run(Plan(**options, maximise=("sojourn_ms_p99",), trials=24, replications=1, fresh=2))
+    least = run(Plan(**options, minimise=("sojourn_ms_p99",), trials=24, replications=1, fresh=6))
+    most = run(Plan(**options, maximise=("sojourn_ms_p99",), trials=24, replications=1, fresh=6))
     assert least.best.point["limit"] in range(5, 9)
     assert most.best.point["limit"] in range(55, 61)
+    # Both beat the 30 packets that they were given, each on its own side.
+    assert [*least.verdicts.values(), *most.verdicts.values()] == [1, 1]
 
 
 class Noise:
@@ -349,6 +351,19 @@ def test_runs_are_not_repeated(plan: Plan, tmp_path: Path) -> None:
     assert second.runs == 0
     second.values(["codel"], setting, seed=2, replications=2)
     assert second.runs == 2
+
+
+def test_a_line_without_its_end_does_not_count(plan: Plan, tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    setting = plan.settings[0]
+    Evaluator([setting], [], jobs=1, log=log, tick=None).values(["red"], setting, seed=1, replications=1)
+    whole = log.read_bytes()
+    # Complete but for the line feed: a line after it would be part of it.
+    log.write_bytes(whole[:-1])
+    again = Evaluator([setting], [], jobs=1, log=log, tick=None)
+    again.values(["red"], setting, seed=1, replications=1)
+    assert again.runs == 1
+    assert log.read_bytes() == whole
 
 
 def test_fresh_seeds_are_not_the_searchs() -> None:
