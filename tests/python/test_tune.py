@@ -21,7 +21,7 @@ import pytest
 import sojourn as sj
 from shared import Command
 from sojourn import core, tc
-from sojourn.tune import Plan, Tuning, run, search, space
+from sojourn.tune import Plan, Tuning, page, run, search, space
 from sojourn.tune.evaluate import LOG, Evaluator
 
 pytest.importorskip("optuna")
@@ -203,6 +203,11 @@ def test_a_known_optimum_is_found(small_file: Path) -> None:
     assert most.best.point["limit"] in range(55, 61)
     # Both beat the 30 packets that they were given, each on its own side.
     assert [*least.verdicts.values(), *most.verdicts.values()] == [1, 1]
+    # And it is said what the short queue costs: loss, which nobody asked for.
+    assert least.side_effects["as written", "loss_ratio"] == -1
+    assert any(
+        "Not asked for" in sentence and "loss worse on 1 of 1" in sentence for sentence in page.headlines(least)
+    )
 
 
 class Noise:
@@ -229,6 +234,24 @@ def test_the_winners_curse_is_seen(plan: Plan, monkeypatch: pytest.MonkeyPatch) 
     # The mean of 40 runs has a deviation of 1.6 per cent, that of the scheme as given as well.
     assert again.mean == pytest.approx(1.0, abs=0.08)
     assert set(found.verdicts.values()) == {0}
+
+
+def test_where_every_other_candidate_is_a_trade_the_scheme_as_given_stays(small_file: Path) -> None:
+    # A shorter tail-drop queue has less delay and more loss, a longer one the other way round: nothing is better.
+    found = run(
+        Plan(
+            scheme="pfifo limit 30p",
+            scenario=str(small_file),
+            vary=("limit=5p..60p",),
+            minimise=("sojourn_ms_p99", "loss_ratio"),
+            trials=8,
+            fresh=8,
+        )
+    )
+    assert len(found.candidates) > 3
+    assert found.best.text == "pfifo limit 30p"
+    (sentence,) = page.headlines(found)
+    assert "the scheme as given" in sentence
 
 
 def test_points_that_are_no_scheme_are_counted_and_not_run(plan: Plan) -> None:
@@ -261,9 +284,9 @@ def test_a_tuning_leaves_its_result_in_every_form(plan: Plan, tmp_path: Path) ->
     (reached,) = [row for row in document["reached"] if row["held_out"] and row["metric"] == "sojourn_ms_p99"]
     difference = found.difference(found.best.text, found.base, setting, found.plan.objectives[0])
     assert reached["difference"] == pytest.approx(difference.mean)
-    page = (out / "report.html").read_text()
-    assert f'data-metric="sojourn_ms_p99" data-mean="{difference.mean}"' in page
-    assert page.count("<svg role") == 2
+    report = (out / "report.html").read_text()
+    assert f'data-metric="sojourn_ms_p99" data-mean="{difference.mean}"' in report
+    assert report.count("<svg role") == 2
     assert not [file for file in out.iterdir() if file.name.startswith(".")]
     import optuna
 

@@ -52,6 +52,10 @@ def render(tuning: Tuning) -> str:
             (name, text, [_score(tuning, text, each) for each in plan.objectives])
             for name, text in plan.rivals.items()
         ],
+        besides=tuning.besides,
+        side_effects=[
+            (setting, [_beside(tuning, setting, each) for each in tuning.besides]) for setting in plan.settings
+        ],
         settings=[
             (setting, [_compared(tuning, setting, each) for each in plan.objectives]) for setting in plan.settings
         ],
@@ -69,6 +73,11 @@ def render(tuning: Tuning) -> str:
 
 def headlines(tuning: Tuning) -> list[str]:
     """Say what was found, and whether it holds where the search did not look."""
+    if tuning.best.text == tuning.base:
+        return [
+            f"Recommended: {tuning.base}, the scheme as given: every other candidate is surely worse in some "
+            "objective, or no nearer to the ideal point. The front has the trades that there are."
+        ]
     sentences = [f"Recommended: {tuning.best.text}."]
     for held_out in (False, True):
         settings = tuning.settings(held_out=held_out)
@@ -82,6 +91,9 @@ def headlines(tuning: Tuning) -> list[str]:
             worse = f", worse on {found.count(-1)}" if -1 in found else ""
             parts.append(f"{each.metric.phrase} better on {found.count(1)} of {len(found)}{worse}")
         sentences.append(f"{where}: {'; '.join(parts)} (against the scheme as given, Holm's correction at 5 %).")
+    paid = [_paid(tuning, each) for each in tuning.besides]
+    if any(paid):
+        sentences.append(f"Not asked for, and changed: {'; '.join(filter(None, paid))}.")
     curse = [
         f"{each.metric.phrase} {_signed(_curse(tuning, tuning.best, each))}"
         for each in tuning.plan.objectives
@@ -93,6 +105,13 @@ def headlines(tuning: Tuning) -> list[str]:
             "(the winner's curse, and chance in the scheme as given that it is measured by)."
         )
     return sentences
+
+
+def _paid(tuning: Tuning, objective: Objective) -> str:
+    """Say on how many scenarios something that was not asked for is better or worse; empty where nothing is sure."""
+    found = [tuning.side_effects[setting.label, objective.name] for setting in tuning.plan.settings]
+    told = [f"{word} on {found.count(sign)}" for word, sign in (("worse", -1), ("better", 1)) if sign in found]
+    return f"{objective.metric.phrase} {' and '.join(told)} of {len(found)} scenarios" if told else ""
 
 
 def command(tuning: Tuning) -> list[str]:
@@ -152,6 +171,19 @@ def _compared(tuning: Tuning, setting: Setting, objective: Objective) -> dict[st
         "ours": context.cell(ours, metric),
         "difference": context.cell(found, metric, signed=True),
         "kind": {1: "better", 0: "unsure", -1: "worse"}[verdict],
+        "metric": metric,
+    }
+
+
+def _beside(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str, Any]:
+    found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
+    kind = {1: "better", 0: "unsure", -1: "worse"}[tuning.side_effects[setting.label, objective.name]]
+    base = stats.estimate(tuning.final[tuning.base, setting.label][objective.name])
+    metric = objective.metric
+    return {
+        "kind": kind,
+        "base": context.cell(base, metric),
+        "difference": context.cell(found, metric, signed=True),
         "metric": metric,
     }
 

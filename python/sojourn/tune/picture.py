@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter
 
 from sojourn.palette import INK, MUTED, RULE
-from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.plot import WIDTH, Picture, label_spots, new_figure
 from sojourn.stats import Estimate
 from sojourn.tune.plan import Objective
 from sojourn.tune.search import Trial, Tuning
@@ -30,14 +31,21 @@ def front(tuning: Tuning) -> Picture:
     height = 4.6 if len(others) == 1 else 3.6 * math.ceil(len(others) / 2)
     with new_figure(WIDTH, height) as figure:
         panels = figure.subplots(math.ceil(len(others) / 2), min(len(others), 2), squeeze=False)
+        labelled: list[tuple[Axes, dict[str, tuple[float, float]]]] = []
         for place, (axes, other) in enumerate(zip(panels.flat, others, strict=False)):
-            _front(axes, tuning, first, other, has_legend=place == 0)
+            names = _front(axes, tuning, first, other, has_legend=place == 0)
+            labelled.append((axes, names))
         for axes in list(panels.flat)[len(others) :]:
             axes.set_visible(False)
+        for axes, names in labelled:
+            label_spots(figure, axes, names)
     return figure
 
 
-def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective, *, has_legend: bool) -> None:
+def _front(
+    axes: Axes, tuning: Tuning, first: Objective, other: Objective, *, has_legend: bool
+) -> dict[str, tuple[float, float]]:
+    """Draw two objectives; return where the rivals are that want a label."""
     x_at, y_at = (tuning.plan.objectives.index(each) for each in (first, other))
     xs = [_axis(tuning, first) * trial.scores[x_at] for trial in tuning.trials]
     ys = [_axis(tuning, other) * trial.scores[y_at] for trial in tuning.trials]
@@ -52,16 +60,18 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective, *, ha
         axes.plot(*zip(then, now, strict=True), color=color, linewidth=0.7, alpha=0.6, zorder=2)
         _cross(axes, x, y, _axis(tuning, first), _axis(tuning, other), color)
         label = "recommended" if is_best else "front, run again on fresh seeds"
-        axes.scatter(*now, s=110 if is_best else 24, marker=marker, color=color, zorder=4, linewidths=0, label=label)
+        size, order = (110, 6) if is_best else (24, 4)
+        axes.scatter(*now, s=size, marker=marker, color=color, zorder=order, linewidths=0, label=label)
         spots.append(now)
+    far, names = outside(tuning), {}
     for name, text in tuning.plan.rivals.items():
         x, y = (tuning.score(text, each) for each in (first, other))
         now = (x.mean * _axis(tuning, first), y.mean * _axis(tuning, other))
         _cross(axes, x, y, _axis(tuning, first), _axis(tuning, other), INK)
         axes.scatter(*now, s=34, marker="D", color=INK, zorder=4, linewidths=0)
-        axes.annotate(name, now, (6, 5), textcoords="offset points", fontsize=8.5, annotation_clip=True)
-        if name not in outside(tuning):
+        if name not in far:
             spots.append(now)
+            names[name] = now
     for which, values, part in (("x", xs, 0), ("y", ys, 1)):
         # Trials far out are cut off: the front is what the picture is about.
         known = [spot[part] for spot in spots]
@@ -76,6 +86,7 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective, *, ha
         handles, labels = axes.get_legend_handles_labels()
         once = dict(zip(labels, handles, strict=True))
         axes.legend(once.values(), once.keys(), loc="best", fontsize=8.5)
+    return names
 
 
 def outside(tuning: Tuning) -> list[str]:
@@ -108,7 +119,11 @@ def progress(tuning: Tuning) -> Picture:
         if objective.sign < 0:
             low, high = high, float(best.max())
         margin = 0.08 * (high - low) or 0.05
-        axes.set_ylim(low - margin, high + margin)
+        if low > 0 and high > 20 * low:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        else:
+            axes.set_ylim(low - margin, high + margin)
         axes.legend(loc="best", fontsize=8.5)
     return figure
 

@@ -32,6 +32,12 @@ _DRAWS: Final = 20
 """Draws for each trial at most: ranges may hold points that are no scheme (min above max)."""
 _MOST_CANDIDATES: Final = 16
 _FRESH_SEED: Final = 0x5EED
+_BESIDES: Final = (
+    Objective("sojourn_ms_p99", "lower"),
+    Objective("goodput_bit_s", "higher"),
+    Objective("loss_ratio", "lower"),
+    Objective("jain_index", "higher"),
+)
 
 
 @dataclass(frozen=True)
@@ -153,9 +159,23 @@ class Tuning:
         By setting's label and objective, corrected over all objectives and scenarios of a kind (learnt from, held
         out) by Holm's method at 5 %.
         """
+        return self._judged(self.plan.objectives)
+
+    @cached_property
+    def besides(self) -> tuple[Objective, ...]:
+        """What was not asked for, and may have paid for what was."""
+        asked = {objective.name for objective in self.plan.objectives}
+        return tuple(each for each in _BESIDES if each.name not in asked)
+
+    @cached_property
+    def side_effects(self) -> dict[tuple[str, str], int]:
+        """As :attr:`verdicts`, of what was not asked for."""
+        return self._judged(self.besides)
+
+    def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:
         found: dict[tuple[str, str], int] = {}
         for held_out in (False, True):
-            pairs = [(setting, each) for setting in self.settings(held_out=held_out) for each in self.plan.objectives]
+            pairs = [(setting, each) for setting in self.settings(held_out=held_out) for each in objectives]
             p = [
                 stats.paired_p(*(self.final[text, setting.label][each.name] for text in (self.best.text, self.base)))
                 for setting, each in pairs
