@@ -9,7 +9,10 @@ import pytest
 from scipy import special
 
 import sojourn as sj
+from shared import small_network
 from sojourn import stats
+from sojourn.cli import text
+from sojourn.report import context, render
 from sojourn.stats import Floats
 
 
@@ -275,3 +278,49 @@ def test_no_series_no_warning(results: sj.Results) -> None:
     assert not sj.compare(network, ["codel"], replicates=1, series=None).warnings
     with pytest.raises(sj.SojournError, match="no time series"):
         results.batch_means("codel", "nothing")
+
+
+# What a comparison shows of it
+
+
+def alike_and_not() -> sj.Results:
+    """CoDel beside itself under other names, and tail drop: some differences are real, some are not."""
+    schemes = {
+        "base": "codel",
+        "nearly": "codel target 5100us",
+        "near": "codel target 5200us",
+        "drop": "pfifo limit 60p",
+    }
+    return sj.compare(small_network(), schemes, replicates=6, seed=5)
+
+
+def test_a_comparison_marks_what_remains_after_the_correction() -> None:
+    results = alike_and_not()
+    table = results.differences().set_index(["scheme", "metric"])
+    name = "sojourn_ms_mean"
+    p = [stats.paired_p(results.values(label, name), results.values("base", name)) for label in results.labels[1:]]
+    assert [table.loc[(label, name), "p_holm"] for label in results.labels[1:]] == pytest.approx(list(stats.holm(p)))
+    assert table.loc[("drop", name), "p_holm"] < 0.05 < table.loc[("nearly", name), "p_holm"]
+    shown = context.differences_table(results, "base")
+    assert shown is not None
+    for row in shown.rows:
+        for cell, metric in zip(row.cells, shown.columns, strict=True):
+            corrected = table.loc[(row.label, metric.name), "p_holm"]
+            assert cell.is_sure == (corrected < 0.05)
+            assert f"after Holm {corrected:.2g}" in cell.hint
+    lines = {line.split()[0]: line for line in text.differences(results).splitlines() if line}
+    assert "*" in lines["drop"]
+    assert "*" not in lines["nearly"]
+
+
+def test_the_json_document_has_effects_and_warnings() -> None:
+    document = alike_and_not().to_document()
+    row = next(row for row in document["differences"] if row["scheme"] == "drop" and row["metric"] == "loss_ratio")
+    low, high = row["effect_interval"]
+    assert low < row["effect"] < high
+    assert row["p"] <= row["p_holm"] <= 1
+    assert "low" not in row
+    assert document["warnings"] == []
+    late = sj.compare(sj.load("dumbbell", sets=["warm_up=0 s"]), ["codel"], replicates=1, seed=1)
+    assert "warm-up of 0 s is too short" in " ".join(late.to_document()["warnings"])
+    assert "warm-up of 0 s is too short" in render(late)

@@ -305,9 +305,12 @@ def test_a_tuning_goes_on_where_it_was_cut_short(plan: Plan, tmp_path: Path) -> 
         if file.name not in ("meta.json", "tune.toml", "scenario.toml"):
             file.unlink()
     (cut / LOG).write_bytes(log[: len(log) // 2])
+    (cut / ".report.html.x1.partial").write_text("<!DOC")
+    (cut / ".study.journal.x2.partial").mkdir()
     second = run(plan, cut)
     assert 0 < second.runs < first.runs
     assert contents(cut) == contents(whole)
+    assert not [*cut.glob(".*")]
     assert sorted((cut / LOG).read_bytes().splitlines()) == sorted(log.splitlines())
     assert run(plan, cut).runs == 0
     assert contents(cut) == contents(whole)

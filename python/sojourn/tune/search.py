@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -427,6 +428,9 @@ def _open(place: Path, plan: Plan) -> Path:
                     f"{str(place)!r} was begun by Sojourn {meta.get('version')}, this is {core.version()}: "
                     "name another folder"
                 )
+            # What a kill left in the middle of a write.
+            for partial in place.glob(".*.partial"):
+                shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
             return place
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
