@@ -64,7 +64,11 @@ def test_effects_at_the_edges() -> None:
     assert stats.effect([1.0, 2.0], [1.0, 2.0]).p == 1.0
     same = stats.effect([1.3, 2.3, 3.3], [1.0, 2.0, 3.0])
     assert (same.size, same.p) == (math.inf, 0.0)
-    assert stats.effect([1.0, math.nan, 3.0], [0.0, 0.0, 0.0]).pairs == 2
+    two = stats.effect([1.0, math.nan, 3.0], [0.0, 0.0, 0.0])
+    assert two.pairs == 2
+    # Gamma(0) is infinite: the mean of d_z of two pairs does not exist. t = 2 / 1: P = 1/2 - atan(2)/pi on each side.
+    assert math.isnan(two.size)
+    assert two.p == pytest.approx(1 - 2 * math.atan(2) / math.pi)
     with pytest.raises(ValueError, match="equal lengths"):
         stats.effect([1, 2], [1])
 

@@ -156,11 +156,12 @@ def _difference(results: Results, label: str, metric: Metric, baseline: str, p_h
     size = results.effect(label, metric.name, baseline)
     found = cell(results.difference(label, metric.name, baseline), metric, signed=True)
     limits = "" if size.low is None or size.high is None else f" ({size.low:.2g} to {size.high:.2g})"
+    strength = "" if math.isnan(size.size) else f"Hedges' g {size.size:.3g}{limits}; "
     return replace(
         found,
         is_sure=p_holm < 1 - stats.LEVEL,
         effect=f"{size.size:+.1f}".replace("-", "−") if math.isfinite(size.size) else "",
-        hint=f"Hedges' g {size.size:.3g}{limits}; p {size.p:.2g}, after Holm {p_holm:.2g}",
+        hint=f"{strength}p {size.p:.2g}, after Holm {p_holm:.2g}",
     )
 
 

@@ -25,8 +25,8 @@ class Effect:
     ----------
     size
         Hedges' g of the pairs: mean difference over standard deviation of the differences (Cohen's d_z), times the
-        factor that takes out the bias of small samples. NaN without two pairs, infinite where every difference
-        is the same.
+        factor that takes out the bias of small samples. NaN without three pairs, since that of two has no mean to
+        correct; infinite where every difference is the same.
     low, high
         95 % interval of the true mean over standard deviation; None without one.
     p
@@ -136,9 +136,9 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
 
 
 def _unbiased(degrees: int) -> float:
-    """Return Hedges' factor J; of one degree of freedom, where the mean of d_z does not exist, 0."""
+    """Return Hedges' factor J; NaN for one degree of freedom, where the mean of d_z does not exist."""
     if degrees < 2:
-        return 0.0
+        return math.nan
     half = degrees / 2
     return math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
 
