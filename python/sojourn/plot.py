@@ -147,7 +147,7 @@ class Plots:
             if is_crowded:
                 _legend(axes)
             else:
-                _label_spots(figure, axes, {self._looks[label].short: spot for label, spot in spots.items()})
+                label_spots(figure, axes, {self._looks[label].short: spot for label, spot in spots.items()})
         return figure
 
     def sojourn_cdf(self) -> Picture:
@@ -394,7 +394,7 @@ _PLACES: Final = (
 )
 
 
-def _label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float]]) -> None:
+def label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float]]) -> None:
     """Write each label beside its spot, where it covers no other label and no other spot."""
     figure.draw_without_rendering()
     renderer: Any = figure.agg.get_renderer()  # type: ignore[no-untyped-call]

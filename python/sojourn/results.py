@@ -16,7 +16,8 @@ import pyarrow as pa
 from sojourn import metrics, stats, tables
 from sojourn.core import Document, SojournError, version
 from sojourn.scheme import Scheme
-from sojourn.stats import Estimate, Floats
+from sojourn.statistics import warmup
+from sojourn.stats import BatchMeans, Effect, Estimate, Floats
 
 if TYPE_CHECKING:
     from sojourn.plot import Plots
@@ -144,6 +145,73 @@ class Results:
         """Return the mean of the paired differences to `baseline` with its 95 % interval."""
         return stats.paired(self.values(label, metric), self.values(baseline, metric))
 
+    def effect(self, label: str, metric: str, baseline: str) -> Effect:
+        """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value."""
+        return stats.effect(self.values(label, metric), self.values(baseline, metric))
+
+    def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
+        """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
+
+        The family is one metric's differences of all other schemes: the question "which of these schemes differ
+        from the baseline in this metric?" has a false answer among them with probability at most 5 % where values
+        below 0.05 count.
+        """
+        base = self.labels[0] if baseline is None else self._known(baseline)
+        others = [label for label in self.labels if label != base]
+        found = stats.holm(
+            [stats.paired_p(self.values(label, metric), self.values(base, metric)) for label in others]
+        )
+        return dict(zip(others, map(float, found), strict=True))
+
+    def quantile(self, label: str, quantity: str, share: float) -> Estimate:
+        """Return a quantile of what all replications saw together, with a bootstrap interval (BCa over runs).
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        quantity
+            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``.
+        share
+            Of the distribution below the quantile: 0.99.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme, or a quantity that the results have no distribution of.
+        """
+        points = self.distributions
+        points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
+        if points.empty:
+            raise SojournError(f"the results have no distribution of {quantity}")
+        curves = [
+            (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
+            for _, part in points.groupby("replication")
+        ]
+        return stats.pooled_quantile(curves, share, seed=self.seed)
+
+    def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
+        """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme, or no such series.
+        """
+        part = self.series
+        part = part[
+            (part["scheme"] == self._known(label)) & (part["name"] == name) & (part["replication"] == replication)
+        ]
+        if part.empty:
+            raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
+        part = part[part["t_s"] > float(self.runs["warm_up_s"].iloc[0])].sort_values("t_s")
+        return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
+
+    @cached_property
+    def warnings(self) -> tuple[warmup.Warning, ...]:
+        """Schemes whose warm-up is too short, or that reached no steady state; needs time series."""
+        return warmup.check(self)
+
     def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.
 
@@ -182,8 +250,10 @@ class Results:
         -------
         pandas.DataFrame
             Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two) and
-            ``replications`` (the pairs in which the metric exists on both sides).
+            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
+            ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
+            ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
+            (corrected for the number of schemes, see :meth:`corrected`).
 
         Raises
         ------
@@ -191,17 +261,26 @@ class Results:
             Unknown scheme or metric.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
+        chosen = self.metric_names() if names is None else names
+        holm = {name: self.corrected(name, base) for name in chosen}
         rows = []
         for label in self.labels:
             if label == base:
                 continue
-            for name in self.metric_names() if names is None else names:
-                found = self.difference(label, name, base)
-                rows.append((label, base, name, metrics.unit_of(name), *_limits(found), found.replications))
+            for name in chosen:
+                found, size = self.difference(label, name, base), self.effect(label, name, base)
+                limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
+                rows.append(
+                    (
+                        *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
+                        *(size.size, *limits, size.p, holm[name][label]),
+                    )
+                )
+        numbers = ["difference", "low", "high"]
+        added = ["effect", "effect_low", "effect_high", "p", "p_holm"]
         return pd.DataFrame(
-            rows,
-            columns=["scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"],
-        ).astype({"difference": "float64", "low": "float64", "high": "float64"})
+            rows, columns=["scheme", "baseline", "metric", "unit", *numbers, "replications", *added]
+        ).astype(dict.fromkeys([*numbers, *added], "float64"))
 
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired intervals say so.
@@ -283,15 +362,22 @@ class Results:
         folders.write_text(target, render(self))
         return target
 
-    def to_document(self) -> Document:
+    def to_document(self, *, series: bool = True) -> Document:
         """Return the results as one JSON document: ``runs``, ``summary`` and what made them.
 
+        Parameters
+        ----------
+        series
+            Whether to include the time series that there are.
+
+        Notes
+        -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
         runs = []
         flows = self.flows.groupby(["scheme", "replication"], sort=False)
         queues = self.queues.groupby(["scheme", "replication"], sort=False)
-        series = self.series.groupby(["scheme", "replication"], sort=False)
+        sampled = self.series.groupby(["scheme", "replication"], sort=False)
         for row in self.runs.to_dict("records"):
             key = (row["scheme"], row["replication"])
             run: Document = {
@@ -302,7 +388,7 @@ class Results:
             run["metrics"] = _metric_values("runs", row, self.runs)
             run["queues"] = _nested("queues", queues.get_group(key)) if key in queues.groups else []
             run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
-            if key in series.groups:
+            if series and key in sampled.groups:
                 run["series"] = [
                     {
                         "name": name,
@@ -310,7 +396,7 @@ class Results:
                         "t_s": part["t_s"].tolist(),
                         "value": _numbers(part["value"]),
                     }
-                    for (name, unit), part in series.get_group(key).groupby(["name", "unit"], sort=False)
+                    for (name, unit), part in sampled.get_group(key).groupby(["name", "unit"], sort=False)
                 ]
             runs.append(run)
         return {
@@ -331,6 +417,7 @@ class Results:
             "runs": runs,
             "summary": [_with_interval(row) for row in self.summary().to_dict("records")],
             "differences": [_with_interval(row) for row in self.differences().to_dict("records")],
+            "warnings": [found.text for found in self.warnings],
         }
 
     @cached_property
@@ -358,9 +445,14 @@ def _limits(found: Estimate) -> tuple[float, float, float]:
 
 def _with_interval(row: Mapping[Any, Any]) -> Document:
     """Write the limits as one ``interval``, null where there is none."""
-    document = {str(name): _number(value) for name, value in row.items() if name not in ("low", "high")}
-    low, high = _number(row["low"]), _number(row["high"])
-    document["interval"] = None if low is None or high is None else [low, high]
+    document: Document = {}
+    for name, value in row.items():
+        stem = str(name).removesuffix("low")
+        if stem == name and not str(name).endswith("high"):
+            document[str(name)] = _number(value)
+        elif stem != name:
+            low, high = _number(value), _number(row[f"{stem}high"])
+            document[f"{stem}interval"] = None if low is None or high is None else [low, high]
     return document
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``sojourn run | compare | list | demo | report | crosscheck | export | schema``.
+"""The command line: ``sojourn run | compare | tune | sensitivity | list | demo | report | crosscheck | export``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
 standard error. Exit status: 0 done, 1 a crosscheck that does not agree, 2 bad input (one message, nothing written),
@@ -16,6 +16,8 @@ from typing import NoReturn
 from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.sensitivity import command as sensitivity
+from sojourn.tune import command as tune
 
 __all__ = ["main", "parser"]
 
@@ -119,6 +121,8 @@ def parser() -> argparse.ArgumentParser:
     report.set_defaults(command=commands.report)
 
     crosscheck.add(verbs)
+    tune.add(verbs)
+    sensitivity.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

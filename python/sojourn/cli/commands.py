@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import sojourn
-from sojourn import core, folder
+from sojourn import core, folder, tune
 from sojourn.cli import tc, text
 from sojourn.network import bundled_scenarios, load
 from sojourn.results import Results
@@ -35,7 +35,8 @@ def _execute(options: argparse.Namespace, schemes: list[str] | None) -> None:
     with ExitStack() as stack:
         # Before the runs: an output folder that cannot be written must not cost an hour.
         staging = stack.enter_context(folder.staged(options.out)) if options.out else None
-        series = options.series or ("auto" if staging else None)
+        # The warm-up is judged by time series: one run of each scheme always has them.
+        series = options.series or "auto"
         if schemes is None:
             results = sojourn.run(
                 network,
@@ -59,10 +60,15 @@ def _execute(options: argparse.Namespace, schemes: list[str] | None) -> None:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
+    for found in results.warnings:
+        print(f"sojourn: warning: {found.text}", file=sys.stderr)
     if options.json:
-        print(json.dumps(results.to_document(), ensure_ascii=False, allow_nan=False))
+        asked = bool(options.series or options.out or results.scenario.get("series"))
+        print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))
         return
     print(text.single(results) if results.kind == "run" else text.comparison(results))
+    if differences := text.differences(results):
+        print(f"\n{differences}\n")
     print(text.footnote(results))
     if options.out:
         print(f"Report: {Path(options.out) / folder.REPORT}")
@@ -108,6 +114,11 @@ def report(options: argparse.Namespace) -> None:
     meta = folder.read_meta(place)
     if meta["format"] == folder.FORMAT:
         page = _page(place)
+    elif meta["format"] == tune.FORMAT:
+        # Its runs are in its log: nothing is simulated, and every file is written again.
+        tune.run(tune.Plan.read(place / "tune.toml"), place)
+        print(place / folder.REPORT)
+        return
     else:
         from sojourn.demo import page as demo_page
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sojourn import metrics
+from sojourn import metrics, stats
 
 if TYPE_CHECKING:
     from sojourn.results import Results
+
+_DIFFERENCES: Final[tuple[str, ...]] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
@@ -64,8 +66,51 @@ def footnote(results: Results) -> str:
     """Say what the numbers are."""
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
     if results.replications == 1:
-        return f"{runs}: no intervals; --replicates 5 gives them."
+        long_run = one_run(results) if results.kind == "run" else ""
+        return f"{runs}: no intervals; --replicates 5 gives them.{long_run}"
     return f"{runs}; ± half-width of the 95 % interval of the mean (Student's t)."
+
+
+def one_run(results: Results) -> str:
+    """Say what the batch means of a single run's queue tell."""
+    if results.series.empty:
+        return ""
+    found = results.batch_means(results.labels[0])
+    half = found.estimate.half_width
+    if half is None:
+        return ""
+    if not found.is_independent:
+        return f"\nThe run is too short for an interval from batch means: neighbours correlate by {found.lag_1:.2f}."
+    mean = metrics.rounded(found.estimate.mean, half)
+    return f"\nFrom this one run by {found.batches} batch means: queue_packets_mean {mean} packets."
+
+
+def differences(results: Results) -> str:
+    """Return the paired differences to the first scheme, a row for each other scheme; empty where there are none."""
+    if len(results.labels) < 2 or results.replications < 2:
+        return ""
+    base = results.labels[0]
+    names = [name for name in _DIFFERENCES if name in results.metric_names()]
+    columns = [metrics.find(name) for name in names]
+    holm = {name: results.corrected(name) for name in names}
+    rows = []
+    for label in results.labels[1:]:
+        cells = []
+        for column in columns:
+            found, p = results.difference(label, column.name, base), holm[column.name][label]
+            half = found.half_width
+            number = metrics.rounded(found.mean * column.scale, None if half is None else half * column.scale)
+            sign = "+" if found.mean > 0 else ""
+            mark = " *" if p < 1 - stats.LEVEL else " ~" if found.excludes_zero else "  "
+            cells.append(f"{sign}{number}{mark}")
+        rows.append([label, *cells])
+    units = ["", *(("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns)]
+    headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
+    body = table(headers, [units, *rows], numbers=True).split("\n")
+    others = len(results.labels) - 1
+    family = f" after Holm's correction over {others} schemes" if others > 1 else ""
+    note = f"Paired differences; * real{family} (5 %)" + ("; ~ only by its own interval." if others > 1 else ".")
+    return "\n".join([body[0], body[2], body[1], *body[3:], note])
 
 
 def shown(results: Results, label: str, name: str, *, scaled: bool = True) -> str:

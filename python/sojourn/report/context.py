@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from sojourn import metrics
+from sojourn import metrics, stats
 from sojourn.metrics import Metric
 from sojourn.report import svg, words
 from sojourn.scheme import Scheme
@@ -50,6 +50,8 @@ class Cell:
     high: float | None
     is_best: bool = False
     is_sure: bool = False
+    effect: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +137,32 @@ def differences_table(results: Results, baseline: str) -> Table | None:
     if len(results.labels) < 2 or results.replications < 2:
         return None
     columns = tuple(metrics.find(name) for name in _DIFFERENCES if _says_something(results, name))
+    holm = {metric.name: results.corrected(metric.name, baseline) for metric in columns}
     looks = results.plot.looks
     rows = tuple(
         Row(
             label,
             svg.swatch(looks[label]),
-            tuple(cell(results.difference(label, metric.name, baseline), metric, signed=True) for metric in columns),
+            tuple(_difference(results, label, metric, baseline, holm[metric.name][label]) for metric in columns),
         )
         for label in results.labels
         if label != baseline
     )
     return Table(columns, rows)
+
+
+def _difference(results: Results, label: str, metric: Metric, baseline: str, p_holm: float) -> Cell:
+    """Write a paired difference; it is sure where it remains after the correction for the number of schemes."""
+    size = results.effect(label, metric.name, baseline)
+    found = cell(results.difference(label, metric.name, baseline), metric, signed=True)
+    limits = "" if size.low is None or size.high is None else f" ({size.low:.2g} to {size.high:.2g})"
+    strength = "" if math.isnan(size.size) else f"Hedges' g {size.size:.3g}{limits}; "
+    return replace(
+        found,
+        is_sure=p_holm < 1 - stats.LEVEL,
+        effect=f"{size.size:+.1f}".replace("-", "−") if math.isfinite(size.size) else "",
+        hint=f"{strength}p {size.p:.2g}, after Holm {p_holm:.2g}",
+    )
 
 
 def headlines(results: Results) -> list[str]:
@@ -247,8 +264,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         add(
             "differences",
             plot.differences(),
-            f"Paired differences to {results.labels[0]} with 95 % intervals: an interval that misses zero is a "
-            "difference that the replications show.",
+            f"Paired differences to {results.labels[0]}, each with its own 95 % interval; the table below says which "
+            "remain among as many.",
         )
     return found
 
@@ -293,6 +310,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "command": command(results),
         "waited": waited(results),
         "has_intervals": results.replications > 1,
+        "warnings": [found.text for found in results.warnings],
     }
 
 

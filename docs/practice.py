@@ -1,0 +1,226 @@
+"""Writes the pages on simulation practice and on tuning, with what the commands print and pictures of their runs.
+
+``docs/practice.py`` runs all of it: about two minutes of CPU time. The runs depend on the seed alone, so the pages
+change only when the library does. ``docs/practice.py tune`` makes one page.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sojourn as sj
+from sojourn import stats, tune
+from sojourn.palette import INK, MUTED, PAPER
+from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.tune import picture
+
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+NOTE = (
+    "<!-- Made by docs/practice.py from runs of the library: change it there, or its words in docs/templates. -->\n"
+)
+BLUE, RED = "#0072b2", "#d55e00"
+LOAD = 0.9
+MEAN = LOAD**2 / (1 - LOAD)
+"""Packets waiting in an M/M/1 queue (Kleinrock 1975, section 3.2): 8.1 at 90 % load."""
+
+
+def console(command: str, folder: str, last: int | None = None) -> str:
+    """A command with what it prints, as a block; `last` lines of it where that is too much."""
+    words = [sys.executable, "-m", "sojourn", *shlex.split(command)[1:]]
+    done = subprocess.run(  # noqa: S603 - our own command
+        words, capture_output=True, text=True, check=True, cwd=folder, env={**os.environ, "COLUMNS": "120"}
+    )
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if "runs now" not in line]
+    shown = lines if last is None else ["...", *lines[-last:]]
+    return "```console\n$ " + command + "\n" + "\n".join(shown) + "\n```\n"
+
+
+def save(figure: Picture, name: str) -> None:
+    """Write a picture."""
+    figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
+
+
+def mm1(load: float, seconds: int, warm_up: int) -> sj.Network:
+    """The M/M/1 queue of 1250 packets a second."""
+    rate = f"flows.poisson.traffic.packets_per_second={1250 * load:g}"
+    return sj.load("mm1", sets=[f"duration={seconds} s", f"warm_up={warm_up} s", rate])
+
+
+def intervals() -> tuple[int, int]:
+    """Draw intervals of the M/M/1 mean from single runs, naive and by batch means; return how many cover, of 100."""
+    results = sj.run(mm1(LOAD, 210, 10), replicates=100, seed=1, series=sj.ms(20))
+    label = results.labels[0]
+    naive, batched = [], []
+    for replication in range(100):
+        part = results.series
+        part = part[(part["name"] == "queue_packets") & (part["replication"] == replication) & (part["t_s"] > 10)]
+        naive.append(stats.estimate(part["value"].to_numpy()))
+        batched.append(results.batch_means(label, replication=replication).estimate)
+    covered = [sum((each.low or 0) <= MEAN <= (each.high or 0) for each in found) for found in (naive, batched)]
+    with new_figure(WIDTH, 3.4) as figure:
+        panels = figure.subplots(1, 2, sharey=True)
+        titles = ("10,000 samples taken as independent", "batch means")
+        for axes, found, title, count in zip(panels, (naive, batched), titles, covered, strict=True):
+            for place, each in enumerate(found[:50]):
+                holds = (each.low or 0) <= MEAN <= (each.high or 0)
+                axes.plot([place, place], [each.low, each.high], color=BLUE if holds else RED, linewidth=1.6)
+            axes.axhline(MEAN, color=INK, linewidth=1)
+            axes.set_title(f"{title}: {count} of 100 hold the truth", fontsize=9.5)
+            axes.set_xlabel("run (50 of 100)")
+        panels[0].set_ylabel("mean queue (packets)")
+    save(figure, "practice-intervals.png")
+    return covered[0], covered[1]
+
+
+def warm_up() -> str:
+    """Draw the M/M/1 queue started empty, averaged over replications, and what is made of it; return the warning."""
+    results = sj.compare(mm1(0.95, 10, 0), ["pfifo limit 10000p"], replicates=200, seed=2, series=sj.ms(50))
+    part = results.series[results.series["name"] == "queue_packets"]
+    mean = part.groupby("t_s")["value"].mean()
+    one = part[part["replication"] == 0]
+    (found,) = [each for each in results.warnings if each.series == "queue_packets"]
+    with new_figure(WIDTH, 3.2) as figure:
+        axes = figure.add_subplot()
+        axes.plot(one["t_s"], one["value"], color=MUTED, linewidth=0.8, alpha=0.7, label="one run")
+        axes.plot(mean.index, mean, color=BLUE, label="mean of 200 runs")
+        axes.axhline(0.95**2 / 0.05, color=INK, linewidth=1, linestyle=":", label="theory, steady state")
+        if found.settled_s is not None:
+            axes.axvline(found.settled_s, color=RED, label="MSER-5")
+        axes.set_ylim(0, 60)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("packets waiting")
+        axes.legend(loc="upper right", fontsize=8.5)
+    save(figure, "practice-warm-up.png")
+    return found.text
+
+
+def pairing() -> str:
+    """Half-widths of a difference of two schemes, taken as pairs and as if they were not."""
+    cases = (
+        (
+            "M/M/1 at 90 % load, limits of 30 and 20 packets",
+            mm1(LOAD, 60, 10),
+            "sojourn_ms_mean",
+            "pfifo limit {}p",
+            30,
+            20,
+        ),
+        (
+            "20 CUBIC flows, CoDel with targets of 5 and 6 ms",
+            sj.load("dumbbell"),
+            "sojourn_ms_mean",
+            "codel target {}ms",
+            5,
+            6,
+        ),
+    )
+    rows = []
+    for title, network, name, scheme, one, other in cases:
+        schemes = [scheme.format(one), scheme.format(other)]
+        results = sj.compare(network, schemes, replicates=10, seed=1, series=None)
+        ours, theirs = (results.values(label, name) for label in results.labels)
+        # The variance of the difference of two means is the sum of theirs; t with about 2 (n - 1) degrees of freedom.
+        apart = stats.quantile_t(18) * float(np.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 10))
+        found = stats.paired(theirs, ours)
+        rows.append(f"| {title} | {found.mean:+.3f} ms | ±{found.half_width or 0:.3f} ms | ±{apart:.3f} ms |")
+    head = "| mean sojourn time | difference | pairs | no pairs |\n| --- | --- | --- | --- |"
+    return "\n".join([head, *rows]) + "\n"
+
+
+def stopping() -> str:
+    """Coverage of intervals that stop a study as soon as they are narrow enough, by the floor on replications."""
+    draws = np.random.default_rng(1)
+    rows = []
+    for floor in (2, 3, 5, 10):
+        covered, total = 0, 0
+        for _ in range(2000):
+            values = draws.normal(10.0, 3.0, 200)
+            n = floor
+            # Half-width within 15 % of the mean: about 18 replications are needed on average.
+            while n < 200 and (stats.estimate(values[:n]).half_width or 0) > 0.15 * values[:n].mean():
+                n += 1
+            found = stats.estimate(values[:n])
+            covered += (found.low or 0) <= 10 <= (found.high or 0)
+            total += n
+        rows.append(f"| {floor} | {total / 2000:.1f} | {100 * covered / 2000:.1f} % |")
+    return "\n".join(["| floor | replications, mean | covered |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def practice() -> dict[str, Any]:
+    """What the page on simulation practice shows, with its pictures."""
+    naive, batched = intervals()
+    warning = warm_up()
+    with tempfile.TemporaryDirectory() as folder:
+        single = console('sojourn run mm1 --set duration="210 s"', folder, last=2)
+        started = console(
+            'sojourn compare dumbbell --set warm_up="0 s" --aqm codel --aqm pie --replicates 3 --seed 1', folder
+        )
+        many = console(
+            'sojourn compare dumbbell --aqm codel --aqm "codel target 5.5ms" --aqm "codel target 6ms" '
+            '--aqm "codel interval 110ms" --aqm fq_codel --replicates 10',
+            folder,
+        )
+    return {
+        "mean": MEAN,
+        "naive": naive,
+        "batched": batched,
+        "warning": warning,
+        "pairing": pairing(),
+        "single": single,
+        "started": started,
+        "many": many,
+        "stopping": stopping(),
+    }
+
+
+def tuning() -> dict[str, Any]:
+    """What the page on tuning shows, with its pictures."""
+    command = (
+        "sojourn tune red --scenario dumbbell --train flows=10,20 --vary min=2p..50p --vary max=5p..150p "
+        "--vary max_p=0.01..0.5:log --vary w=0.0005..0.1:log --vary 'gentle=on|off' --minimise sojourn_ms_p99 "
+        "--maximise goodput_bit_s --holdout flows=5,50 --holdout 'links.bottleneck.rate=5 Mbit/s,50 Mbit/s' "
+        "--trials 60 --out tuned"
+    )
+    sense = (
+        "sojourn sensitivity red --scenario dumbbell --set duration='20 s' --set warm_up='5 s' --vary min=5p..20p "
+        "--vary max=30p..100p --vary max_p=0.01..0.5:log --vary w --method morris --metric sojourn_ms_p99"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        printed = console(command, folder)
+        tuned = Path(folder) / "tuned"
+        found = tune.run(tune.Plan.read(tuned / "tune.toml"), tuned)
+        save(picture.front(found), "tune-front.png")
+        save(picture.gains(found), "tune-gains.png")
+        shell = (tuned / "best.sh").read_text(encoding="utf-8")
+        plan = (tuned / "tune.toml").read_text(encoding="utf-8")
+        sensitivity = console(sense, folder)
+    return {"printed": printed, "shell": shell, "plan": plan, "sensitivity": sensitivity}
+
+
+PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "practice": ("concepts/simulation-practice.md", practice),
+    "tune": ("guides/tune.md", tuning),
+}
+
+
+def main() -> None:
+    """Writes the pages that are named, or all."""
+    for name in sys.argv[1:] or PAGES:
+        path, make = PAGES[name]
+        (DOCS / path).parent.mkdir(exist_ok=True)
+        template = (DOCS / "templates" / f"{Path(path).name}.in").read_text(encoding="utf-8")
+        (DOCS / path).write_text(NOTE + template.format_map(make()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Warnings about runs whose warm-up is too short, or that have not reached a steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sojourn.statistics.estimates import Floats
+from sojourn.statistics.steady import initial_bias, mser
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+SERIES: Final = ("queue_packets", "goodput_bit_s")
+"""What is looked at: each value is a mean over its sampling interval."""
+_ERROR: Final = 0.01
+"""Probability of a false warning of a whole comparison, as far as the test's theory holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001 - read as warmup.Warning
+    """One scheme's series that is biased by its beginning.
+
+    Parameters
+    ----------
+    scheme
+        Its label.
+    series
+        ``queue_packets`` or ``goodput_bit_s``.
+    warm_up_s
+        The warm-up that was chosen.
+    settled_s
+        Where the series settles; None where it has not.
+    starts_low
+        Whether the beginning is below the rest.
+    p
+        Of the test that there is no bias, before the correction for the number of tests.
+    """
+
+    scheme: str
+    series: str
+    warm_up_s: float
+    settled_s: float | None
+    starts_low: bool
+    p: float
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        what = {"queue_packets": "the queue", "goodput_bit_s": "goodput"}.get(self.series, self.series)
+        side = "low" if self.starts_low else "high"
+        if self.settled_s is None:
+            return (
+                f"{self.scheme}: {what} has not reached a steady state (it starts {side} and has not settled "
+                "half-way); run for longer, or read the means as those of a transient"
+            )
+        return (
+            f"{self.scheme}: the warm-up of {self.warm_up_s:g} s is too short: {what} starts {side} and settles near "
+            f"{self.settled_s:.3g} s"
+        )
+
+
+def check(results: Results) -> tuple[Warning, ...]:
+    """Look at the sampled time series, averaged over the replications that have them.
+
+    A warning needs both: the beginning of the measured time biases its mean (:func:`initial_bias`, corrected for the
+    number of tests), and MSER-5 on the whole run finds that the series settles after the warm-up, or not at all.
+    Without time series there is nothing to look at, and no warning.
+    """
+    tests = len(results.labels) * len(SERIES)
+    return tuple(found for found in _found(results) if found.p * tests < _ERROR)
+
+
+def _found(results: Results) -> Iterator[Warning]:
+    if results.series.empty:
+        return
+    warm_up = float(results.runs["warm_up_s"].iloc[0])
+    for (label, name), part in results.series.groupby(["scheme", "name"], sort=False):
+        if name not in SERIES:
+            continue
+        mean = part.groupby("t_s", sort=True)["value"].mean()
+        times: Floats = mean.index.to_numpy(dtype=np.float64)
+        values: Floats = mean.to_numpy(dtype=np.float64)
+        bias = initial_bias(values[times > warm_up])
+        place = mser(values)
+        settled = None if place is None else float(times[place - 1]) if place else 0.0
+        if settled is None or settled > warm_up:
+            yield Warning(str(label), str(name), warm_up, settled, bias.statistic < 0, bias.p)

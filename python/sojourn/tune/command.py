@@ -1,0 +1,125 @@
+"""``sojourn tune``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from sojourn import folder
+from sojourn.cli import text
+from sojourn.core import SojournError
+
+_OUT = "out/tune"
+_INTERRUPTED = 130
+_TAKEN = (
+    "scenario",
+    "sets",
+    "train",
+    "holdout",
+    "minimise",
+    "maximise",
+    "vary",
+    "trials",
+    "fresh",
+    "seed",
+    "sampler",
+)
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``tune`` to `verbs`."""
+    tune = verbs.add_parser(
+        "tune",
+        help="search an algorithm's parameters for one or several objectives",
+        description="Search an algorithm's parameters for one or several objectives; run the best again on fresh "
+        "seeds and on held-out scenarios, beside the scheme as given and the published presets. The same command "
+        "continues a tuning that was stopped.",
+        epilog='example: sojourn tune "red gentle" --scenario dumbbell --vary min=5p..50p --vary max=20p..200p '
+        "--vary max_p=0.01..0.5:log --minimise sojourn_ms_p99 --maximise goodput_bit_s --holdout flows=5,50",
+    )
+    tune.add_argument("what", metavar="SCHEME|FILE", help="a scheme as tc writes it, or a tuning as TOML (tune.toml)")
+    common(tune)
+    tune.add_argument("--minimise", action="append", metavar="METRIC", help="an objective, repeatable")
+    tune.add_argument("--maximise", action="append", metavar="METRIC", help="an objective, repeatable")
+    tune.add_argument(
+        "--train", action="append", metavar="KEY=A,B", help="learn from these variants of the scenario, repeatable"
+    )
+    tune.add_argument(
+        "--holdout", action="append", metavar="KEY=A,B", help="variants that the search never sees: flows=5,50"
+    )
+    tune.add_argument("--trials", type=int, metavar="N", help="number of points to try (default 60)")
+    tune.add_argument("--replicates", type=int, metavar="N", help="replications of each trial (default 3)")
+    tune.add_argument("--fresh", type=int, metavar="N", help="replications of the final comparison (default 10)")
+    tune.add_argument("--sampler", choices=("tpe", "nsga2", "random"), help="how points are chosen (default tpe)")
+    tune.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
+    tune.set_defaults(command=run)
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """Add the options that a tuning shares with a sensitivity analysis."""
+    parser.add_argument("--scenario", metavar="FILE", help="a scenario, or the name of a bundled one")
+    parser.add_argument(
+        "--set",
+        action="append",
+        dest="sets",
+        metavar="KEY=VALUE",
+        help="override a value of the scenario, repeatable",
+    )
+    parser.add_argument(
+        "--vary",
+        action="append",
+        metavar="NAME=RANGE",
+        help="a parameter and its range, repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
+        "or a name alone for a range around its default",
+    )
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of everything (default 1)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run a tuning and print its result."""
+    from sojourn import tune
+    from sojourn.tune import page
+
+    given = {name: getattr(options, name) for name in _TAKEN if getattr(options, name) is not None}
+    if options.replicates is not None:
+        given["replications"] = options.replicates
+    if options.what.endswith(".toml"):
+        plan = tune.Plan.read(options.what, **given)
+    else:
+        for name, wanted in (("scenario", "--scenario dumbbell"), ("vary", "--vary min=5p..50p")):
+            if name not in given:
+                raise SojournError(f"{wanted.split()[0]} is missing, as in {wanted}")
+        plan = tune.Plan.from_document({"scheme": options.what, **given})
+    try:
+        found = tune.run(plan, options.out, jobs=options.jobs)
+    except KeyboardInterrupt:
+        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        raise SystemExit(_INTERRUPTED) from None
+    print(_table(found))
+    print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
+    print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)
+    print(f"Report: {Path(options.out) / folder.REPORT}")
+
+
+def _table(found: Any) -> str:
+    """Return the recommended scheme beside the scheme as given, a row for each scenario."""
+    from sojourn import metrics
+
+    objectives = found.plan.objectives
+    rows = []
+    for setting in found.plan.settings:
+        row = [f"{setting.label}{' (held out)' if setting.is_held_out else ''}"]
+        for each in objectives:
+            difference, scale = found.difference(found.best.text, found.base, setting, each), each.metric.scale
+            base = found.final[found.base, setting.label][each.name].mean() * scale
+            half = difference.half_width
+            number = metrics.rounded(difference.mean * scale, None if half is None else half * scale)
+            verdict = {1: "better", 0: "", -1: "worse"}[found.verdicts[setting.label, each.name]]
+            sign = "+" if difference.mean > 0 else ""
+            row += [metrics.rounded(base, None), f"{sign}{number}", verdict]
+        rows.append(row)
+    heads = ["scenario", *(part for each in objectives for part in (each.metric.heading, "difference", ""))]
+    return text.table(heads, rows, numbers=True)
