@@ -7,8 +7,12 @@ mod common;
 use common::{metric, runs};
 use sojourn_sim::RunReport;
 
-/// One flow over 8 Mbit/s (a byte takes 1 us) and 10 ms each way.
+/// One flow over 8 Mbit/s (a byte takes 1 us) and 10 ms each way, from 1 ms on.
 fn run(transport: &str, traffic: &str, queue: &str) -> RunReport {
+    run_from("1 ms", transport, traffic, queue)
+}
+
+fn run_from(start: &str, transport: &str, traffic: &str, queue: &str) -> RunReport {
     let text = format!(
         r#"
         name = "one flow"
@@ -25,7 +29,7 @@ fn run(transport: &str, traffic: &str, queue: &str) -> RunReport {
         name = "flow"
         from = "a"
         to = "b"
-        start = "1 ms"
+        start = "{start}"
         transport = {{ {transport} }}
         traffic = {{ {traffic} }}
         "#
@@ -46,6 +50,13 @@ fn a_transfer_takes_its_handshake_and_the_time_of_its_bytes() {
     // Without timestamps either it is 12 B shorter.
     let unstamped = completion("handshake = false, timestamps = false") - 11.488e-3;
     assert!(unstamped.abs() < 1e-9, "{unstamped}");
+}
+
+#[test]
+fn what_starts_with_the_measurement_is_measured() {
+    let transfer = r#"kind = "transfer", size = "14480 B""#;
+    let report = run_from("0 s", "handshake = false", transfer, "pfifo limit 100p");
+    assert_eq!(metric(&report, "sent_packets"), 10.0);
 }
 
 #[test]

@@ -55,10 +55,11 @@ impl Simulation {
             network: Arc::clone(&network),
             options,
         };
+        // Before the flows: what starts with the measurement is measured.
+        simulation.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index]);
         }
-        simulation.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
         if let Some(series) = simulation.options.series {
             simulation.wheel.push(Instant::ZERO + series, What::Sample);
         }
