@@ -64,7 +64,7 @@ def test_cobalt_drops_as_many_as_ns3s_with_its_random_part() -> None:
     assert max(map(abs, _distances(openloop.COBALT + " p_inc 1%"))) > 3.57
 
 
-# What the closed-loop comparison must notice (one change each): CoDel's interval doubled, PIE's target times 1.5, RED's max_p doubled.
+# What the closed-loop comparison must notice: CoDel's interval doubled, PIE's target times 1.5, RED's max_p doubled.
 @pytest.mark.parametrize(
     ("kind", "change"), [("codel", "interval 200ms"), ("pie", "target 22500us"), ("red", "max_p 0.04")]
 )

@@ -29,9 +29,9 @@ SCHEMES: Final = {
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie")
 
 _NOT_REPEATED: Final = (
-    "no reference: crosscheck/linux/run.py on the same kernel, twice, loses 691 to 747 (pie, 1 flow), 777 to 797 (fq_pie, 1 "
-    "flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 packets (fq_pie, 4 flows) in the whole run; the points of the same "
-    "name without `shared` are those recordings"
+    "no reference: crosscheck/linux/run.py on the same kernel, twice, loses 691 to 747 (pie, 1 flow), 777 to 797 "
+    "(fq_pie, 1 flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 packets (fq_pie, 4 flows) in the whole run; the "
+    "points of the same name without `shared` are those recordings"
 )
 """Why slow start into PIE's long queue does not count as it was first recorded."""
 
@@ -214,9 +214,9 @@ _TEETH: Final = (
 def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int) -> Document:
     """Return our form of the machine's network, with Linux's TCP and a ping.
 
-    A shaper like htb or cake lets a packet go whole once its tokens are there and makes the next one wait; our link takes
-    the packet's time to send it. The delays before the bottleneck and of the way back are shorter by that time together,
-    so round trips are equally long; of the ping, the way there.
+    A shaper like htb or cake lets a packet go whole once its tokens are there and makes the next one wait; our link
+    takes the packet's time to send it. The delays before the bottleneck and of the way back are shorter by that time
+    together, so round trips are equally long; of the ping, the way there.
     """
 
     def delay(saved_bytes: int) -> str:

@@ -27,7 +27,7 @@ COBALT: Final = "cobalt preset ns3 limit 1000p"
 
 COBALT_RECORD: Final = "cobalt_ns3.csv"
 COBALT_UNTIL_S: Final = 4
-"""ns-3 3.37 keeps the time of BLUE's last move in 32 bits of nanoseconds: from 4.29 s on nothing holds its moves apart."""
+"""ns-3 3.37 keeps the time of BLUE's last move in 32 bits of nanoseconds: later nothing holds its moves apart."""
 
 _RATE_BIT_S: Final = 10_000_000
 _EVENTS: Final = 40_000
