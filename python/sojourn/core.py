@@ -14,9 +14,11 @@ __all__ = [
     "Document",
     "SojournError",
     "aqms",
+    "build",
     "load",
     "metrics",
     "parse_aqm",
+    "run_batch",
     "run_many",
     "schema",
     "version",
@@ -28,6 +30,14 @@ Document: TypeAlias = dict[str, Any]
 def version() -> str:
     """Return the version of the compiled core."""
     return _native.version()
+
+
+def build() -> str:
+    """Return the version of the compiled core and a hash of its sources.
+
+    Two builds with the same name give the same results bit for bit.
+    """
+    return _native.build()
 
 
 @cache
@@ -104,3 +114,21 @@ def run_many(
     """
     texts = _native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress)
     return [json.loads(text) for text in texts]
+
+
+def run_batch(scenarios: Sequence[str], tasks: Sequence[tuple[int, str]]) -> list[tuple[bool, str]]:
+    """Run tasks of several scenarios one after the other in this thread; a failing run stops no other.
+
+    Parameters
+    ----------
+    scenarios
+        Canonical scenarios as JSON text.
+    tasks
+        Which scenario, and the task as JSON text, see :func:`run_many`.
+
+    Returns
+    -------
+    list of tuple
+        For each task whether it went well, and its report as JSON text or what went wrong.
+    """
+    return _native.run_batch(list(scenarios), list(tasks))
