@@ -1,0 +1,171 @@
+"""Where batches run: threads of this process, or a Dask cluster."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from sojourn import core
+from sojourn.core import SojournError
+from sojourn.plan import work
+from sojourn.plan.work import Batch, Done
+
+Answer: TypeAlias = tuple[int, Done | BaseException]
+
+
+class Executor(Protocol):
+    """Takes batches and gives back what became of them, in any order."""
+
+    @property
+    def width(self) -> int:
+        """How many batches run at the same time."""
+
+    @property
+    def note(self) -> str:
+        """A line for people: where runs run."""
+
+    def submit(self, number: int, batch: Batch) -> None:
+        """Hand a batch over."""
+
+    def next(self, timeout_s: float) -> Answer | None:
+        """Wait for a batch to end; None if none does in that time."""
+
+    def close(self) -> None:
+        """End without waiting for what is under way."""
+
+
+class Threads:
+    """Threads of this process; the interpreter is released while they simulate."""
+
+    def __init__(self, jobs: int) -> None:
+        self.width = jobs
+        self.note = f"{jobs} thread{'s' * (jobs > 1)}"
+        self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        for _ in range(jobs):
+            # Daemons: an interrupted process does not wait for a run of minutes.
+            threading.Thread(target=self._serve, daemon=True).start()
+
+    def submit(self, number: int, batch: Batch) -> None:
+        """Hand a batch over."""
+        self._todo.put((number, batch))
+
+    def next(self, timeout_s: float) -> Answer | None:
+        """Wait for a batch to end."""
+        try:
+            return self._done.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        """Let the threads end after what they are at."""
+        for _ in range(self.width):
+            self._todo.put(None)
+
+    def _serve(self) -> None:
+        while (item := self._todo.get()) is not None:
+            number, batch = item
+            try:
+                self._done.put((number, work.run(batch)))
+            except BaseException as error:  # noqa: BLE001 - the driver decides what it means
+                self._done.put((number, error))
+
+
+class Cluster:
+    """A Dask cluster, `distributed`."""
+
+    def __init__(self, address: str, *, timeout_s: float = 30) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise SojournError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
+        place: dict[str, Any] = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+        try:
+            self._client = Client(**place, timeout=timeout_s, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise SojournError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from None
+        try:
+            self._client.wait_for_workers(1, timeout=timeout_s)
+            self._check()
+        except TimeoutError:
+            self._client.close()
+            raise SojournError(f"the Dask scheduler at {address} has no worker") from None
+        except BaseException:
+            self._client.close()
+            raise
+        self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._futures: dict[int, Any] = {}
+
+    @property
+    def width(self) -> int:
+        """Threads of all workers at present; a cluster may grow and shrink."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(sum(worker["nthreads"] for worker in workers), 1)
+
+    @property
+    def note(self) -> str:
+        """Where to look."""
+        return f"{self.width} threads of a Dask cluster, dashboard {self._client.dashboard_link}"
+
+    def submit(self, number: int, batch: Batch) -> None:
+        """Hand a batch over."""
+        future = self._client.submit(work.run, batch, pure=False, key=f"sojourn-{id(self)}-{number}")
+        self._futures[number] = future
+        future.add_done_callback(self._told(number))
+
+    def _told(self, number: int) -> Callable[[Any], None]:
+        def told(future: Any) -> None:
+            try:
+                answer: Done | BaseException = future.result() if future.status == "finished" else _why(future)
+            except BaseException as error:  # noqa: BLE001
+                answer = error
+            self._done.put((number, answer))
+
+        return told
+
+    def next(self, timeout_s: float) -> Answer | None:
+        """Wait for a batch to end."""
+        try:
+            number, answer = self._done.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        # Letting go of the future frees the cluster's memory.
+        self._futures.pop(number, None)
+        return number, answer
+
+    def close(self) -> None:
+        """Take back what is under way and leave."""
+        self._client.cancel(list(self._futures.values()))
+        self._futures.clear()
+        self._client.close()
+
+    def _check(self) -> None:
+        """Refuse workers of another build."""
+        try:
+            found = self._client.run(work.facts, on_error="return")
+        except Exception as error:  # noqa: BLE001 - whatever a foreign worker raises when it cannot unpickle
+            found = {"a worker": error}
+        refuse({worker: facts["build"] if isinstance(facts, dict) else _short(facts) for worker, facts in found.items()})
+
+
+def refuse(builds: dict[str, str]) -> None:
+    """Raise if any worker is not of this build."""
+    other = {worker: build for worker, build in builds.items() if build != core.build()}
+    if other:
+        listed = "".join(f"\n  {worker}: {build}" for worker, build in sorted(other.items())[:10])
+        raise SojournError(
+            f"{len(other)} of {len(builds)} workers have another build of Sojourn than this process ({core.build()}), "
+            f"and results of different builds are not mixed; install the same on all{listed}"
+        )
+
+
+def _why(future: Any) -> BaseException:
+    error = future.exception() if future.status == "error" else None
+    return error if isinstance(error, BaseException) else RuntimeError(f"the batch was {future.status}")
+
+
+def _short(error: object) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
