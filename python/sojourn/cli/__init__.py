@@ -1,7 +1,7 @@
-"""The command line: ``sojourn run | compare | list | demo | report | crosscheck | export | schema``.
+"""The command line: ``sojourn run | compare | plan | results | list | demo | report | crosscheck | export | schema``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
-standard error. Exit status: 0 done, 1 a crosscheck that does not agree, 2 bad input (one message, nothing written),
+standard error. Exit status: 0 done, 1 a crosscheck that does not agree or a plan with failed runs, 2 bad input (one message, nothing written),
 130 interrupted.
 """
 
@@ -16,6 +16,7 @@ from typing import NoReturn
 from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.plan import command as plan
 
 __all__ = ["main", "parser"]
 
@@ -118,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
     report.set_defaults(command=commands.report)
 
+    plan.add(verbs)
     crosscheck.add(verbs)
     tc.add(verbs, run)
 

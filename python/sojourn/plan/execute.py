@@ -17,7 +17,7 @@ from sojourn.core import Document, SojournError
 from sojourn.plan import document, expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
 from sojourn.plan.expand import Cell, Cells
-from sojourn.plan.identity import Run, build
+from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
 from sojourn.plan.store import Store
 from sojourn.plan.work import Batch, Done
@@ -187,7 +187,7 @@ class Driver:
         self.ran = 0
         self.failures: list[Failure] = []
         self.run_s: float | None = None
-        self._buffer: list[tuple[str, str, Run, Document]] = []
+        self._buffer: list[dict[str, pa.Table]] = []
         self._pending: deque[tuple[CellState, int]] = deque()
         self._flying: dict[int, list[tuple[CellState, int]]] = {}
         self._attempts: dict[tuple[int, int], int] = {}
@@ -275,7 +275,7 @@ class Driver:
         batch = Batch(
             build(),
             tuple(self._cells.scenarios[name] for name in scenarios),
-            tuple((index[state.cell.scenario], state.cell.run(k).task) for state, k in members),
+            tuple((index[state.cell.scenario], state.cell.run(k)) for state, k in members),
         )
         self._flying[self._numbers] = members
         executor.submit(self._numbers, batch)
@@ -289,15 +289,15 @@ class Driver:
         if answer.build != build():
             refuse({"a worker": answer.build})
         self._cpu_s += answer.cpu_s
-        for (state, k), (good, text) in zip(members, answer.results, strict=True):
-            if good:
-                report: Document = json.loads(text)
-                own = state.cell.run(k)
-                self._buffer.append((own.id(build()), build(), own, report))
-                state.values[k] = {name: _number(report["metrics"].get(name)) for name in self._metrics}
-                self.ran += 1
-            else:
-                self._fail(state, k, text)
+        good = [member for place, member in enumerate(members) if place not in answer.failed]
+        columns = {name: _column(answer.tables["runs"], name) for name in self._metrics}
+        for row, (state, k) in enumerate(good):
+            state.values[k] = {name: column[row] for name, column in columns.items()}
+        self.ran += len(good)
+        self._buffer.append(answer.tables)
+        for place, why in answer.failed.items():
+            self._fail(*members[place], why)
+        for state, _ in members:
             self._settle(state)
         ended = self.ran + len(self.failures)
         self.run_s = self._cpu_s / ended if ended else None
@@ -348,7 +348,7 @@ class Driver:
     def _flush(self) -> None:
         if self._buffer:
             self.store.add(self._buffer)
-            self.store.clear_failures(identity for identity, *_ in self._buffer)
+            self.store.clear_failures(identity for one in self._buffer for identity in one["runs"]["run"].to_pylist())
             self._buffer = []
             if len(self.store.parts()) > PARTS:
                 self.store.merge()

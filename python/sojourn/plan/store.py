@@ -34,7 +34,6 @@ import pyarrow.parquet as pq
 
 from sojourn.core import Document, SojournError
 from sojourn.plan import rows
-from sojourn.plan.identity import Run
 
 FORMAT: Final = "sojourn store 1"
 MERGE_UP_TO: Final = 20_000
@@ -173,10 +172,10 @@ class Store:
 
     # Writing: only under the lock.
 
-    def add(self, done: Sequence[tuple[str, str, Run, Document]]) -> None:
-        """Add finished runs as one part: identity, build, run and report of each."""
+    def add(self, done: Sequence[dict[str, pa.Table]]) -> None:
+        """Add finished runs, the tables of :func:`sojourn.plan.rows.tables`, as one part."""
         if done:
-            self._write_part(rows.tables(sorted(done, key=lambda one: one[0])))
+            self._write_part({name: _sorted(pa.concat_tables([one[name] for one in done])) for name in rows.NAMES})
 
     def add_scenarios(self, scenarios: dict[str, str]) -> None:
         """Keep the texts of scenarios."""
@@ -196,7 +195,8 @@ class Store:
 
     def clear_failures(self, identities: Iterable[str]) -> None:
         """Forget failures of runs that have gone well since."""
-        for identity in identities:
+        there = {file.stem for file in (self.folder / "failed").iterdir()}
+        for identity in there.intersection(identities):
             for suffix in (".txt", ".toml"):
                 (self.folder / "failed" / f"{identity}{suffix}").unlink(missing_ok=True)
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from sojourn import core
+from sojourn.plan import rows
+from sojourn.plan.identity import Run
 
 
 @dataclass(frozen=True)
@@ -18,13 +22,13 @@ class Batch:
         Of the code that is wanted.
     scenarios
         Canonical texts.
-    tasks
-        Which scenario, and the task as JSON text.
+    runs
+        Which scenario, and the run.
     """
 
     build: str
     scenarios: tuple[str, ...]
-    tasks: tuple[tuple[int, str], ...]
+    runs: tuple[tuple[int, Run], ...]
 
 
 @dataclass(frozen=True)
@@ -34,15 +38,18 @@ class Done:
     Parameters
     ----------
     build
-        Of the code that ran; `results` is empty if it is not the one that was wanted.
-    results
-        For each task whether it went well, and its report as JSON text or what went wrong.
+        Of the code that ran; there is nothing else if it is not the one that was wanted.
+    failed
+        What went wrong, by place in the batch.
+    tables
+        Those of :func:`sojourn.plan.rows.tables` for the runs that went well, in their order.
     cpu_s
-        Processor time of the runs.
+        Processor time of the batch.
     """
 
     build: str
-    results: tuple[tuple[bool, str], ...]
+    failed: dict[int, str]
+    tables: dict[str, pa.Table]
     cpu_s: float
 
 
@@ -50,10 +57,13 @@ def run(batch: Batch) -> Done:
     """Run a batch in this thread."""
     build = core.build()
     if build != batch.build:
-        return Done(build, (), 0.0)
+        return Done(build, {}, {}, 0.0)
     start = time.thread_time()
-    results = core.run_batch(batch.scenarios, batch.tasks)
-    return Done(build, tuple(results), time.thread_time() - start)
+    results = core.run_batch(batch.scenarios, [(scenario, run.task) for scenario, run in batch.runs])
+    failed = {k: text for k, (good, text) in enumerate(results) if not good}
+    done = [(run.id(build), build, run, results[k][1]) for k, (_, run) in enumerate(batch.runs) if k not in failed]
+    tables = rows.tables(done)
+    return Done(build, failed, tables, time.thread_time() - start)
 
 
 def facts() -> dict[str, str]:
