@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import folder
+from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -48,11 +49,17 @@ def _add_plan(verbs: Any) -> None:
         description="Run what the store does not hold yet. Exit status 1 if runs failed; the others are there.",
     )
     _plan_and_store(run)
-    run.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number")
     run.add_argument(
-        "--scheduler", metavar="ADDRESS", help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file"
+        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
     )
-    run.add_argument("--force", action="store_true", help="repeat what the store holds, also from another build of the code")
+    run.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
+    )
+    run.add_argument(
+        "--force", action="store_true", help="repeat what the store holds, also from another build of the code"
+    )
     run.add_argument("--max-runs", type=int, metavar="N", help="stop after N runs; the same command continues")
     run.set_defaults(command=_run)
     for name, help_, command in (
@@ -65,7 +72,9 @@ def _add_plan(verbs: Any) -> None:
         if name == "report":
             action.add_argument("--out", metavar="FILE", required=True, help="the page to write")
         if name in ("status", "show"):
-            action.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+            action.add_argument(
+                "--json", action="store_true", help="one JSON document on standard output, nothing else"
+            )
         action.set_defaults(command=command)
 
 
@@ -76,7 +85,9 @@ def _plan_and_store(parser: argparse.ArgumentParser) -> None:
 
 def _add_results(verbs: Any) -> None:
     results = verbs.add_parser(
-        "results", help="ask a store, or write it for other programs", description="Ask a store, or write it for other programs."
+        "results",
+        help="ask a store, or write it for other programs",
+        description="Ask a store, or write it for other programs.",
     )
     actions = results.add_subparsers(title="actions", metavar="ACTION", required=True)
     query = actions.add_parser(
@@ -88,7 +99,9 @@ def _add_results(verbs: Any) -> None:
     )
     query.add_argument("folder", metavar="DIR", help="the store")
     query.add_argument("sql", metavar="SQL")
-    query.add_argument("--format", choices=("table", "csv", "json"), default="table", help="of the answer (default table)")
+    query.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="of the answer (default table)"
+    )
     query.set_defaults(command=_query)
     out = actions.add_parser(
         "export",
@@ -125,7 +138,7 @@ def _check(options: argparse.Namespace) -> None:
     print(f"{least} runs" if least == most else f"{least} to {most} runs, as the precision goal needs")
     if found:
         print(f"{found} of them are in the store {options.store}")
-    if options.no_pilot:
+    if options.no_pilot or found == most:
         return
     seen = pilot(cells)
     jobs = options.jobs or cores()
@@ -153,9 +166,11 @@ def _run(options: argparse.Namespace) -> int:
             watch=progress.for_stream(),
         )
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr)
+        print(
+            f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
+        )
         return INTERRUPTED
-    print(show.layout(show.headers(plan), show.cell_rows(plan, outcome.cells), numbers=True))
+    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells), numbers=True))
     print("\n".join(show.notes(plan, outcome.cells)))
     if outcome.stopped:
         print(f"Stopped after {outcome.ran} runs; the same command continues.")
@@ -188,7 +203,9 @@ def _status(options: argparse.Namespace) -> None:
         print(json.dumps(status))
         return
     open_ended = "+" if cells.plan.precision and status["cells_finished"] != len(states) else ""
-    print(f"{status['plan']}: {status['runs_done']} of {status['runs_expected']}{open_ended} runs, {status['cells_finished']} of {len(states)} cells finished")
+    print(
+        f"{status['plan']}: {status['runs_done']} of {status['runs_expected']}{open_ended} runs, {status['cells_finished']} of {len(states)} cells finished"
+    )
     for code, count in store.builds().items():
         print(f"the store holds {count} runs of {code}")
     for why in failed.values():
@@ -233,7 +250,9 @@ def _export(options: argparse.Namespace) -> None:
     store = Store.open(options.folder)
     names = list(store.plans())
     if options.plan is None and len(names) != 1:
-        raise SojournError(f"{options.folder} holds {len(names)} plans: name one with --plan: {', '.join(names) or 'none'}")
+        raise SojournError(
+            f"{options.folder} holds {len(names)} plans: name one with --plan: {', '.join(names) or 'none'}"
+        )
     (cells,) = read.plans(store, options.plan or names[0])
     written = export.write(cells, store, options.format, Path(options.out), table=options.table)
     print("\n".join(map(str, written)))

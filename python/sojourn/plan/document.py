@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -127,35 +128,53 @@ class _Reader:
         if listed is None:
             return ()
         if not isinstance(listed, list) or not listed:
-            self.refuse(("schemes",), 'allowed: a list such as ["codel", { label = "slow", text = "codel target 20ms" }]')
+            self.refuse(
+                ("schemes",), 'allowed: a list such as ["codel", { label = "slow", text = "codel target 20ms" }]'
+            )
         made = []
         for k, item in enumerate(listed):
             path = ("schemes", k)
             if isinstance(item, Mapping):
                 self._keys(path, item, ("label", "text"), needed=("text",))
-                text, label = self._get(path, item, "text", str, "a text"), self._get(path, item, "label", str, "a text", "")
+                text, label = (
+                    self._get(path, item, "text", str, "a text"),
+                    self._get(path, item, "label", str, "a text", ""),
+                )
             elif isinstance(item, str):
                 text, label = item, ""
             else:
                 self.refuse(path, f"{item!r} is no scheme; allowed: a text, or a table with `label` and `text`")
-            made.append(self._try(path, lambda text=text, label=label: Scheme(text, label)))
+            made.append(self._try(path, partial(Scheme, text, label)))
         return self._try(("schemes",), lambda: as_schemes(made))
 
     def _variation(self, path: place.Path, table: Mapping[str, Any]) -> Variation:
         kinds = [kind for kind in ("values", "from", "zip", "latin_hypercube") if kind in table]
         if len(kinds) != 1:
-            self.refuse(path, "needs exactly one of `values`, `from` (with `to` and `steps`), `zip`, `latin_hypercube`")
+            self.refuse(
+                path, "needs exactly one of `values`, `from` (with `to` and `steps`), `zip`, `latin_hypercube`"
+            )
         match kinds[0]:
             case "values":
                 self._keys(path, table, ("key", "name", "values"), needed=("key",))
-                return self._try(path, lambda: vary.grid(*self._factor(path, table), values=self._values(path, table)))
+                return self._try(
+                    path, lambda: vary.grid(*self._factor(path, table), values=self._values(path, table))
+                )
             case "from":
-                self._keys(path, table, ("key", "name", "from", "to", "steps", "scale"), needed=("key", "to", "steps"))
+                self._keys(
+                    path, table, ("key", "name", "from", "to", "steps", "scale"), needed=("key", "to", "steps")
+                )
                 keys, name = self._factor(path, table)
                 steps = self._whole(path, table, "steps", 2, _MANY)
                 return self._try(
                     path,
-                    lambda: vary.span(keys, name, from_=table["from"], to=table["to"], steps=steps, scale=table.get("scale", "linear")),
+                    lambda: vary.span(
+                        keys,
+                        name,
+                        from_=table["from"],
+                        to=table["to"],
+                        steps=steps,
+                        scale=table.get("scale", "linear"),
+                    ),
                 )
             case "zip":
                 self._keys(path, table, ("zip",))
@@ -173,16 +192,32 @@ class _Reader:
                     self._keys(here, column, ("key", "name", "from", "to", "scale"), needed=("key", "from", "to"))
                     keys, name = self._factor(here, column)
                     dimensions.append(
-                        self._try(here, lambda c=column, k=keys, n=name: vary.dimension(k, n, from_=c["from"], to=c["to"], scale=c.get("scale", "linear")))
+                        self._try(
+                            here,
+                            partial(
+                                vary.dimension,
+                                keys,
+                                name,
+                                from_=column["from"],
+                                to=column["to"],
+                                scale=column.get("scale", "linear"),
+                            ),
+                        )
                     )
-                points, seed = self._whole(path, table, "points", 1, _MANY), self._whole(path, table, "seed", 0, _MANY, 1)
+                points, seed = (
+                    self._whole(path, table, "points", 1, _MANY),
+                    self._whole(path, table, "seed", 0, _MANY, 1),
+                )
                 return self._try(path, lambda: vary.latin_hypercube(*dimensions, points=points, seed=seed))
 
     def _factor(self, path: place.Path, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         key = table["key"]
         keys = key if isinstance(key, list) else [key]
         if not keys or not all(isinstance(one, str) and one for one in keys):
-            self.refuse((*path, "key"), f"{key!r} is no key; allowed: a dotted path, or a list of them that take the same value")
+            self.refuse(
+                (*path, "key"),
+                f"{key!r} is no key; allowed: a dotted path, or a list of them that take the same value",
+            )
         return tuple(keys), self._get(path, table, "name", str, "a text", "")
 
     def _values(self, path: place.Path, table: Mapping[str, Any]) -> list[Any]:
@@ -213,7 +248,7 @@ class _Reader:
             within = self._get(path, table, "within", str, 'a text such as "5 %"')
             floor = self._whole(path, table, "floor", 2, _MANY, FLOOR)
             ceiling = self._whole(path, table, "ceiling", 2, _MANY, max(CEILING, floor))
-            goals.append(self._try(path, lambda m=metric, w=within, f=floor, c=ceiling: Precision(m, w, f, c)))
+            goals.append(self._try(path, partial(Precision, metric, within, floor, ceiling)))
         return tuple(goals)
 
     def _series(self, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,13 +293,23 @@ class _Reader:
             if key not in table:
                 self.refuse(path, f"`{key}` is missing")
 
-    def _get(self, path: place.Path, table: Mapping[str, Any], key: str, kind: type[T], what: str, default: T | None = None) -> T:
+    def _get(
+        self, path: place.Path, table: Mapping[str, Any], key: str, kind: type[T], what: str, default: T | None = None
+    ) -> T:
         found = table.get(key, default)
         if not isinstance(found, kind):
             self.refuse((*path, key), f"{found!r} is not {what}")
         return found
 
-    def _whole(self, path: place.Path, table: Mapping[str, Any], key: str, least: int, greatest: int, default: int | None = None) -> int:
+    def _whole(
+        self,
+        path: place.Path,
+        table: Mapping[str, Any],
+        key: str,
+        least: int,
+        greatest: int,
+        default: int | None = None,
+    ) -> int:
         found = table.get(key, default)
         if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= greatest:
             self.refuse((*path, key), f"{found!r} is impossible; allowed: whole numbers from {least} to {greatest}")

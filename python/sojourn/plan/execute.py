@@ -35,7 +35,10 @@ ROUND: Final = 5
 """Replications of a cell that go together, so that its scenario is read once for all."""
 ATTEMPTS: Final = 3
 """Times that a run may take its worker with it."""
-PARTS: Final = 200
+FLUSH_S = 1.0
+"""Finished runs are written this often at first; the time grows with that of the plan."""
+PARTS = 200
+"""More parts than this are merged on the way."""
 
 
 @dataclass
@@ -342,7 +345,7 @@ class Driver:
     def _flush_sometimes(self) -> None:
         now = time.monotonic()
         # A kill loses a second, or a hundredth of what was done, but never more than half a minute.
-        if now - self._written >= min(max((now - self._start) / 100, 1.0), 30.0):
+        if now - self._written >= min(max((now - self._start) / 100, FLUSH_S), 30 * FLUSH_S):
             self._flush()
 
     def _flush(self) -> None:
@@ -379,7 +382,9 @@ def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code
 
 def refuse_other_builds(cells: Cells, store: Store) -> None:
     """Raise if the store holds runs of these cells that another build of the code made."""
-    others = {code: count for code in store.builds() if code != build() and (count := len(_known(cells, store, [code])))}
+    others = {
+        code: count for code in store.builds() if code != build() and (count := len(_known(cells, store, [code])))
+    }
     if others:
         listed = ", ".join(f"{count} runs of {code}" for code, count in sorted(others.items()))
         raise SojournError(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from sojourn import core
 from sojourn.core import SojournError
 from sojourn.plan import work
 from sojourn.plan.work import Batch, Done
+
+LOOK_EVERY_S: Final = 2.0
 
 Answer: TypeAlias = tuple[int, Done | BaseException]
 
@@ -79,14 +83,16 @@ class Cluster:
 
     def __init__(self, address: str, *, timeout_s: float = 30) -> None:
         try:
-            from distributed import Client
+            import distributed
         except ImportError:
             raise SojournError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
+        # Dask's annotations are partial.
+        client: Any = distributed.Client
         place: dict[str, Any] = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
         try:
-            self._client = Client(**place, timeout=timeout_s, set_as_default=False)
+            self._client: Any = client(**place, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise SojournError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from None
+            raise SojournError(f"no Dask scheduler answers at {address}: {_short(error)}") from None
         try:
             self._client.wait_for_workers(1, timeout=timeout_s)
             self._check()
@@ -98,12 +104,16 @@ class Cluster:
             raise
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._futures: dict[int, Any] = {}
+        self._width, self._looked = 1, -math.inf
 
     @property
     def width(self) -> int:
-        """Threads of all workers at present; a cluster may grow and shrink."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return max(sum(worker["nthreads"] for worker in workers), 1)
+        """Threads of all workers; a cluster may grow and shrink, so this looks again now and then."""
+        if time.monotonic() - self._looked > LOOK_EVERY_S:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            self._width = max(sum(worker["nthreads"] for worker in workers), 1)
+            self._looked = time.monotonic()
+        return self._width
 
     @property
     def note(self) -> str:
@@ -148,7 +158,9 @@ class Cluster:
             found = self._client.run(work.facts, on_error="return")
         except Exception as error:  # noqa: BLE001 - whatever a foreign worker raises when it cannot unpickle
             found = {"a worker": error}
-        refuse({worker: facts["build"] if isinstance(facts, dict) else _short(facts) for worker, facts in found.items()})
+        refuse(
+            {worker: facts["build"] if isinstance(facts, dict) else _short(facts) for worker, facts in found.items()}
+        )
 
 
 def refuse(builds: dict[str, str]) -> None:

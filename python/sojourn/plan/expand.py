@@ -99,7 +99,9 @@ def cells(plan: Plan) -> Cells:
     for variation in plan.vary:
         count *= len(variation.points)
     if count * max(len(plan.schemes), 1) > GREATEST:
-        raise SojournError(f"{plan.origin}: more than {GREATEST:,} cells; vary fewer factors, or sample a Latin hypercube")
+        raise SojournError(
+            f"{plan.origin}: more than {GREATEST:,} cells; vary fewer factors, or sample a Latin hypercube"
+        )
     text = toml.dumps(base)
     schemes = plan.schemes or (Scheme(""),)
     known: dict[tuple[object, ...], Cell] = {}
@@ -152,10 +154,14 @@ def _check_names(plan: Plan) -> None:
             if key.startswith(("scheme.", "schemes.")) and not labels:
                 raise SojournError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
             if key.startswith("schemes.") and _target(key, labels) is None:
-                raise SojournError(f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with {', '.join(labels)}")
+                raise SojournError(
+                    f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with {', '.join(labels)}"
+                )
     for name in plan.paired or ():
         if name != SCHEME and name not in names:
-            raise SojournError(f"{plan.origin}: paired: `{name}` does not vary; allowed: {', '.join([SCHEME, *names])}")
+            raise SojournError(
+                f"{plan.origin}: paired: `{name}` does not vary; allowed: {', '.join([SCHEME, *names])}"
+            )
 
 
 def _check_series(plan: Plan) -> None:
@@ -176,7 +182,9 @@ def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
         seen[run] = cell
 
 
-def _assign(plan: Plan, scheme: Scheme, values: Sequence[Value]) -> tuple[dict[str, Value | None], list[str], dict[str, Value]]:
+def _assign(
+    plan: Plan, scheme: Scheme, values: Sequence[Value]
+) -> tuple[dict[str, Value | None], list[str], dict[str, Value]]:
     """Say what the values mean for one scheme: levels, overrides of the scenario, parameters of the scheme."""
     levels: dict[str, Value | None] = {}
     sets: list[str] = []
@@ -212,7 +220,11 @@ def _scheme(text: str, label: str, parameters: tuple[tuple[str, Value], ...]) ->
 
 
 def _load(
-    text: str, source: str, sets: tuple[str, ...], loaded: dict[tuple[str, ...], str | SojournError], scenarios: dict[str, str]
+    text: str,
+    source: str,
+    sets: tuple[str, ...],
+    loaded: dict[tuple[str, ...], str | SojournError],
+    scenarios: dict[str, str],
 ) -> str:
     """Load a cell's scenario once for all schemes."""
     if sets not in loaded:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 
 from sojourn import core, metrics
@@ -27,7 +26,10 @@ FORMATS: Final = ("csv", "parquet", "netcdf", "flent")
 FLENT_TEST: Final = "tcp_nup"
 """Flent's test whose plots the files are made for: uploads beside a ping."""
 _FLENT_VERSION: Final = 4
-_FLENT_SERIES: Final = {"goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s"), "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms")}
+_FLENT_SERIES: Final = {
+    "goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s"),
+    "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms"),
+}
 _FLENT_EPOCH: Final = 946_684_800.0
 """Simulated time has no date; Flent needs one. 2000-01-01, so that nobody takes it for the time of the run."""
 
@@ -86,7 +88,9 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     levels = ["scheme", *factors]
     is_grid = _is_grid(cells, factors)
     index = [*(levels if is_grid else ["cell"]), "replication"]
-    found = xarray.Dataset.from_dataframe(_in_order(frame, cells, index)[[*index, *names]].set_index(index))
+    found = xarray.Dataset.from_dataframe(
+        frame.sort_values(["cell", "replication"])[[*index, *names]].set_index(index)
+    )
     if is_grid:
         # The plan's order, not the alphabet's.
         found = found.reindex({name: _levels(cells, name) for name in levels})
@@ -96,14 +100,22 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
             values = [by_cell[int(number)][name] for number in found["cell"].to_numpy()]
             found = found.assign_coords({name: ("cell", _coordinate(values))})
     for name in factors:
-        numbers = read.in_base_unit([value if isinstance(value, str) else None for value in found[name].to_numpy().tolist()])
+        numbers = read.in_base_unit(
+            [value if isinstance(value, str) else None for value in found[name].to_numpy().tolist()]
+        )
         if numbers is not None:
-            unit, values = numbers
-            found = found.assign_coords({f"{name}_{unit}": (found[name].dims, np.array(values), {"units": read.UNITS[unit]})})
+            unit, sizes = numbers
+            found = found.assign_coords(
+                {f"{name}_{unit}": (found[name].dims, np.array(sizes), {"units": read.UNITS[unit]})}
+            )
     for name in names:
         metric = metrics.find(name)
         found[name].attrs = {"units": metric.unit or "1", "long_name": metric.title, "description": metric.definition}
-    found.attrs = {"title": cells.plan.name, "source": f"Sojourn {read.code_of(cells, store)}", "description": cells.plan.description}
+    found.attrs = {
+        "title": cells.plan.name,
+        "source": f"Sojourn {read.code_of(cells, store)}",
+        "description": cells.plan.description,
+    }
     return found
 
 
@@ -117,11 +129,6 @@ def _levels(cells: Cells, name: str) -> list[Any]:
     return list(dict.fromkeys(cell.label if name == "scheme" else cell.levels[name] for cell in cells))
 
 
-def _in_order(frame: pd.DataFrame, cells: Cells, index: list[str]) -> pd.DataFrame:
-    del cells
-    return frame.sort_values([name for name in ("cell", "replication") if name in index or name == "cell"])
-
-
 def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
     if all(read.is_number(value) for value in values):
         return np.array(values)
@@ -132,16 +139,23 @@ def _flent(cells: Cells, store: Store, folder: Path) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
     series = read.frame(cells, store, "series")
     if series.empty:
-        raise SojournError(f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again')
+        raise SojournError(
+            f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
+        )
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    scenario_of = dict(zip(*_columns(store.read("runs", columns=["scenario", "measured_s", "duration_s"]), "run", "duration_s"), strict=True))
-    for (number, replication), part in series.groupby(["cell", "replication"], sort=True):
-        cell = cells.cells[int(number)]
+    lengths = store.read("runs", columns=["duration_s"])
+    length_of = dict(zip(lengths["run"].to_pylist(), lengths["duration_s"].to_pylist(), strict=True))
+    for run, part in series.groupby("run", sort=False):
+        number, replication = int(part["cell"].iloc[0]), int(part["replication"].iloc[0])
+        cell = cells.cells[number]
         document = flent(
-            {name: (one["t_s"].to_numpy(), one["value"].to_numpy()) for name, one in part.groupby("name", sort=True)},
+            {
+                str(name): (one["t_s"].to_numpy(), one["value"].to_numpy())
+                for name, one in part.groupby("name", sort=True)
+            },
             title=f"{cell}, replication {replication}",
-            length_s=float(scenario_of[part["run"].iloc[0]]),
+            length_s=float(length_of[run]),
             note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. Ping is the sojourn time in the queues under test.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
@@ -178,7 +192,11 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
         label, scale, unit = _FLENT_SERIES.get(name, (name, 1.0, ""))
         shown = [None if not np.isfinite(value) else float(value) * scale for value in values]
         results[label] = shown
-        raw[label] = [{"t": _FLENT_EPOCH + float(at), "val": value} for at, value in zip(t, shown, strict=True) if value is not None]
+        raw[label] = [
+            {"t": _FLENT_EPOCH + float(at), "val": value}
+            for at, value in zip(t, shown, strict=True)
+            if value is not None
+        ]
         known = [value for value in shown if value is not None]
         about[label] = {"UNITS": unit, "MEAN_VALUE": float(np.mean(known)) if known else None}
     when = "2000-01-01T00:00:00.000000Z"
@@ -205,7 +223,3 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
         "results": results,
         "raw_values": raw,
     }
-
-
-def _columns(table: Any, *names: str) -> list[list[Any]]:
-    return [table[name].to_pylist() for name in names]

@@ -177,7 +177,10 @@ class Plan:
     def shown(self) -> tuple[str, ...]:
         """The metrics to show: those of the plan, else those of its goals, else the usual ones."""
         goals = tuple(goal.metric for goal in self.precision)
-        return self.metrics or (*goals, *(name for name in metrics.MAIN[:2] + ("goodput_bit_s",) if name not in goals))
+        return self.metrics or (
+            *goals,
+            *(name for name in metrics.MAIN[:2] + ("goodput_bit_s",) if name not in goals),
+        )
 
     @property
     def least(self) -> int:

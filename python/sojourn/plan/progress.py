@@ -50,14 +50,22 @@ class Lines:
         """Say what is there and what is to do."""
         self._start = self._last = time.monotonic()
         self._found = driver.done
-        print(f"{driver.expected} runs, {self._found} of them in the store; {executor.note}", file=self._stream, flush=True)
+        print(
+            f"{driver.expected} runs, {self._found} of them in the store; {executor.note}",
+            file=self._stream,
+            flush=True,
+        )
 
     def show(self, driver: Driver) -> None:
         """Print a line if the last is old."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._last = time.monotonic()
             left = time_left(driver, self._found, time.monotonic() - self._start)
-            print("; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part), file=self._stream, flush=True)
+            print(
+                "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part),
+                file=self._stream,
+                flush=True,
+            )
 
     def stop(self, driver: Driver) -> None:
         """Say what came of it."""
@@ -130,7 +138,9 @@ def estimate(driver: Driver) -> str:
         half = found.half_width
         return -1.0 if half is None or not math.isfinite(found.mean) else half / max(abs(found.mean), 1e-300)
 
-    widest = max((state for state in driver.states if not state.settled or not driver.plan.precision), key=width, default=None)
+    widest = max(
+        (state for state in driver.states if not state.settled or not driver.plan.precision), key=width, default=None
+    )
     if widest is None or width(widest) < 0:
         return ""
     found, metric = widest.estimate(name), metrics.find(name)

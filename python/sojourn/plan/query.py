@@ -36,7 +36,9 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
     found = [read.members(cells, store) for cells in read.plans(store)]
     whole = pd.concat(found, ignore_index=True) if found else pd.DataFrame({"plan": [], "run": []})
     connection.register("cells", _arrow(whole))
-    connection.execute("CREATE VIEW results AS SELECT cells.*, runs.* EXCLUDE (run, replication) FROM cells JOIN runs USING (run)")
+    connection.execute(
+        "CREATE VIEW results AS SELECT cells.*, runs.* EXCLUDE (run, replication) FROM cells JOIN runs USING (run)"
+    )
     return connection
 
 

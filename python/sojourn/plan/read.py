@@ -84,7 +84,9 @@ def members(cells: Cells, store: Store) -> pd.DataFrame:
         if numbers is not None:
             unit, values = numbers
             by_cell = dict(zip((cell.number for cell in cells), values, strict=True))
-            frame.insert(frame.columns.get_loc(name) + 1, f"{name}_{unit}", frame["cell"].map(by_cell).astype("float64"))
+            frame.insert(
+                frame.columns.tolist().index(name) + 1, f"{name}_{unit}", frame["cell"].map(by_cell).astype("float64")
+            )
     return frame
 
 
@@ -102,7 +104,9 @@ def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     """
     own = members(cells, store)
     data: pd.DataFrame = store.read(table, runs=own["run"]).to_pandas()
-    return own.merge(data.drop(columns=["replication"], errors="ignore"), on="run", how="inner", suffixes=("", "_of_run"))
+    return own.merge(
+        data.drop(columns=["replication"], errors="ignore"), on="run", how="inner", suffixes=("", "_of_run")
+    )
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -135,7 +139,9 @@ def arrow(data: pd.DataFrame, table: str) -> pa.Table:
     for field in made.schema:
         plain = field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
         unit = next((unit for ending, unit in UNITS.items() if field.name.endswith(f"_{ending}")), None)
-        marked = own.get(field.name) or ({"unit": unit} if unit and field.name not in rows.schema(table).names else None)
+        marked = own.get(field.name) or (
+            {"unit": unit} if unit and field.name not in rows.schema(table).names else None
+        )
         fields.append(plain.with_metadata(marked) if marked else plain)
     return made.cast(pa.schema(fields, metadata={"table": table}))
 

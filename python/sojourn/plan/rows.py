@@ -147,7 +147,9 @@ def _distributions(ids: pa.Array, quantities: dict[str, pa.Array]) -> pa.Table:
         if columns:
             parents, values = _flat(columns["value"])
             own = {KEY: ids.take(parents), "quantity": _same(quantity, len(values)), "value": values}
-            pieces.append(_table("distributions", len(values), {**own, "cumulative": pc.list_flatten(columns["cumulative"])}))
+            pieces.append(
+                _table("distributions", len(values), {**own, "cumulative": pc.list_flatten(columns["cumulative"])})
+            )
     return pa.concat_tables(pieces) if pieces else schema("distributions").empty_table()
 
 
@@ -157,7 +159,11 @@ def _series(ids: pa.Array, column: pa.Array | None) -> pa.Table:
     runs, one = _flat(column)
     fields = _fields(one)
     parents, times = _flat(fields["t_s"])
-    own = {KEY: ids.take(runs.take(parents)), "name": fields["name"].take(parents), "unit": fields["unit"].take(parents)}
+    own = {
+        KEY: ids.take(runs.take(parents)),
+        "name": fields["name"].take(parents),
+        "unit": fields["unit"].take(parents),
+    }
     return _table("series", len(times), {**own, "t_s": times, "value": pc.list_flatten(fields["value"])})
 
 

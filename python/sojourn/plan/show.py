@@ -63,7 +63,9 @@ def notes(plan: Plan, states: Sequence[CellState]) -> list[str]:
     for goal in plan.precision:
         short = [s for s in states if s.whole and not stopping.met(goal, s.estimate(goal.metric))]
         text = f"Goal: {goal.metric} within {goal.within}, {goal.floor} to {goal.ceiling} replications"
-        found.append(f"{text}; {f'{len(short)} cells ended at the ceiling without it' if short else 'met in every finished cell'}.")
+        found.append(
+            f"{text}; {f'{len(short)} cells ended at the ceiling without it' if short else 'met in every finished cell'}."
+        )
     return found
 
 
@@ -80,7 +82,11 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
     from sojourn.plot import WIDTH, new_figure
 
     metric = metrics.find(figure.y)
-    others = [factor.name for factor in plan.factors if factor.name != figure.x and not _follows(states, figure.x, factor.name)]
+    others = [
+        factor.name
+        for factor in plan.factors
+        if factor.name != figure.x and not _follows(states, figure.x, factor.name)
+    ]
     panels = list(dict.fromkeys(tuple(state.cell.levels[name] for name in others) for state in states))
     columns = min(len(panels), 3)
     rows = math.ceil(min(len(panels), _PANELS) / columns)
@@ -94,7 +100,11 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 where.set_visible(False)
                 continue
             for label in labels:
-                own = [s for s in states if s.cell.label == label and tuple(s.cell.levels[name] for name in others) == panel]
+                own = [
+                    s
+                    for s in states
+                    if s.cell.label == label and tuple(s.cell.levels[name] for name in others) == panel
+                ]
                 points = sorted((spots[_level(s, figure.x)], s.estimate(figure.y)) for s in own) if own else []
                 points = [(x, found) for x, found in points if math.isfinite(found.mean)]
                 if not points:
@@ -106,7 +116,11 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                                markeredgecolor=PAPER, capsize=2.5, elinewidth=1.2, label=how.short)  # fmt: skip
             where.set_xlabel(f"{figure.x} ({unit})" if unit else figure.x)
             if others:
-                where.set_title(", ".join(f"{name} {value}" for name, value in zip(others, panel, strict=True) if value is not None))
+                where.set_title(
+                    ", ".join(
+                        f"{name} {value}" for name, value in zip(others, panel, strict=True) if value is not None
+                    )
+                )
             if ticks is not None:
                 where.set_xticks(range(len(ticks)), ticks)
             elif _is_wide(list(spots.values())):
@@ -180,9 +194,13 @@ def _algorithm(plan: Plan, label: str) -> str:
 
 def frame_text(frame: pd.DataFrame) -> str:
     """Lay out any frame for a terminal."""
+
     def cell(value: Any) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
         return f"{value:.6g}" if isinstance(value, float) else str(value)
 
-    return layout([str(name) for name in frame.columns], [[cell(value) for value in row] for row in frame.itertuples(index=False)])
+    return layout(
+        [str(name) for name in frame.columns],
+        [[cell(value) for value in row] for row in frame.itertuples(index=False)],
+    )

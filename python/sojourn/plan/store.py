@@ -70,9 +70,13 @@ class Store:
         try:
             mark = json.loads((Path(folder) / _MARK).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise SojournError(f"{folder} is no store: it has no {_MARK}; `sojourn plan run PLAN --store DIR` makes one") from None
+            raise SojournError(
+                f"{folder} is no store: it has no {_MARK}; `sojourn plan run PLAN --store DIR` makes one"
+            ) from None
         if mark.get("format") != FORMAT:
-            raise SojournError(f"{folder}: a store of another version (format {mark.get('format')!r}, this is {FORMAT!r})")
+            raise SojournError(
+                f"{folder}: a store of another version (format {mark.get('format')!r}, this is {FORMAT!r})"
+            )
         return cls(folder)
 
     @classmethod
@@ -94,7 +98,9 @@ class Store:
                 except OSError:
                     lock.seek(0)
                     who = lock.read().strip()
-                    raise SojournError(f"{folder}: another plan is being run into this store{who and f' (process {who})'}") from None
+                    raise SojournError(
+                        f"{folder}: another plan is being run into this store{who and f' (process {who})'}"
+                    ) from None
                 lock.truncate(0)
                 lock.write(str(os.getpid()))
                 lock.flush()
@@ -211,7 +217,9 @@ class Store:
 
     def merge(self) -> None:
         """Merge small parts into one, sorted by identity: the same runs give the same bytes, however they came."""
-        small = [name for name in self.parts() if pq.read_metadata(self.folder / "runs" / name).num_rows < MERGE_UP_TO]
+        small = [
+            name for name in self.parts() if pq.read_metadata(self.folder / "runs" / name).num_rows < MERGE_UP_TO
+        ]
         if len(small) > 1:
             self._merge(small)
 
@@ -220,7 +228,9 @@ class Store:
             return
         merged = {}
         for table in rows.NAMES:
-            whole = pa.concat_tables([pq.read_table(self.folder / table / name) for name in names], promote_options="default")
+            whole = pa.concat_tables(
+                [pq.read_table(self.folder / table / name) for name in names], promote_options="default"
+            )
             if without:
                 gone = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
                 whole = whole.filter(pc.invert(gone))
@@ -258,10 +268,16 @@ class Store:
         else:
             if self.folder.exists() and not self.folder.is_dir():
                 raise SojournError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
-            foreign = sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not f.name.endswith(_PARTIAL)) if self.folder.exists() else []
+            foreign = (
+                sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not f.name.endswith(_PARTIAL))
+                if self.folder.exists()
+                else []
+            )
             own = {*rows.NAMES, "scenarios", "plans", "failed"}
             if not own.issuperset(foreign):
-                raise SojournError(f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder")
+                raise SojournError(
+                    f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder"
+                )
         for name in (*rows.NAMES, "scenarios", "plans", "failed"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         if not mark.exists():

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.plan.model import Factor, Scale, Value, Variation
@@ -124,7 +124,9 @@ def zipped(*columns: Variation) -> Variation:
     return Variation(factors, tuple(tuple(value for part in row for value in part) for row in rows))
 
 
-def dimension(keys: str | Sequence[str], name: str = "", *, from_: Any, to: Any, scale: Scale = "linear") -> Dimension:
+def dimension(
+    keys: str | Sequence[str], name: str = "", *, from_: Any, to: Any, scale: Scale = "linear"
+) -> Dimension:
     """Give a factor a range, see :func:`span`."""
     if scale not in ("linear", "log"):
         raise SojournError(f"scale={scale!r} is unknown; allowed: linear, log")
@@ -136,7 +138,7 @@ def dimension(keys: str | Sequence[str], name: str = "", *, from_: Any, to: Any,
     if scale == "log" and low <= 0:
         raise SojournError(f"from={from_!s} has no logarithm; allowed: above 0")
     whole = isinstance(from_, int) and isinstance(to, int)
-    return Dimension(factor(keys, name), low, high, unit, whole, cast("Scale", scale))
+    return Dimension(factor(keys, name), low, high, unit, whole, scale)
 
 
 def latin_hypercube(*dimensions: Dimension, points: int, seed: int = 1) -> Variation:
@@ -171,7 +173,9 @@ def _number(name: str, value: Any) -> tuple[float, str]:
         return float(value), ""
     found = _QUANTITY.fullmatch(str(value))
     if not found:
-        raise SojournError(f'{name}={value!r} is no end of a range; allowed: a number, or a number and a unit: "5 ms"')
+        raise SojournError(
+            f'{name}={value!r} is no end of a range; allowed: a number, or a number and a unit: "5 ms"'
+        )
     return float(found[1]), found[2]
 
 
