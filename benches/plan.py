@@ -1,8 +1,9 @@
-"""What a plan costs beside its runs: processor time of 2,000 short runs as a plan, over that of the same runs in one process.
+"""What a plan costs beside its runs.
 
-Both sides run by turns; the ratio is of the sums over all turns. Everything counts: checking the plan, reading reports, writing
-the store; with a cluster, starting and ending its scheduler and two workers, too. A run is the dumbbell of 60 s that comes with
-Sojourn, some 20 ms of processor time. Dask's sampling profiler is off, because it costs by the hour and not by the run.
+The processor time of 2,000 short runs as a plan, over that of the same runs in one process. All sides run by
+turns; the ratio is of the sums over all turns. Everything counts: checking the plan, reading reports, writing the store; with
+a cluster, starting and ending its scheduler and two workers, too. A run is the dumbbell of 60 s that comes with
+Sojourn, some 20 ms of processor time. Dask's profiler and ticker are off: they cost by the hour, not by the run.
 
     python benches/plan.py [--turns N] [--no-cluster]
 """
@@ -38,7 +39,8 @@ from sojourn import core, plan
 cells = plan.cells(plan.load(sys.argv[1]))
 by_scenario = {}
 for cell in cells:
-    by_scenario.setdefault(cell.scenario, []).extend(json.loads(cell.run(k).task) for k in range(cells.plan.replications))
+    tasks = (json.loads(cell.run(k).task) for k in range(cells.plan.replications))
+    by_scenario.setdefault(cell.scenario, []).extend(tasks)
 count = sum(len(core.run_many(json.loads(cells.scenarios[s]), tasks, jobs=2)) for s, tasks in by_scenario.items())
 assert count == 2000, count
 """
@@ -50,7 +52,7 @@ from distributed import LocalCluster
 from sojourn import plan
 from sojourn.plan import execute
 if __name__ == "__main__":
-    dask.config.set({"distributed.worker.profile.enabled": False})
+    dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"})
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         outcome = execute.run(plan.load(sys.argv[1]), sys.argv[2], scheduler=cluster.scheduler_address)
     assert outcome.ran == 2000, outcome.ran
@@ -93,7 +95,8 @@ def main() -> int:
             good &= ratio <= goal
             clock = wall[side] / wall["plain"]
             print(
-                f"{side}: processor time {ratio:.3f} times that of the runs alone (goal {goal}), time on the clock {clock:.3f} times"
+                f"{side}: processor time {ratio:.3f} times that of the runs alone (goal {goal}), "
+                f"time on the clock {clock:.3f} times"
             )
     if len(same) == 2:
         equal = same["threads"] == same["cluster"]

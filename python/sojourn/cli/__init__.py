@@ -1,8 +1,8 @@
 """The command line: ``sojourn run | compare | plan | results | list | demo | report | crosscheck | export | schema``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
-standard error. Exit status: 0 done, 1 a crosscheck that does not agree or a plan with failed runs, 2 bad input (one message, nothing written),
-130 interrupted.
+standard error. Exit status: 0 done, 1 a crosscheck that does not agree or a plan with failed runs, 2 bad input (one
+message, nothing written), 130 interrupted.
 """
 
 from __future__ import annotations

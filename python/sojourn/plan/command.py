@@ -30,14 +30,14 @@ def _add_plan(verbs: Any) -> None:
     plan = verbs.add_parser(
         "plan",
         help="sweeps: check, run, continue and show a plan",
-        description="A plan is a scenario, what varies, and how often or how precisely (TOML). What has been run is in a "
-        "store and is never run again, so the command that was interrupted continues.",
+        description="A plan is a scenario, what varies, and how often or how precisely (TOML). What has been run is "
+        "in a store and is never run again, so the command that was interrupted continues.",
     )
     actions = plan.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser(
         "check",
         help="check every cell; say how many runs and about how long",
-        description="Check every cell of a plan before anything runs; time a few runs and say how long the plan takes.",
+        description="Check every cell of a plan; time a few runs and say how long the plan takes.",
     )
     _plan_and_store(check)
     check.add_argument("--jobs", type=int, metavar="N", help="number of threads to reckon with (default: one a core)")
@@ -93,9 +93,10 @@ def _add_results(verbs: Any) -> None:
     query = actions.add_parser(
         "query",
         help="SQL over a store",
-        description="Ask a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, runs, queues, "
-        "flows, distributions, series.",
-        epilog="example: sojourn results query out/store 'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
+        description="Ask a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
+        "runs, queues, flows, distributions, series.",
+        epilog="example: sojourn results query out/store "
+        "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
     )
     query.add_argument("folder", metavar="DIR", help="the store")
     query.add_argument("sql", metavar="SQL")
@@ -106,8 +107,8 @@ def _add_results(verbs: Any) -> None:
     out = actions.add_parser(
         "export",
         help="write a plan's runs as CSV, Parquet, NetCDF or for Flent",
-        description="Write a plan's runs with their cells. NetCDF has a dimension for each factor; Flent takes the time series "
-        "of a plan that has `series`, one .flent.gz a run.",
+        description="Write a plan's runs with their cells. NetCDF has a dimension for each factor; Flent takes the "
+        "time series of a plan that has `series`, one .flent.gz a run.",
     )
     out.add_argument("folder", metavar="DIR", help="the store")
     out.add_argument("--format", choices=export.FORMATS, default="csv", help="(default csv)")
@@ -204,7 +205,8 @@ def _status(options: argparse.Namespace) -> None:
         return
     open_ended = "+" if cells.plan.precision and status["cells_finished"] != len(states) else ""
     print(
-        f"{status['plan']}: {status['runs_done']} of {status['runs_expected']}{open_ended} runs, {status['cells_finished']} of {len(states)} cells finished"
+        f"{status['plan']}: {status['runs_done']} of {status['runs_expected']}{open_ended} runs, "
+        f"{status['cells_finished']} of {len(states)} cells finished"
     )
     for code, count in store.builds().items():
         print(f"the store holds {count} runs of {code}")

@@ -12,13 +12,14 @@ from sojourn import core, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import place, vary
-from sojourn.plan.model import CEILING, FLOOR, Factor, Figure, Plan, Precision, Variation
+from sojourn.plan.model import CEILING, FLOOR, Figure, Plan, Precision, Variation
 from sojourn.scheme import Scheme, as_schemes
 
 T = TypeVar("T")
 
 _TOP = (
-    "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision", "series", "show",
+    "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
+    "series", "show",
 )  # fmt: skip
 _MANY = 1_000_000
 
@@ -94,7 +95,7 @@ class _Reader:
         variations = tuple(
             self._variation(("vary", k), table) for k, table in enumerate(self._tables((), document, "vary"))
         )
-        plan = Plan(
+        return Plan(
             name=name,
             description=self._get((), document, "description", str, "a text", ""),
             scenario=scenario,
@@ -110,7 +111,6 @@ class _Reader:
             **self._series(document),
             **self._show(document, variations),
         )
-        return plan
 
     def _scenario(self, value: Any) -> tuple[str, str]:
         if isinstance(value, Mapping):
@@ -337,41 +337,33 @@ class _Reader:
 
 def dumps(plan: Plan) -> str:
     """Write a plan as TOML that :func:`loads` takes back, its variations as the points they have."""
+    schemes = [one.text if one.label == one.text else {"label": one.label, "text": one.text} for one in plan.schemes]
+    series = {"interval": plan.series, "replications": plan.series_replications}
+    goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
     document: dict[str, Any] = {
         "name": plan.name,
         "description": plan.description or None,
         "seed": plan.seed,
         "replications": None if plan.precision else plan.replications,
         "paired": None if plan.paired is None else list(plan.paired),
-        "schemes": [scheme.text if scheme.label == scheme.text else {"label": scheme.label, "text": scheme.text} for scheme in plan.schemes] or None,
-        "series": None if plan.series is None else {"interval": plan.series, "replications": plan.series_replications},
+        "schemes": schemes or None,
+        "series": None if plan.series is None else series,
         "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
-        "precision": [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision] or None,
-        "vary": [
-            {"zip": [_column(factor, [point[k] for point in variation.points]) for k, factor in enumerate(variation.factors)]}
-            for variation in plan.vary
-        ] or None,
-        "set": dict(_set(one) for one in plan.sets) or None,
-        "scenario": core.load(plan.scenario, source=plan.source),
-    }  # fmt: skip
-    return _toml(document)
-
-
-def _toml(document: Mapping[str, Any]) -> str:
-    """Write everything on one line a key, so that nested lists of tables keep their place."""
+        "precision": goals or None,
+        "vary": [_columns(variation) for variation in plan.vary] or None,
+        "scenario": core.load(plan.scenario, source=plan.source, sets=plan.sets),
+    }
+    # A key is a line, so that nested lists of tables keep their place.
     return "".join(f"{key} = {toml.inline(found)}\n" for key, found in document.items() if found is not None)
 
 
-def _column(factor: Factor, values: list[Any]) -> dict[str, Any]:
-    return {"key": list(factor.keys), "name": factor.name, "values": values}
-
-
-def _set(text: str) -> tuple[str, Any]:
-    key, _, value = text.partition("=")
-    try:
-        return key, tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
-        return key, value
+def _columns(variation: Variation) -> dict[str, Any]:
+    return {
+        "zip": [
+            {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
+            for k, factor in enumerate(variation.factors)
+        ]
+    }
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:

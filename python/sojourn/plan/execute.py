@@ -155,7 +155,8 @@ def run(
     Raises
     ------
     SojournError
-        Impossible cells, a store that cannot be written or holds these runs from another build, workers of another build.
+        Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
+        build.
     """
     cells = expand.cells(plan)
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
@@ -333,7 +334,7 @@ class Driver:
         self.store.add_failure(identity, head + toml.dumps(scenario), text)
 
     def _settle(self, state: CellState) -> None:
-        """Once a cell has all that it was to have: does it need more?"""
+        """Ask, once a cell has all that it was to have, whether it needs more."""
         while state.whole and not state.settled:
             needed = stopping.target(self.plan.precision, state.target, state.series)
             if needed == state.target:

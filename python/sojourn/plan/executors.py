@@ -74,7 +74,7 @@ class Threads:
             number, batch = item
             try:
                 self._done.put((number, work.run(batch)))
-            except BaseException as error:  # noqa: BLE001 - the driver decides what it means
+            except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
 
 
@@ -130,7 +130,7 @@ class Cluster:
         def told(future: Any) -> None:
             try:
                 answer: Done | BaseException = future.result() if future.status == "finished" else _why(future)
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 answer = error
             self._done.put((number, answer))
 
@@ -156,7 +156,7 @@ class Cluster:
         """Refuse workers of another build."""
         try:
             found = self._client.run(work.facts, on_error="return")
-        except Exception as error:  # noqa: BLE001 - whatever a foreign worker raises when it cannot unpickle
+        except Exception as error:  # whatever a foreign worker raises when it cannot unpickle
             found = {"a worker": error}
         refuse(
             {worker: facts["build"] if isinstance(facts, dict) else _short(facts) for worker, facts in found.items()}
@@ -169,8 +169,8 @@ def refuse(builds: dict[str, str]) -> None:
     if other:
         listed = "".join(f"\n  {worker}: {build}" for worker, build in sorted(other.items())[:10])
         raise SojournError(
-            f"{len(other)} of {len(builds)} workers have another build of Sojourn than this process ({core.build()}), "
-            f"and results of different builds are not mixed; install the same on all{listed}"
+            f"{len(other)} of {len(builds)} workers have another build of Sojourn than this process "
+            f"({core.build()}), and results of different builds are not mixed; install the same on all{listed}"
         )
 
 

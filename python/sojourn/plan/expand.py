@@ -155,7 +155,8 @@ def _check_names(plan: Plan) -> None:
                 raise SojournError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
             if key.startswith("schemes.") and _target(key, labels) is None:
                 raise SojournError(
-                    f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with {', '.join(labels)}"
+                    f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with "
+                    f"{', '.join(labels)}"
                 )
     for name in plan.paired or ():
         if name != SCHEME and name not in names:

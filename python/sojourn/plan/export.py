@@ -156,7 +156,8 @@ def _flent(cells: Cells, store: Store, folder: Path) -> list[Path]:
             },
             title=f"{cell}, replication {replication}",
             length_s=float(length_of[run]),
-            note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. Ping is the sojourn time in the queues under test.",
+            note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. "
+            "Ping is the sojourn time in the queues under test.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
         file = folder / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"
@@ -172,8 +173,8 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
     Parameters
     ----------
     series
-        Times in seconds and values, by name: ``goodput_bit_s`` is Flent's ``TCP upload sum`` in Mbit/s and ``sojourn_ms``
-        its ``Ping (ms) ICMP``; others keep their name.
+        Times in seconds and values, by name: ``goodput_bit_s`` is Flent's ``TCP upload sum`` in Mbit/s and
+        ``sojourn_ms`` its ``Ping (ms) ICMP``; others keep their name.
     title
         Of the run.
     length_s

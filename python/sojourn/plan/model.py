@@ -23,6 +23,8 @@ Scale: TypeAlias = Literal["linear", "log"]
 SCHEME: Final = "scheme"
 FLOOR: Final = 10
 CEILING: Final = 200
+USUAL: Final = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s")
+"""The metrics that a plan shows unless it names others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Factor:
     Parameters
     ----------
     keys
-        Paths of the scenario that take its value (``links.bottleneck.rate``), or ``scheme.PARAMETER`` for a parameter of
-        every scheme, ``schemes.LABEL.PARAMETER`` for one of them.
+        Paths of the scenario that take its value (``links.bottleneck.rate``), or ``scheme.PARAMETER`` for a parameter
+        of every scheme, ``schemes.LABEL.PARAMETER`` for one of them.
     name
         In tables; by default the last part of the first key.
     """
@@ -179,7 +181,7 @@ class Plan:
         goals = tuple(goal.metric for goal in self.precision)
         return self.metrics or (
             *goals,
-            *(name for name in metrics.MAIN[:2] + ("goodput_bit_s",) if name not in goals),
+            *(name for name in USUAL if name not in goals),
         )
 
     @property

@@ -14,11 +14,11 @@ _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 
 def lines(text: str) -> dict[Path, int]:
-    """Return the line, from 1, of every table and every key that starts a line.
+    r"""Return the line, from 1, of every table and every key that starts a line.
 
     Examples
     --------
-    >>> lines('name = "x"\\n[[vary]]\\nkey = "a.b"')
+    >>> lines('name = "x"\n[[vary]]\nkey = "a.b"')
     {('name',): 1, ('vary', 0): 2, ('vary', 0, 'key'): 3}
     """
     found: dict[Path, int] = {}

@@ -155,7 +155,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(3.2), duration(200), duration(7300)
-    ('3 s', '3 min 20 s', '2 h 2 min')
+    ('3 s', '3 min 20 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:

@@ -22,7 +22,8 @@ _BASE: Final = {
     "ns": ("ms", 1e-6), "us": ("ms", 1e-3), "ms": ("ms", 1.0), "s": ("ms", 1e3), "min": ("ms", 6e4),
     "bit/s": ("bit_s", 1.0), "kbit/s": ("bit_s", 1e3), "Mbit/s": ("bit_s", 1e6), "Gbit/s": ("bit_s", 1e9),
     "bit": ("bit_s", 1.0), "kbit": ("bit_s", 1e3), "mbit": ("bit_s", 1e6), "gbit": ("bit_s", 1e9),
-    "B": ("bytes", 1.0), "kB": ("bytes", 1e3), "MB": ("bytes", 1e6), "KiB": ("bytes", 1024.0), "MiB": ("bytes", 1048576.0),
+    "B": ("bytes", 1.0), "kB": ("bytes", 1e3), "MB": ("bytes", 1e6),
+    "KiB": ("bytes", 1024.0), "MiB": ("bytes", 1048576.0),
     "p": ("packets", 1.0), "packets": ("packets", 1.0), "packet": ("packets", 1.0),
 }  # fmt: skip
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*([A-Za-z/]+)\s*")
@@ -72,7 +73,7 @@ def members(cells: Cells, store: Store) -> pd.DataFrame:
     """
     code = code_of(cells, store)
     found = [
-        {"plan": cells.plan.name, "cell": state.cell.number, "label": state.cell.label, **state.cell.levels, "replication": k, "run": state.cell.run(k).id(code)}
+        (cells.plan.name, *_key(state), k, state.cell.run(k).id(code))
         for state in states(cells, store)
         for k in sorted(state.values)
         if k < state.target
@@ -115,8 +116,8 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        ``cell``, ``scheme``, a column for each factor, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval),
-        ``replications``.
+        ``cell``, ``scheme``, a column for each factor, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 %
+        interval), ``replications``.
     """
     wanted = tuple(names) or cells.plan.shown
     made = []
@@ -125,9 +126,18 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
             found = state.estimate(name)
             low, high = (math.nan if end is None else end for end in (found.low, found.high))
             made.append(
-                {"cell": state.cell.number, SCHEME: state.cell.label, **state.cell.levels, "metric": name, "unit": metrics.unit_of(name),
-                 "mean": found.mean, "low": low, "high": high, "replications": found.replications}
-            )  # fmt: skip
+                {
+                    "cell": state.cell.number,
+                    SCHEME: state.cell.label,
+                    **state.cell.levels,
+                    "metric": name,
+                    "unit": metrics.unit_of(name),
+                    "mean": found.mean,
+                    "low": low,
+                    "high": high,
+                    "replications": found.replications,
+                }
+            )
     return pd.DataFrame(made)
 
 
@@ -167,6 +177,10 @@ def in_base_unit(values: Sequence[Value | None]) -> tuple[str, list[float]] | No
         endings.add(ending)
         numbers.append(float(f"{float(found[1]) * size:.15g}"))
     return (endings.pop(), numbers) if len(endings) == 1 else None
+
+
+def _key(state: execute.CellState) -> tuple[Value | None, ...]:
+    return state.cell.number, state.cell.label, *state.cell.levels.values()
 
 
 def is_number(value: Any) -> bool:

@@ -64,7 +64,8 @@ def notes(plan: Plan, states: Sequence[CellState]) -> list[str]:
         short = [s for s in states if s.whole and not stopping.met(goal, s.estimate(goal.metric))]
         text = f"Goal: {goal.metric} within {goal.within}, {goal.floor} to {goal.ceiling} replications"
         found.append(
-            f"{text}; {f'{len(short)} cells ended at the ceiling without it' if short else 'met in every finished cell'}."
+            f"{text}; "
+            + (f"{len(short)} cells ended at the ceiling without it." if short else "met in every finished cell.")
         )
     return found
 
@@ -112,8 +113,19 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 how = look[label]
                 x, y = [x for x, _ in points], [found.mean * metric.scale for _, found in points]
                 bars = [(found.half_width or 0.0) * metric.scale for _, found in points]
-                where.errorbar(x, y, yerr=bars, color=how.color, linestyle=how.dashes, marker=how.marker, markersize=6,
-                               markeredgecolor=PAPER, capsize=2.5, elinewidth=1.2, label=how.short)  # fmt: skip
+                where.errorbar(
+                    x,
+                    y,
+                    yerr=bars,
+                    color=how.color,
+                    linestyle=how.dashes,
+                    marker=how.marker,
+                    markersize=6,
+                    markeredgecolor=PAPER,
+                    capsize=2.5,
+                    elinewidth=1.2,
+                    label=how.short,
+                )
             where.set_xlabel(f"{figure.x} ({unit})" if unit else figure.x)
             if others:
                 where.set_title(
@@ -138,7 +150,10 @@ def page(cells: Cells, store: Store) -> str:
 
     plan, states = cells.plan, read.states(cells, store)
     figures = [
-        {"svg": svg.inline(drawn, f"f{k}", f"{figure.y} over {figure.x}"), "caption": f"{metrics.find(figure.y).heading} over {figure.x}. Bars: 95 % intervals of the means."}
+        {
+            "svg": svg.inline(drawn, f"f{k}", f"{figure.y} over {figure.x}"),
+            "caption": f"{metrics.find(figure.y).heading} over {figure.x}. Bars: 95 % intervals of the means.",
+        }
         for k, (figure, drawn) in enumerate(pictures(cells, store))
     ]  # fmt: skip
     done, expected = sum(s.done for s in states), sum(s.target for s in states)

@@ -1,9 +1,8 @@
 """When a cell has been repeated often enough.
 
 The number of replications is looked at in steps that depend on the results alone, so it is the same wherever and in
-whatever order runs ran. Stopping when an interval happens to be narrow makes it cover a little less often than it says
-(Chow and Robbins, Annals of Mathematical Statistics 36, 1965; Law, Simulation Modeling and Analysis, section 9.4.1);
-a floor of 10 and few looks keep the loss small.
+whatever order runs ran. Stopping when an interval happens to be narrow makes it cover a little less often than it
+says (Chow and Robbins, Annals of Mathematical Statistics 36, 1965); a floor of 10 and few looks keep the loss small.
 """
 
 from __future__ import annotations

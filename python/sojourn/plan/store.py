@@ -276,7 +276,8 @@ class Store:
             own = {*rows.NAMES, "scenarios", "plans", "failed"}
             if not own.issuperset(foreign):
                 raise SojournError(
-                    f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder"
+                    f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; "
+                    "name a new or empty folder"
                 )
         for name in (*rows.NAMES, "scenarios", "plans", "failed"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
