@@ -18,7 +18,15 @@ def run_many(
     jobs: int,
     progress: Callable[[int, float], None] | None = None,
 ) -> list[str]: ...
-def run_batch(scenarios: list[str], tasks: list[tuple[int, str]]) -> list[tuple[bool, str]]: ...
+def run_batch(
+    scenarios: list[str], tasks: list[tuple[int, str]], stop: Stop | None = None
+) -> list[tuple[bool, str]]: ...
+
+class Stop:
+    """A stop sign for runs in other threads."""
+
+    def __init__(self) -> None: ...
+    def set(self) -> None: ...
 
 class Driver:
     """A discipline with the caller as its host: clock, random numbers and packets come from outside."""

@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from sojourn import _native
-from sojourn._native import SojournError
+from sojourn._native import SojournError, Stop
 
 __all__ = [
     "Document",
     "SojournError",
+    "Stop",
     "aqms",
     "build",
     "load",
@@ -116,7 +117,9 @@ def run_many(
     return [json.loads(text) for text in texts]
 
 
-def run_batch(scenarios: Sequence[str], tasks: Sequence[tuple[int, str]]) -> list[tuple[bool, str]]:
+def run_batch(
+    scenarios: Sequence[str], tasks: Sequence[tuple[int, str]], stop: Stop | None = None
+) -> list[tuple[bool, str]]:
     """Run tasks of several scenarios one after the other in this thread; a failing run stops no other.
 
     Parameters
@@ -125,10 +128,12 @@ def run_batch(scenarios: Sequence[str], tasks: Sequence[tuple[int, str]]) -> lis
         Canonical scenarios as JSON text.
     tasks
         Which scenario, and the task as JSON text, see :func:`run_many`.
+    stop
+        Ends the batch at once when it is set; what had not finished then failed as ``stopped``.
 
     Returns
     -------
     list of tuple
         For each task whether it went well, and its report as JSON text or what went wrong.
     """
-    return _native.run_batch(list(scenarios), list(tasks))
+    return _native.run_batch(list(scenarios), list(tasks), stop)
