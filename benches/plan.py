@@ -1,8 +1,8 @@
 """What a plan costs beside its runs.
 
-The processor time of 2,000 short runs as a plan, over that of the same runs in one process. All sides run by
-turns; the ratio is of the sums over all turns. Everything counts: checking the plan, reading reports, writing the store; with
-a cluster, starting and ending its scheduler and two workers, too. A run is the dumbbell of 60 s that comes with
+The processor time of 2,000 short runs as a plan, over that of the same runs in one process. All sides run by turns;
+the ratio is of the sums over all turns. Everything counts: checking the plan, reading reports, writing the store;
+with a cluster, starting and ending its scheduler and two workers, too. A run is the dumbbell of 60 s that comes with
 Sojourn, some 20 ms of processor time. Dask's profiler and ticker are off: they cost by the hour, not by the run.
 
     python benches/plan.py [--turns N] [--no-cluster]

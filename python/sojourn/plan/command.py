@@ -189,7 +189,8 @@ def _status(options: argparse.Namespace) -> None:
 
     cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
     states = read.states(cells, store)
-    mine = {state.cell.run(k).id(read.code_of(cells, store)) for state in states for k in range(state.target)}
+    code = read.code_of(cells, store)
+    mine = {state.cell.run(k).id(code) for state in states for k in range(state.target)}
     failed = {identity: why for identity, why in store.failures().items() if identity in mine}
     status = {
         "plan": cells.plan.name,

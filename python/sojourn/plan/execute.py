@@ -65,13 +65,13 @@ class CellState:
 
     @property
     def done(self) -> int:
-        """Finished replications out of the target."""
-        return sum(replication < self.target for replication in self.values)
+        """Finished replications; none is made beyond the target."""
+        return len(self.values)
 
     @property
     def whole(self) -> bool:
         """Whether every replication up to the target has ended."""
-        return self.done + sum(replication < self.target for replication in self.failed) >= self.target
+        return len(self.values) + len(self.failed) >= self.target
 
     def series(self, metric: str) -> list[float]:
         """Return a metric's values, by replication up to the target."""
@@ -203,7 +203,7 @@ class Driver:
     @property
     def done(self) -> int:
         """Runs of the plan that are finished."""
-        return sum(state.done for state in self.states)
+        return self.found + self.ran
 
     @property
     def running(self) -> int:

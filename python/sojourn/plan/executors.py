@@ -49,9 +49,10 @@ class Threads:
         self.note = f"{jobs} thread{'s' * (jobs > 1)}"
         self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        for _ in range(jobs):
-            # Daemons: an interrupted process does not wait for a run of minutes.
-            threading.Thread(target=self._serve, daemon=True).start()
+        self._stop = core.Stop()
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(jobs)]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, number: int, batch: Batch) -> None:
         """Hand a batch over."""
@@ -65,15 +66,19 @@ class Threads:
             return None
 
     def close(self) -> None:
-        """Let the threads end after what they are at."""
-        for _ in range(self.width):
+        """Stop what is under way."""
+        self._stop.set()
+        for _ in self._threads:
             self._todo.put(None)
+        # The process must not end under them.
+        for thread in self._threads:
+            thread.join()
 
     def _serve(self) -> None:
         while (item := self._todo.get()) is not None:
             number, batch = item
             try:
-                self._done.put((number, work.run(batch)))
+                self._done.put((number, work.run(batch, self._stop)))
             except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
 

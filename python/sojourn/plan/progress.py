@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from sojourn import metrics
 
 if TYPE_CHECKING:
-    from rich.live import Live
     from rich.progress import Progress
 
     from sojourn.plan.execute import CellState, Driver
@@ -78,9 +77,8 @@ class Terminal:
 
     def __init__(self) -> None:
         self._found = 0
-        self._start = self._last = 0.0
+        self._start = self._next = 0.0
         self._bar: Progress | None = None
-        self._live: Live | None = None
 
     def start(self, driver: Driver, executor: Executor) -> None:
         """Draw it."""
@@ -100,12 +98,13 @@ class Terminal:
     def show(self, driver: Driver) -> None:
         """Draw it again, some times a second."""
         now = time.monotonic()
-        if self._bar is None or now - self._last < 0.2:
+        if self._bar is None or now < self._next:
             return
-        self._last = now
         left = time_left(driver, self._found, now - self._start)
         text = "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part)
         self._bar.update(self._bar.task_ids[0], total=driver.expected, completed=driver.done, description=text)
+        # Estimates of many cells take their time; drawing takes a fiftieth of it all at most.
+        self._next = now + max(0.2, 50 * (time.monotonic() - now))
 
     def stop(self, driver: Driver) -> None:
         """Take it away and leave one line."""

@@ -76,7 +76,6 @@ def members(cells: Cells, store: Store) -> pd.DataFrame:
         (cells.plan.name, *_key(state), k, state.cell.run(k).id(code))
         for state in states(cells, store)
         for k in sorted(state.values)
-        if k < state.target
     ]  # fmt: skip
     names = [factor.name for factor in cells.plan.factors]
     frame = pd.DataFrame(found, columns=["plan", "cell", "label", *names, "replication", "run"])

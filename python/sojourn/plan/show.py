@@ -213,7 +213,9 @@ def frame_text(frame: pd.DataFrame) -> str:
     def cell(value: Any) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+        return str(value)
 
     return layout(
         [str(name) for name in frame.columns],

@@ -15,6 +15,12 @@ from sojourn.units import Quantity
 
 _QUANTITY: Final = re.compile(r"\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
 
+_PLACES: Final = {
+    "ns": 0, "us": 3, "ms": 6, "s": 9, "bit/s": 0, "kbit/s": 3, "mbit/s": 6, "gbit/s": 9, "bit": 0, "kbit": 3,
+    "mbit": 6, "gbit": 9, "b": 0, "kb": 3, "mb": 6, "kib": 0, "mib": 0, "p": 0, "packet": 0, "packets": 0,
+}  # fmt: skip
+"""Decimal places that leave whole nanoseconds, bits a second, bytes and packets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -35,8 +41,8 @@ class Dimension:
             found = self.low + share * (self.high - self.low)
         if self.whole:
             return round(found)
-        # Nine digits: more than any parameter needs, and no trace of the last bits of exp and log.
-        rounded = float(f"{found:.9g}")
+        # Six digits: more than any parameter needs, and no trace of the last bits of exp and log.
+        rounded = round(float(f"{found:.6g}"), _PLACES.get(self.unit.lower(), 12))
         return f"{_plain(rounded)} {self.unit}" if self.unit else rounded
 
 

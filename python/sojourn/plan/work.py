@@ -53,13 +53,13 @@ class Done:
     cpu_s: float
 
 
-def run(batch: Batch) -> Done:
+def run(batch: Batch, stop: core.Stop | None = None) -> Done:
     """Run a batch in this thread."""
     build = core.build()
     if build != batch.build:
         return Done(build, {}, {}, 0.0)
     start = time.thread_time()
-    results = core.run_batch(batch.scenarios, [(scenario, run.task) for scenario, run in batch.runs])
+    results = core.run_batch(batch.scenarios, [(scenario, run.task) for scenario, run in batch.runs], stop)
     failed = {k: text for k, (good, text) in enumerate(results) if not good}
     done = [(run.id(build), build, run, results[k][1]) for k, (_, run) in enumerate(batch.runs) if k not in failed]
     tables = rows.tables(done)
