@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -143,7 +144,7 @@ def _check(options: argparse.Namespace) -> None:
         return
     seen = pilot(cells)
     jobs = options.jobs or cores()
-    times = [duration(max(runs - found, 0) * seen.run_s / jobs) for runs in (least, most)]
+    times = [duration(math.ceil(max(runs - found, 0) * seen.run_s / jobs)) for runs in (least, most)]
     span = times[0] if least == most else f"{times[0]} to {times[1]}"
     print(f"about {span} on {jobs} threads: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
 

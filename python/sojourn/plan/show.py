@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pandas as pd
 
@@ -21,6 +21,8 @@ from sojourn.scheme import Scheme
 
 if TYPE_CHECKING:
     from sojourn.plot import Picture
+
+Combination: TypeAlias = tuple[Value | None, ...]
 
 _PANELS: Final = 12
 _WIDE: Final = 12.0
@@ -79,7 +81,17 @@ def pictures(cells: Cells, store: Store) -> list[tuple[Figure, Picture]]:
 
 
 def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
-    """Draw a metric over a factor: a line for each scheme, a panel for each combination of the other factors."""
+    """Draw a metric over a factor: a line for each scheme, a panel for each combination of the other factors.
+
+    Parameters
+    ----------
+    plan
+        Whose cells they are.
+    states
+        The cells, with the values of the metric.
+    figure
+        What over what.
+    """
     from sojourn.plot import WIDTH, new_figure
 
     metric = metrics.find(figure.y)
@@ -88,7 +100,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
         for factor in plan.factors
         if factor.name != figure.x and not _follows(states, figure.x, factor.name)
     ]
-    panels = list(dict.fromkeys(tuple(state.cell.levels[name] for name in others) for state in states))
+    panels = _panels([tuple(state.cell.levels[name] for name in others) for state in states])
     columns = min(len(panels), 3)
     rows = math.ceil(min(len(panels), _PANELS) / columns)
     spots, ticks, unit = _axis([_level(state, figure.x) for state in states])
@@ -104,10 +116,10 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 own = [
                     s
                     for s in states
-                    if s.cell.label == label and tuple(s.cell.levels[name] for name in others) == panel
+                    if s.cell.label == label and _fits(tuple(s.cell.levels[name] for name in others), panel)
                 ]
-                points = sorted((spots[_level(s, figure.x)], s.estimate(figure.y)) for s in own) if own else []
-                points = [(x, found) for x, found in points if math.isfinite(found.mean)]
+                points = [(spots[_level(s, figure.x)], s.estimate(figure.y)) for s in own]
+                points = sorted((one for one in points if math.isfinite(one[1].mean)), key=lambda one: one[0])
                 if not points:
                     continue
                 how = look[label]
@@ -139,7 +151,12 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 where.set_xscale("log")
                 where.set_xticks(sorted(set(spots.values())), [f"{value:g}" for value in sorted(set(spots.values()))])
         axes[0].set_ylabel(metric.heading)
-        axes[0].legend()
+        if len(panels) > _PANELS:
+            drawn.suptitle(f"the first {_PANELS} of {len(panels)} combinations of {', '.join(others)}")
+        drawn_by = {
+            label: handle for where in axes for handle, label in zip(*where.get_legend_handles_labels(), strict=True)
+        }
+        axes[0].legend(drawn_by.values(), drawn_by.keys())
     return drawn
 
 
@@ -175,6 +192,16 @@ def page(cells: Cells, store: Store) -> str:
         document=store.plans().get(plan.name, ""),
         code=read.code_of(cells, store),
     )
+
+
+def _panels(combinations: Sequence[Combination]) -> list[Combination]:
+    """Return the combinations to draw; one that leaves a factor open is drawn in all that it fits."""
+    found = list(dict.fromkeys(combinations))
+    return [one for one in found if not any(other != one and _fits(one, other) for other in found)]
+
+
+def _fits(one: Combination, panel: Combination) -> bool:
+    return all(mine in (None, theirs) for mine, theirs in zip(one, panel, strict=True))
 
 
 def _level(state: CellState, name: str) -> Value | None:
