@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sojourn as sj
-from plans import results_of, small_plan
+from plans import check_store, results_of, small_plan
 from sojourn import core, plan
 from sojourn.plan import execute, executors, work
 
@@ -81,6 +86,43 @@ def test_an_answer_of_another_build_ends_the_plan(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(executors.work, "run", run)
     with pytest.raises(sj.SojournError, match=r"another build of Sojourn.*\n  a worker: 9.9.9\+feed"):
         execute.run(small_plan(), tmp_path)
+
+
+def drive(folder: Path, address: str, said: Any) -> None:
+    try:
+        execute.run(small_plan(replications=3000), folder, scheduler=address)
+    except sj.SojournError as error:
+        said.put(str(error))
+
+
+def test_a_scheduler_that_goes_away_ends_the_plan_with_what_it_has(tmp_path: Path) -> None:
+    # A process each: the scheduler, one worker and the plan.
+    with ExitStack() as stack:
+        commands = (
+            ["dask_scheduler", "--port", "0", "--scheduler-file"],
+            ["dask_worker", "--nthreads", "1", "--no-nanny", "--scheduler-file"],
+        )
+        file = tmp_path / "scheduler.json"
+        processes = []
+        for command, *options in commands:
+            whole = [sys.executable, "-m", f"distributed.cli.{command}", "--no-dashboard", *options, str(file)]
+            processes.append(stack.enter_context(subprocess.Popen(whole, stderr=subprocess.DEVNULL, cwd=tmp_path)))
+            stack.callback(processes[-1].kill)
+            while not file.exists():
+                time.sleep(0.05)
+        context = multiprocessing.get_context("spawn")
+        said = context.Queue()
+        plan_ = context.Process(target=drive, args=(tmp_path / "store", str(file), said))
+        plan_.start()
+        while not list((tmp_path / "store" / "runs").glob("*.parquet")):
+            assert plan_.is_alive()
+            time.sleep(0.02)
+        processes[0].kill()
+        assert "is gone; finished runs are in the store, the same command continues" in said.get(timeout=90)
+        plan_.join()
+    cells = plan.cells(small_plan(replications=3000))
+    found = check_store(tmp_path / "store", {cell.run(k).id(core.build()) for cell in cells for k in range(3000)})
+    assert 0 < len(found) < 12000
 
 
 def test_no_scheduler_is_said_so(tmp_path: Path) -> None:

@@ -73,13 +73,13 @@ class CellState:
         """Whether every replication up to the target has ended."""
         return len(self.values) + len(self.failed) >= self.target
 
-    def series(self, metric: str) -> list[float]:
-        """Return a metric's values, by replication up to the target."""
-        return [self.values[k][metric] for k in range(self.target) if k in self.values]
+    def series(self, metric: str, count: int) -> list[float]:
+        """Return a metric's values in the first `count` replications."""
+        return [self.values[k][metric] for k in range(count) if k in self.values]
 
     def estimate(self, metric: str) -> stats.Estimate:
         """Return a metric's estimate from what is there."""
-        return stats.estimate(self.series(metric))
+        return stats.estimate(self.series(metric, self.target))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -109,12 +110,14 @@ class Cluster:
             raise
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._futures: dict[int, Any] = {}
+        self._address = address
         self._width, self._looked = 1, -math.inf
 
     @property
     def width(self) -> int:
         """Threads of all workers; a cluster may grow and shrink, so this looks again now and then."""
         if time.monotonic() - self._looked > LOOK_EVERY_S:
+            self._check_scheduler()
             workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             self._width = max(sum(worker["nthreads"] for worker in workers), 1)
             self._looked = time.monotonic()
@@ -146,16 +149,30 @@ class Cluster:
         try:
             number, answer = self._done.get(timeout=timeout_s)
         except queue.Empty:
+            self._check_scheduler()
             return None
+        if isinstance(answer, BaseException):
+            self._check_scheduler()
         # Letting go of the future frees the cluster's memory.
         self._futures.pop(number, None)
         return number, answer
 
     def close(self) -> None:
         """Take back what is under way and leave."""
-        self._client.cancel(list(self._futures.values()))
+        # A scheduler that is gone cannot be told.
+        with suppress(Exception):
+            if self._client.status == "running":
+                self._client.cancel(list(self._futures.values()))
         self._futures.clear()
-        self._client.close()
+        with suppress(Exception):
+            self._client.close(timeout=5)
+
+    def _check_scheduler(self) -> None:
+        if self._client.status != "running":
+            raise SojournError(
+                f"the Dask scheduler at {self._address} is gone; "
+                "finished runs are in the store, the same command continues"
+            )
 
     def _check(self) -> None:
         """Refuse workers of another build."""
