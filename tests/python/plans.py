@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared import small_network
-from sojourn import plan
-from sojourn.plan import rows
+from sojourn import SojournError, plan
+from sojourn.plan import execute, rows
 from sojourn.plan.store import Store
+
+LONG = 3000
 
 
 def small_plan(replications: int = 3, **changes: object) -> plan.Plan:
@@ -45,3 +48,46 @@ def check_store(folder: Path, allowed: set[str]) -> set[str]:
         for file in store.files(table):
             assert isinstance(pq.read_table(file), pa.Table)
     return set(found)
+
+
+# What other processes do: here, where they find it whatever folder the tests were started in.
+
+
+SWEEP = small_plan(replications=60)
+
+
+def drive(folder: Path, scheduler: str | None = None) -> None:
+    """Run the plan, writing and merging all the time, so that kills meet it at that."""
+    execute.FLUSH_S = 0.005
+    execute.PARTS = 4
+    execute.run(SWEEP, folder, jobs=2, scheduler=scheduler)
+
+
+def drive_long(folder: Path, address: str, said: Any) -> None:
+    try:
+        execute.run(small_plan(replications=LONG), folder, scheduler=address)
+    except SojournError as error:
+        said.put(str(error))
+
+
+def hold(folder: Path, held: object, done: object) -> None:
+    with Store.writing(folder):
+        held.set()  # type: ignore[attr-defined]
+        done.wait(30)  # type: ignore[attr-defined]
+
+
+def foreign() -> str:
+    return "9.9.9+feed"
+
+
+def become_foreign() -> None:
+    from sojourn import core as theirs
+
+    theirs.build = foreign
+
+
+def become_ours() -> None:
+    from sojourn import _native
+    from sojourn import core as theirs
+
+    theirs.build = _native.build

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from plans import check_store, results_of, small_plan
+from plans import LONG, become_foreign, become_ours, check_store, drive_long, results_of, small_plan
 from sojourn import core, plan
 from sojourn.plan import execute, executors, work
 
@@ -42,16 +42,12 @@ def test_a_cluster_gives_the_same_bytes_as_threads(cluster: Any, tmp_path: Path)
         assert results_of(tmp_path / name) == results_of(tmp_path / f"{name}_there")
 
 
-def foreign() -> str:
-    return "9.9.9+feed"
-
-
 def test_workers_of_another_build_are_refused(cluster: Any, tmp_path: Path) -> None:
     address = cluster.scheduler_address
     with distributed.Client(address, set_as_default=False) as client:
         # One of the two workers takes on another build.
         (first, *_) = client.scheduler_info(n_workers=-1)["workers"]
-        client.run(_become_foreign, workers=[first])
+        client.run(become_foreign, workers=[first])
         try:
             with pytest.raises(sj.SojournError, match=r"1 of 2 workers have another build.*\n.*9.9.9\+feed"):
                 execute.run(small_plan(), tmp_path / "store", scheduler=address)
@@ -60,21 +56,8 @@ def test_workers_of_another_build_are_refused(cluster: Any, tmp_path: Path) -> N
             late = client.submit(work.run, batch, workers=[first], pure=False).result()
             assert (late.build, late.tables) == ("9.9.9+feed", {})
         finally:
-            client.run(_become_ours, workers=[first])
+            client.run(become_ours, workers=[first])
     assert execute.run(small_plan(), tmp_path / "store", scheduler=address).ran == 12
-
-
-def _become_foreign() -> None:
-    from sojourn import core as theirs
-
-    theirs.build = foreign
-
-
-def _become_ours() -> None:
-    from sojourn import _native
-    from sojourn import core as theirs
-
-    theirs.build = _native.build
 
 
 def test_an_answer_of_another_build_ends_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,13 +69,6 @@ def test_an_answer_of_another_build_ends_the_plan(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(executors.work, "run", run)
     with pytest.raises(sj.SojournError, match=r"another build of Sojourn.*\n  a worker: 9.9.9\+feed"):
         execute.run(small_plan(), tmp_path)
-
-
-def drive(folder: Path, address: str, said: Any) -> None:
-    try:
-        execute.run(small_plan(replications=3000), folder, scheduler=address)
-    except sj.SojournError as error:
-        said.put(str(error))
 
 
 def test_a_scheduler_that_goes_away_ends_the_plan_with_what_it_has(tmp_path: Path) -> None:
@@ -112,7 +88,7 @@ def test_a_scheduler_that_goes_away_ends_the_plan_with_what_it_has(tmp_path: Pat
                 time.sleep(0.05)
         context = multiprocessing.get_context("spawn")
         said = context.Queue()
-        plan_ = context.Process(target=drive, args=(tmp_path / "store", str(file), said))
+        plan_ = context.Process(target=drive_long, args=(tmp_path / "store", str(file), said))
         plan_.start()
         while not list((tmp_path / "store" / "runs").glob("*.parquet")):
             assert plan_.is_alive()
@@ -120,9 +96,9 @@ def test_a_scheduler_that_goes_away_ends_the_plan_with_what_it_has(tmp_path: Pat
         processes[0].kill()
         assert "is gone; finished runs are in the store, the same command continues" in said.get(timeout=90)
         plan_.join()
-    cells = plan.cells(small_plan(replications=3000))
-    found = check_store(tmp_path / "store", {cell.run(k).id(core.build()) for cell in cells for k in range(3000)})
-    assert 0 < len(found) < 12000
+    cells = plan.cells(small_plan(replications=LONG))
+    found = check_store(tmp_path / "store", {cell.run(k).id(core.build()) for cell in cells for k in range(LONG)})
+    assert 0 < len(found) < 4 * LONG
 
 
 def test_no_scheduler_is_said_so(tmp_path: Path) -> None:

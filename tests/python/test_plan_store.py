@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sojourn as sj
-from plans import check_store, results_of, small_plan
+from plans import check_store, hold, results_of, small_plan
 from sojourn import core, plan
 from sojourn.plan import execute, expand, identity, read, rows, work
 from sojourn.plan.store import Store
@@ -206,12 +206,6 @@ def test_a_metric_without_a_column_is_an_error() -> None:
     }
     with pytest.raises(ValueError, match="speed"):
         rows.tables([("a", "b", cell.run(0), json.dumps(report))])
-
-
-def hold(folder: Path, held: object, done: object) -> None:
-    with Store.writing(folder):
-        held.set()  # type: ignore[attr-defined]
-        done.wait(30)  # type: ignore[attr-defined]
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sojourn.runner import cores
 FAILED: Final = 1
 INTERRUPTED: Final = 130
 STORE: Final = "out/store"
+SHOWN: Final = 100
 
 
 def add(verbs: Any) -> None:
@@ -172,7 +173,9 @@ def _run(options: argparse.Namespace) -> int:
             f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
         )
         return INTERRUPTED
-    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells), numbers=True))
+    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
+    if len(outcome.cells) > SHOWN:
+        print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
     print("\n".join(show.notes(plan, outcome.cells)))
     if outcome.stopped:
         print(f"Stopped after {outcome.ran} runs; the same command continues.")
