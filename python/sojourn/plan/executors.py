@@ -118,7 +118,10 @@ class Cluster:
         """Threads of all workers; a cluster may grow and shrink, so this looks again now and then."""
         if time.monotonic() - self._looked > LOOK_EVERY_S:
             self._check_scheduler()
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            try:
+                workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            except OSError:
+                raise self._gone() from None
             self._width = max(sum(worker["nthreads"] for worker in workers), 1)
             self._looked = time.monotonic()
         return self._width
@@ -169,10 +172,13 @@ class Cluster:
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
-            raise SojournError(
-                f"the Dask scheduler at {self._address} is gone; "
-                "finished runs are in the store, the same command continues"
-            )
+            raise self._gone()
+
+    def _gone(self) -> SojournError:
+        return SojournError(
+            f"the Dask scheduler at {self._address} is gone; "
+            "finished runs are in the store, the same command continues"
+        )
 
     def _check(self) -> None:
         """Refuse workers of another build."""

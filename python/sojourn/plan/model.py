@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -201,7 +202,9 @@ class Plan:
         cells(self)
         return self
 
-    def run(self, store: str | Path, *, jobs: int | None = None, force: bool = False) -> Outcome:
+    def run(
+        self, store: str | Path, *, jobs: int | None = None, force: bool = False, progress: bool | None = None
+    ) -> Outcome:
         """Run what a store does not hold yet, and return what is there then.
 
         Parameters
@@ -212,10 +215,14 @@ class Plan:
             Number of threads; by default one a core. It changes no number.
         force
             Repeat what the store holds.
+        progress
+            Whether to show how far it is on standard error; by default if that is a terminal.
         """
         from sojourn.plan.execute import run
+        from sojourn.plan.progress import for_stream
 
-        return run(self, store, jobs=jobs, force=force)
+        is_shown = sys.stderr.isatty() if progress is None else progress
+        return run(self, store, jobs=jobs, force=force, watch=for_stream() if is_shown else None)
 
 
 def derived_seed(seed: int, levels: Sequence[tuple[str, Any]]) -> int:

@@ -108,6 +108,9 @@ class Store:
                 store._clear()
                 yield store
         except OSError as error:
+            # Those of a network have no number, and are no matter of the folder's.
+            if error.errno is None:
+                raise
             raise SojournError(f"cannot write {str(folder)!r}: {error.strerror or error}") from None
         finally:
             store._lock = None
