@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from shared import Command, small_network
+from sojourn import core
+from sojourn.cli import main
 
 PLAN = """\
 name = "rates"
@@ -238,3 +240,31 @@ def test_a_terminal_sees_counts_time_left_and_the_estimate(sweep: Path, tmp_path
         r"\d+ of 2400 runs done, \d+ running; .* left; sojourn_ms_mean [0-9.]+ ± [0-9.]+ ms \(scheme=", text
     )
     assert "2400 of 2400 runs done; " in text
+
+
+def test_failed_runs_give_status_1_and_are_named(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = core.run_batch
+
+    def run_batch(scenarios: list[str], tasks: list[tuple[int, str]], stop: object = None) -> list[tuple[bool, str]]:
+        done = real(scenarios, tasks, stop)  # type: ignore[arg-type]
+        return [
+            (False, "it broke") if '"replication": 3' in task and "pie" in task else one
+            for (_, task), one in zip(tasks, done, strict=True)
+        ]
+
+    monkeypatch.setattr(core, "run_batch", run_batch)
+    arguments = [str(sweep), "--store", str(tmp_path / "store")]
+    assert main(["plan", "run", *arguments]) == 1
+    said = capsys.readouterr()
+    assert "failed: scheme=PIE, rate=5 Mbit/s, replication 3: it broke" in said.err
+    assert "2 runs failed; their scenarios are in" in said.err
+    assert main(["plan", "status", *arguments]) == 0
+    assert "14 of 16 runs, 2 of 4 cells finished" in capsys.readouterr().out
+    # The file of a failed run is a scenario that runs.
+    saved = sorted((tmp_path / "store" / "failed").glob("*.toml"))
+    assert len(saved) == 2
+    assert main(["run", str(saved[0]), "--replicates", "1"]) == 0
+    monkeypatch.undo()
+    assert main(["plan", "run", *arguments]) == 0
