@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -350,20 +351,17 @@ def dumps(plan: Plan) -> str:
         "series": None if plan.series is None else series,
         "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
         "precision": goals or None,
-        "vary": [_columns(variation) for variation in plan.vary] or None,
-        "scenario": core.load(plan.scenario, source=plan.source, sets=plan.sets),
     }
-    # A key is a line, so that nested lists of tables keep their place.
-    return "".join(f"{key} = {toml.inline(found)}\n" for key, found in document.items() if found is not None)
-
-
-def _columns(variation: Variation) -> dict[str, Any]:
-    return {
-        "zip": [
+    lines = [f"{key} = {toml.inline(found)}" for key, found in document.items() if found is not None]
+    for variation in plan.vary:
+        columns = [
             {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
             for k, factor in enumerate(variation.factors)
         ]
-    }
+        lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
+    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
+    # Lines that start with a bracket are headers: values stand behind their key.
+    return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
