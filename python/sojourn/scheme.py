@@ -177,9 +177,10 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float]) -> Sc
     words = [scheme.algorithm]
     kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
     for name, value in {**kept, **parameters}.items():
-        if value in (True, "on"):
+        # 1 is a number, though it equals True.
+        if value is True or value == "on":
             words.append(name)
-        elif value in (False, "off"):
+        elif value is False or value == "off":
             words.append(f"no{name}")
         else:
             words += [name, str(value) if name in kept else _compact(str(value))]

@@ -11,6 +11,7 @@ from plans import small_plan
 from shared import small_network
 from sojourn import plan
 from sojourn.plan import place
+from sojourn.scheme import with_parameters
 
 BASE = """\
 name = "sweep"
@@ -99,6 +100,12 @@ def test_parameters_of_schemes() -> None:
         ("codel", "codel target 20ms"),
         ("PIE", "pie target 20ms"),
     ]
+
+
+def test_numbers_are_numbers_and_flags_are_flags() -> None:
+    assert with_parameters(plan.Scheme("fq_codel ecn"), {"flows": 1, "ecn": False}).text == "fq_codel flows 1 noecn"
+    assert with_parameters(plan.Scheme("codel"), {"ecn": True, "target": "7 ms"}).text == "codel ecn target 7ms"
+    assert with_parameters(plan.Scheme("codel noecn", "x"), {"ecn": True}) == plan.Scheme("codel ecn", "x")
 
 
 def test_a_parameter_of_one_scheme_does_not_multiply_the_others() -> None:
