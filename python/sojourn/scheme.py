@@ -155,7 +155,7 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     return made
 
 
-def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float]) -> Scheme:
+def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]) -> Scheme:
     """Return a scheme with some parameters changed, under the same label.
 
     Raises
