@@ -18,7 +18,7 @@ help:
 	@echo 'make test    every test, installing what they need'
 	@echo 'make fuzz    every algorithm under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
 	@echo 'make lint    format, lint and type checks'
-	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed'
+	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make docs    regenerate the generated pages'
 	@echo 'make wheel   a wheel in dist/'
 
@@ -51,6 +51,7 @@ docs: $(STAMPS)/native
 bench: $(STAMPS)/native
 	$(PYTHON) benches/speed.py
 	$(PYTHON) benches/cost.py
+	$(BIN)/python benches/plan.py
 
 wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

@@ -8,15 +8,18 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from sojourn import _native
-from sojourn._native import SojournError
+from sojourn._native import SojournError, Stop
 
 __all__ = [
     "Document",
     "SojournError",
+    "Stop",
     "aqms",
+    "build",
     "load",
     "metrics",
     "parse_aqm",
+    "run_batch",
     "run_many",
     "schema",
     "version",
@@ -28,6 +31,14 @@ Document: TypeAlias = dict[str, Any]
 def version() -> str:
     """Return the version of the compiled core."""
     return _native.version()
+
+
+def build() -> str:
+    """Return the version of the compiled core and a hash of its sources.
+
+    Two builds with the same name give the same results bit for bit.
+    """
+    return _native.build()
 
 
 @cache
@@ -104,3 +115,25 @@ def run_many(
     """
     texts = _native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress)
     return [json.loads(text) for text in texts]
+
+
+def run_batch(
+    scenarios: Sequence[str], tasks: Sequence[tuple[int, str]], stop: Stop | None = None
+) -> list[tuple[bool, str]]:
+    """Run tasks of several scenarios one after the other in this thread; a failing run stops no other.
+
+    Parameters
+    ----------
+    scenarios
+        Canonical scenarios as JSON text.
+    tasks
+        Which scenario, and the task as JSON text, see :func:`run_many`.
+    stop
+        Ends the batch at once when it is set; what had not finished then failed as ``stopped``.
+
+    Returns
+    -------
+    list of tuple
+        For each task whether it went well, and its report as JSON text or what went wrong.
+    """
+    return _native.run_batch(list(scenarios), list(tasks), stop)

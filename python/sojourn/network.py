@@ -322,7 +322,7 @@ def load(path: str | Path, *, sets: Sequence[str] = ()) -> Network:
     >>> sj.load("dumbbell").name
     'dumbbell'
     """
-    text, source = _read(path)
+    text, source = read_text(path)
     return Network.from_dict(core.load(text, source=source, sets=sets))
 
 
@@ -333,7 +333,8 @@ def bundled_scenarios() -> dict[str, str]:
     return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
 
 
-def _read(path: str | Path) -> tuple[str, str]:
+def read_text(path: str | Path) -> tuple[str, str]:
+    """Return a scenario's text, by path or by name, and what messages call it."""
     file = Path(path)
     bundled = bundled_scenarios()
     if str(path) in bundled and not file.is_file():

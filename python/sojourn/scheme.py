@@ -155,6 +155,38 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     return made
 
 
+def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]) -> Scheme:
+    """Return a scheme with some parameters changed, under the same label.
+
+    Raises
+    ------
+    SojournError
+        Unknown parameter, missing unit, impossible value.
+
+    Examples
+    --------
+    >>> with_parameters(Scheme("codel target 5ms ecn"), {"target": "10 ms"}).text
+    'codel ecn target 10ms'
+    """
+    if not parameters:
+        return scheme
+    known = {str(p["name"]) for p in _entry(scheme.algorithm).get("parameters", ())}
+    for name in parameters:
+        if name not in known and name != "preset":
+            raise SojournError(f"{scheme.algorithm} has no parameter `{name}`; allowed: {', '.join(sorted(known))}")
+    words = [scheme.algorithm]
+    kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
+    for name, value in {**kept, **parameters}.items():
+        # 1 is a number, though it equals True.
+        if value is True or value == "on":
+            words.append(name)
+        elif value is False or value == "off":
+            words.append(f"no{name}")
+        else:
+            words += [name, str(value) if name in kept else _compact(str(value))]
+    return Scheme(" ".join(words), scheme.label)
+
+
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
     """Return labels short enough for a picture: the algorithm alone where that is unambiguous.
 

@@ -44,7 +44,7 @@ def _block(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
     blocks = [(key, value) for key, value in entries if _is_block(value)]
     for key, value in entries:
         if not _is_block(value):
-            yield f"{_key(key)} = {_value(value)}"
+            yield f"{_key(key)} = {inline(value)}"
     for key, value in blocks:
         here = (*path, key)
         header = ".".join(map(_key, here))
@@ -64,7 +64,8 @@ def _is_block(value: Any) -> bool:
     return _is_list(value) and bool(value) and all(isinstance(element, Mapping) for element in value)
 
 
-def _value(value: Any) -> str:
+def inline(value: Any) -> str:
+    """Write a value on one line."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -75,10 +76,10 @@ def _value(value: Any) -> str:
         case float() if math.isfinite(value):
             return repr(value)
         case Mapping():
-            inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None)
+            inside = ", ".join(f"{_key(k)} = {inline(v)}" for k, v in value.items() if v is not None)
             return f"{{ {inside} }}" if inside else "{}"
         case _ if _is_list(value):
-            return f"[{', '.join(map(_value, value))}]"
+            return f"[{', '.join(map(inline, value))}]"
         case _:
             raise TypeError(f"{value!r} has no form in TOML")
 

@@ -9,8 +9,10 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use sojourn_aqm::{registry, Config};
 use sojourn_measure::catalogue;
-use sojourn_sim::{run_all, scenario, Options, Progress};
+use sojourn_sim::scenario::Network;
+use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +31,12 @@ fn refuse(error: impl std::fmt::Display) -> PyErr {
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// The version and a hash of the sources: equal where results are comparable bit for bit.
+#[pyfunction]
+fn build() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("SOJOURN_SOURCES"))
 }
 
 /// Every algorithm with its parameters, as a JSON list.
@@ -162,16 +170,68 @@ fn run_many(
         .collect()
 }
 
+/// A stop sign for runs in other threads.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Stop(Progress);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the runs that were given this sign at their next slice, a hundredth of a run.
+    fn set(&self) {
+        self.0.stop();
+    }
+}
+
+/// Runs tasks `(scenario, task)` one after the other in this thread, with the interpreter released; the first is an index into
+/// `scenarios`. Result `k` is of task `k`: whether it went well, and its report or what went wrong. A failing run stops no other.
+#[pyfunction]
+#[pyo3(signature = (scenarios, tasks, stop=None))]
+fn run_batch(
+    py: Python<'_>,
+    scenarios: Vec<String>,
+    tasks: Vec<(usize, String)>,
+    stop: Option<Py<Stop>>,
+) -> Vec<(bool, String)> {
+    let never = Progress::default();
+    let sign = stop.as_ref().map_or(&never, |stop| &stop.get().0);
+    py.detach(|| {
+        let network = |text: &String| -> Result<Arc<Network>, String> {
+            let document = scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
+            document.resolve().map(Arc::new).map_err(|e| e.to_string())
+        };
+        let networks: Vec<_> = scenarios.iter().map(network).collect();
+        let one = |(scenario, task): &(usize, String)| -> Result<String, String> {
+            let network = networks.get(*scenario).ok_or("no such scenario")?.clone()?;
+            let task: Task = serde_json::from_str(task).map_err(|e| e.to_string())?;
+            let options = task.options().map_err(|e| e.to_string())?;
+            let report = catch_unwind(AssertUnwindSafe(|| run_one(&network, &options, sign)))
+                .map_err(|_| "the run ended by a defect of the program; please report it with the scenario")?
+                .ok_or("stopped")?;
+            serde_json::to_string(&report.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+        };
+        tasks.iter().map(|task| one(task).map_or_else(|why| (false, why), |report| (true, report))).collect()
+    })
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SojournError", module.py().get_type::<SojournError>())?;
     module.add_class::<driver::Driver>()?;
+    module.add_class::<Stop>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(aqms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(run_batch, module)?)?;
     Ok(())
 }

@@ -61,7 +61,8 @@ pub fn run_all(
     results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run_one(network: &Arc<Network>, options: &Options, progress: &Progress) -> Option<Result<RunReport, RunError>> {
+/// Runs one task in this thread; `None` where it was stopped before its end.
+pub fn run_one(network: &Arc<Network>, options: &Options, progress: &Progress) -> Option<Result<RunReport, RunError>> {
     let mut simulation = Simulation::new(Arc::clone(network), options.clone());
     for slice in 1..=SLICES {
         if progress.stop.load(Ordering::Relaxed) {

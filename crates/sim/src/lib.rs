@@ -12,6 +12,6 @@ pub mod simulation;
 pub mod traffic;
 pub mod transport;
 
-pub use batch::{run_all, Progress};
+pub use batch::{run_all, run_one, Progress};
 pub use random::Stream;
 pub use simulation::{Options, RunError, RunReport, Simulation};

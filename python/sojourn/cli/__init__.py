@@ -1,8 +1,9 @@
-"""The command line: ``sojourn run | compare | tune | sensitivity | list | demo | report | crosscheck | export``.
+"""The command line: ``sojourn run | compare | plan | results | tune | sensitivity | list | demo | report | crosscheck |
+export | schema``.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
-standard error. Exit status: 0 done, 1 a crosscheck that does not agree, 2 bad input (one message, nothing written),
-130 interrupted.
+standard error. Exit status: 0 done, 1 a crosscheck that does not agree or a plan with failed runs, 2 bad input (one
+message, nothing written), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NoReturn
 from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.plan import command as plan
 from sojourn.sensitivity import command as sensitivity
 from sojourn.tune import command as tune
 
@@ -120,6 +122,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
     report.set_defaults(command=commands.report)
 
+    plan.add(verbs)
     crosscheck.add(verbs)
     tune.add(verbs)
     sensitivity.add(verbs)

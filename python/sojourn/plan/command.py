@@ -1,0 +1,265 @@
+"""The commands ``sojourn plan`` and ``sojourn results``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn import folder
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.plan import document, export, rows
+from sojourn.plan.store import Store
+from sojourn.runner import cores
+
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+STORE: Final = "out/store"
+SHOWN: Final = 100
+
+
+def add(verbs: Any) -> None:
+    """Add the commands to a parser's subcommands."""
+    _add_plan(verbs)
+    _add_results(verbs)
+
+
+def _add_plan(verbs: Any) -> None:
+    plan = verbs.add_parser(
+        "plan",
+        help="sweeps: check, run, continue and show a plan",
+        description="A plan is a scenario, what varies, and how often or how precisely (TOML). What has been run is "
+        "in a store and is never run again, so the command that was interrupted continues.",
+    )
+    actions = plan.add_subparsers(title="actions", metavar="ACTION", required=True)
+    check = actions.add_parser(
+        "check",
+        help="check every cell; say how many runs and about how long",
+        description="Check every cell of a plan; time a few runs and say how long the plan takes.",
+    )
+    _plan_and_store(check)
+    check.add_argument("--jobs", type=int, metavar="N", help="number of threads to reckon with (default: one a core)")
+    check.add_argument("--no-pilot", action="store_true", help="run nothing, say nothing about time")
+    check.set_defaults(command=_check)
+    run = actions.add_parser(
+        "run",
+        help="run what the store does not hold yet",
+        description="Run what the store does not hold yet. Exit status 1 if runs failed; the others are there.",
+    )
+    _plan_and_store(run)
+    run.add_argument(
+        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+    )
+    run.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
+    )
+    run.add_argument(
+        "--force", action="store_true", help="repeat what the store holds, also from another build of the code"
+    )
+    run.add_argument("--max-runs", type=int, metavar="N", help="stop after N runs; the same command continues")
+    run.set_defaults(command=_run)
+    for name, help_, command in (
+        ("status", "say how far a plan is", _status),
+        ("show", "print a plan's estimates", _show),
+        ("report", "write a plan's table and figures as one HTML page", _report),
+    ):
+        action = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.")
+        _plan_and_store(action)
+        if name == "report":
+            action.add_argument("--out", metavar="FILE", required=True, help="the page to write")
+        if name in ("status", "show"):
+            action.add_argument(
+                "--json", action="store_true", help="one JSON document on standard output, nothing else"
+            )
+        action.set_defaults(command=command)
+
+
+def _plan_and_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", help="a plan (TOML)")
+    parser.add_argument("--store", default=STORE, metavar="DIR", help=f"folder of finished runs (default {STORE})")
+
+
+def _add_results(verbs: Any) -> None:
+    results = verbs.add_parser(
+        "results",
+        help="ask a store, or write it for other programs",
+        description="Ask a store, or write it for other programs.",
+    )
+    actions = results.add_subparsers(title="actions", metavar="ACTION", required=True)
+    query = actions.add_parser(
+        "query",
+        help="SQL over a store",
+        description="Ask a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
+        "runs, queues, flows, distributions, series.",
+        epilog="example: sojourn results query out/store "
+        "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
+    )
+    query.add_argument("folder", metavar="DIR", help="the store")
+    query.add_argument("sql", metavar="SQL")
+    query.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="of the answer (default table)"
+    )
+    query.set_defaults(command=_query)
+    out = actions.add_parser(
+        "export",
+        help="write a plan's runs as CSV, Parquet, NetCDF or for Flent",
+        description="Write a plan's runs with their cells. NetCDF has a dimension for each factor; Flent takes the "
+        "time series of a plan that has `series`, one .flent.gz a run.",
+    )
+    out.add_argument("folder", metavar="DIR", help="the store")
+    out.add_argument("--format", choices=export.FORMATS, default="csv", help="(default csv)")
+    out.add_argument("--plan", metavar="NAME", help="which plan (default: the only one)")
+    out.add_argument("--table", choices=rows.NAMES, default="runs", help="of CSV and Parquet (default runs)")
+    out.add_argument("--out", metavar="PATH", required=True, help="the file to write; for Flent a folder")
+    out.set_defaults(command=_export)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from sojourn.plan import execute, expand
+    from sojourn.plan.pilot import pilot
+    from sojourn.plan.progress import duration
+
+    cells = expand.cells(document.load(options.plan))
+    plan = cells.plan
+    least, most = len(cells) * plan.least, len(cells) * plan.most
+    found = 0
+    if (Path(options.store) / "store.json").exists():
+        from sojourn.plan import read
+
+        store = Store.open(options.store)
+        execute.refuse_other_builds(cells, store)
+        found = sum(state.done for state in read.states(cells, store))
+    factors = [f"{len(plan.schemes)} schemes"] if plan.schemes else []
+    factors += [f"{'+'.join(f.name for f in one.factors)} {len(one.points)}" for one in plan.vary]
+    print(f"{plan.name}: {len(cells)} cells ({' × '.join(factors) or 'the scenario as written'})")
+    print(f"{least} runs" if least == most else f"{least} to {most} runs, as the precision goal needs")
+    if found:
+        print(f"{found} of them are in the store {options.store}")
+    if options.no_pilot or found == most:
+        return
+    seen = pilot(cells)
+    jobs = options.jobs or cores()
+    times = [duration(math.ceil(max(runs - found, 0) * seen.run_s / jobs)) for runs in (least, most)]
+    span = times[0] if least == most else f"{times[0]} to {times[1]}"
+    print(f"about {span} on {jobs} threads: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
+
+
+def _brief(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _run(options: argparse.Namespace) -> int:
+    from sojourn.plan import execute, progress, show
+
+    plan = document.load(options.plan)
+    try:
+        outcome = execute.run(
+            plan,
+            options.store,
+            jobs=options.jobs,
+            scheduler=options.scheduler,
+            force=options.force,
+            max_runs=options.max_runs,
+            watch=progress.for_stream(),
+        )
+    except KeyboardInterrupt:
+        print(
+            f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
+        )
+        return INTERRUPTED
+    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
+    if len(outcome.cells) > SHOWN:
+        print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
+    print("\n".join(show.notes(plan, outcome.cells)))
+    if outcome.stopped:
+        print(f"Stopped after {outcome.ran} runs; the same command continues.")
+    for failure in outcome.failures[:10]:
+        print(f"sojourn: failed: {failure.cell}, replication {failure.replication}: {failure.why}", file=sys.stderr)
+    if outcome.failures:
+        place = Path(options.store) / "failed"
+        print(f"sojourn: {len(outcome.failures)} runs failed; their scenarios are in {place}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _status(options: argparse.Namespace) -> None:
+    from sojourn.plan import expand, read
+
+    cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
+    states = read.states(cells, store)
+    code = read.code_of(cells, store)
+    mine = {state.cell.run(k).id(code) for state in states for k in range(state.target)}
+    failed = {identity: why for identity, why in store.failures().items() if identity in mine}
+    status = {
+        "plan": cells.plan.name,
+        "cells": len(states),
+        "cells_finished": sum(state.whole for state in states),
+        "runs_done": sum(state.done for state in states),
+        "runs_expected": sum(state.target for state in states),
+        "runs_failed": len(failed),
+        "builds": store.builds(),
+    }
+    if options.json:
+        print(json.dumps(status))
+        return
+    open_ended = "+" if cells.plan.precision and status["cells_finished"] != len(states) else ""
+    print(
+        f"{status['plan']}: {status['runs_done']} of {status['runs_expected']}{open_ended} runs, "
+        f"{status['cells_finished']} of {len(states)} cells finished"
+    )
+    for code, count in store.builds().items():
+        print(f"the store holds {count} runs of {code}")
+    for why in failed.values():
+        print(f"failed: {why}", end="")
+
+
+def _show(options: argparse.Namespace) -> None:
+    from sojourn.plan import expand, read, show
+
+    cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
+    if options.json:
+        frame = read.summary(cells, store)
+        print(frame.to_json(orient="records", double_precision=15))
+    else:
+        print(show.terminal(cells, store))
+
+
+def _report(options: argparse.Namespace) -> None:
+    from sojourn.plan import expand, show
+
+    cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
+    folder.write_text(Path(options.out), show.page(cells, store))
+    print(options.out)
+
+
+def _query(options: argparse.Namespace) -> None:
+    from sojourn.plan import query, show
+
+    frame = query.query(Store.open(options.folder), options.sql).to_pandas()
+    match options.format:
+        case "csv":
+            print(frame.to_csv(index=False), end="")
+        case "json":
+            print(frame.to_json(orient="records", double_precision=15))
+        case _:
+            print(show.frame_text(frame))
+
+
+def _export(options: argparse.Namespace) -> None:
+    from sojourn.plan import read
+
+    store = Store.open(options.folder)
+    names = list(store.plans())
+    if options.plan is None and len(names) != 1:
+        raise SojournError(
+            f"{options.folder} holds {len(names)} plans: name one with --plan: {', '.join(names) or 'none'}"
+        )
+    (cells,) = read.plans(store, options.plan or names[0])
+    written = export.write(cells, store, options.format, Path(options.out), table=options.table)
+    print("\n".join(map(str, written)))

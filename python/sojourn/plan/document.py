@@ -1,0 +1,372 @@
+"""Plan documents: TOML to a :class:`Plan`, every key checked."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from sojourn import core, toml
+from sojourn.core import SojournError
+from sojourn.network import read_text
+from sojourn.plan import place, vary
+from sojourn.plan.model import CEILING, FLOOR, Figure, Plan, Precision, Variation
+from sojourn.scheme import Scheme, as_schemes
+
+T = TypeVar("T")
+
+_TOP = (
+    "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
+    "series", "show",
+)  # fmt: skip
+_MANY = 1_000_000
+
+
+def load(path: str | Path) -> Plan:
+    """Read a plan from a TOML file.
+
+    Parameters
+    ----------
+    path
+        Of the file; a scenario that it names by a path is looked for beside it.
+
+    Raises
+    ------
+    SojournError
+        If there is no such file or it is not a plan: file, line, key, and what is allowed.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SojournError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SojournError(f"cannot read the plan {str(path)!r}: it is not UTF-8 text") from None
+    return loads(text, source=str(path), folder=file.parent)
+
+
+def loads(text: str, *, source: str = "plan", folder: Path | None = None) -> Plan:
+    """Read a plan from TOML text.
+
+    Parameters
+    ----------
+    text
+        The document.
+    source
+        What messages call it.
+    folder
+        Where a scenario that is named by a path is looked for; by default the present folder.
+
+    Raises
+    ------
+    SojournError
+        If it is not a plan.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SojournError(f"{source}: {error}") from None
+    return _Reader(source, place.lines(text), folder or Path()).plan(document)
+
+
+class _Reader:
+    """Takes the document apart; knows where it is for messages."""
+
+    def __init__(self, source: str, lines: dict[place.Path, int], folder: Path) -> None:
+        self._source = source
+        self._lines = lines
+        self._folder = folder
+
+    def refuse(self, path: place.Path, what: str) -> NoReturn:
+        line = place.line_of(self._lines, path)
+        where = f"{self._source}:{line}" if line else self._source
+        raise SojournError(f"{where}: key {place.written(path)}: {what}" if path else f"{where}: {what}")
+
+    def plan(self, document: Mapping[str, Any]) -> Plan:
+        self._keys((), document, _TOP, needed=("name", "scenario"))
+        name = self._get((), document, "name", str, "a text")
+        if not name or any(mark in name for mark in "/\\\0\n") or name.startswith("."):
+            self.refuse(("name",), f"{name!r} is no name; allowed: a text without `/`, not empty, no dot in front")
+        scenario, source = self._scenario(document["scenario"])
+        if "replications" in document and "precision" in document:
+            self.refuse(("replications",), "does not go with `precision`, whose floor and ceiling say how many")
+        variations = tuple(
+            self._variation(("vary", k), table) for k, table in enumerate(self._tables((), document, "vary"))
+        )
+        return Plan(
+            name=name,
+            description=self._get((), document, "description", str, "a text", ""),
+            scenario=scenario,
+            source=source,
+            origin=self._source,
+            sets=tuple(self._sets(document)),
+            schemes=self._schemes(document),
+            vary=variations,
+            paired=self._paired(document, variations),
+            seed=self._whole((), document, "seed", 0, 2**63 - 1, 1),
+            replications=self._whole((), document, "replications", 1, _MANY, 10),
+            precision=self._precision(document),
+            **self._series(document),
+            **self._show(document, variations),
+        )
+
+    def _scenario(self, value: Any) -> tuple[str, str]:
+        if isinstance(value, Mapping):
+            return toml.dumps(value), f"{self._source} [scenario]"
+        if not isinstance(value, str):
+            self.refuse(("scenario",), f"{value!r} is no scenario; allowed: a name, a path, or a table")
+        beside = self._folder / value
+        return self._try(("scenario",), lambda: read_text(beside if beside.is_file() else value))
+
+    def _sets(self, document: Mapping[str, Any]) -> list[str]:
+        return [f"{key}={toml.inline(found)}" for key, found in _flat(self._table((), document, "set"))]
+
+    def _schemes(self, document: Mapping[str, Any]) -> tuple[Scheme, ...]:
+        listed = document.get("schemes")
+        if listed is None:
+            return ()
+        if not isinstance(listed, list) or not listed:
+            self.refuse(
+                ("schemes",), 'allowed: a list such as ["codel", { label = "slow", text = "codel target 20ms" }]'
+            )
+        made = []
+        for k, item in enumerate(listed):
+            path = ("schemes", k)
+            if isinstance(item, Mapping):
+                self._keys(path, item, ("label", "text"), needed=("text",))
+                text, label = (
+                    self._get(path, item, "text", str, "a text"),
+                    self._get(path, item, "label", str, "a text", ""),
+                )
+            elif isinstance(item, str):
+                text, label = item, ""
+            else:
+                self.refuse(path, f"{item!r} is no scheme; allowed: a text, or a table with `label` and `text`")
+            made.append(self._try(path, partial(Scheme, text, label)))
+        return self._try(("schemes",), lambda: as_schemes(made))
+
+    def _variation(self, path: place.Path, table: Mapping[str, Any]) -> Variation:
+        kinds = [kind for kind in ("values", "from", "zip", "latin_hypercube") if kind in table]
+        if len(kinds) != 1:
+            self.refuse(
+                path, "needs exactly one of `values`, `from` (with `to` and `steps`), `zip`, `latin_hypercube`"
+            )
+        match kinds[0]:
+            case "values":
+                self._keys(path, table, ("key", "name", "values"), needed=("key",))
+                return self._try(
+                    path, lambda: vary.grid(*self._factor(path, table), values=self._values(path, table))
+                )
+            case "from":
+                self._keys(
+                    path, table, ("key", "name", "from", "to", "steps", "scale"), needed=("key", "to", "steps")
+                )
+                keys, name = self._factor(path, table)
+                steps = self._whole(path, table, "steps", 2, _MANY)
+                return self._try(
+                    path,
+                    lambda: vary.span(
+                        keys,
+                        name,
+                        from_=table["from"],
+                        to=table["to"],
+                        steps=steps,
+                        scale=table.get("scale", "linear"),
+                    ),
+                )
+            case "zip":
+                self._keys(path, table, ("zip",))
+                columns = []
+                for k, column in enumerate(self._tables(path, table, "zip")):
+                    here = (*path, "zip", k)
+                    self._keys(here, column, ("key", "name", "values"), needed=("key", "values"))
+                    columns.append(vary.grid(*self._factor(here, column), values=self._values(here, column)))
+                return self._try(path, lambda: vary.zipped(*columns))
+            case _:
+                self._keys(path, table, ("latin_hypercube", "points", "seed"), needed=("points",))
+                dimensions = []
+                for k, column in enumerate(self._tables(path, table, "latin_hypercube")):
+                    here = (*path, "latin_hypercube", k)
+                    self._keys(here, column, ("key", "name", "from", "to", "scale"), needed=("key", "from", "to"))
+                    keys, name = self._factor(here, column)
+                    dimensions.append(
+                        self._try(
+                            here,
+                            partial(
+                                vary.dimension,
+                                keys,
+                                name,
+                                from_=column["from"],
+                                to=column["to"],
+                                scale=column.get("scale", "linear"),
+                            ),
+                        )
+                    )
+                points, seed = (
+                    self._whole(path, table, "points", 1, _MANY),
+                    self._whole(path, table, "seed", 0, _MANY, 1),
+                )
+                return self._try(path, lambda: vary.latin_hypercube(*dimensions, points=points, seed=seed))
+
+    def _factor(self, path: place.Path, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+        key = table["key"]
+        keys = key if isinstance(key, list) else [key]
+        if not keys or not all(isinstance(one, str) and one for one in keys):
+            self.refuse(
+                (*path, "key"),
+                f"{key!r} is no key; allowed: a dotted path, or a list of them that take the same value",
+            )
+        return tuple(keys), self._get(path, table, "name", str, "a text", "")
+
+    def _values(self, path: place.Path, table: Mapping[str, Any]) -> list[Any]:
+        values = table["values"]
+        if not isinstance(values, list) or not values:
+            self.refuse((*path, "values"), f"{values!r} is no list of values")
+        return values
+
+    def _paired(self, document: Mapping[str, Any], variations: Sequence[Variation]) -> tuple[str, ...] | None:
+        listed = document.get("paired", "all")
+        if listed == "all":
+            return None
+        known = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
+        if not isinstance(listed, list) or any(name not in known for name in listed):
+            self.refuse(("paired",), f'{listed!r} is not known; allowed: "all", or a list of {", ".join(known)}')
+        return tuple(listed)
+
+    def _precision(self, document: Mapping[str, Any]) -> tuple[Precision, ...]:
+        found = document.get("precision", [])
+        tables = [((), found)] if isinstance(found, Mapping) else [((k,), t) for k, t in enumerate(found)]
+        goals = []
+        for number, table in tables:
+            path: place.Path = ("precision", *number)
+            if not isinstance(table, Mapping):
+                self.refuse(path, "allowed: a table with `metric` and `within`")
+            self._keys(path, table, ("metric", "within", "floor", "ceiling"), needed=("metric", "within"))
+            metric = self._get(path, table, "metric", str, "the name of a metric")
+            within = self._get(path, table, "within", str, 'a text such as "5 %"')
+            floor = self._whole(path, table, "floor", 2, _MANY, FLOOR)
+            ceiling = self._whole(path, table, "ceiling", 2, _MANY, max(CEILING, floor))
+            goals.append(self._try(path, partial(Precision, metric, within, floor, ceiling)))
+        return tuple(goals)
+
+    def _series(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        found = document.get("series")
+        if found is None or isinstance(found, str):
+            return {"series": found}
+        if not isinstance(found, Mapping):
+            self.refuse(("series",), f'{found!r} is no interval; allowed: a time such as "50 ms", or a table')
+        self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
+        return {
+            "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),
+            "series_replications": self._whole(("series",), found, "replications", 1, _MANY, 1),
+        }
+
+    def _show(self, document: Mapping[str, Any], variations: Sequence[Variation]) -> dict[str, Any]:
+        table = self._table((), document, "show")
+        self._keys(("show",), table, ("metrics", "figures"))
+        known = [metric["name"] for metric in core.metrics() if "run" in metric["scopes"]]
+        names = table.get("metrics", [])
+        for name in names if isinstance(names, list) else [names]:
+            if name not in known:
+                self.refuse(("show", "metrics"), f"unknown metric {name!r}; allowed: {', '.join(known)}")
+        factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
+        figures = []
+        for k, figure in enumerate(self._tables(("show",), table, "figures")):
+            path = ("show", "figures", k)
+            self._keys(path, figure, ("y", "x"), needed=("y", "x"))
+            if figure["y"] not in known:
+                self.refuse((*path, "y"), f"unknown metric {figure['y']!r}; allowed: {', '.join(known)}")
+            if figure["x"] not in factors:
+                self.refuse((*path, "x"), f"{figure['x']!r} does not vary; allowed: {', '.join(factors)}")
+            figures.append(Figure(figure["y"], figure["x"]))
+        return {"metrics": tuple(names), "figures": tuple(figures)}
+
+    def _keys(self, path: place.Path, table: Any, allowed: Sequence[str], needed: Sequence[str] = ()) -> None:
+        if not isinstance(table, Mapping):
+            self.refuse(path, f"{table!r} is no table")
+        for key in table:
+            if key not in allowed:
+                self.refuse((*path, key), f"unknown; allowed: {', '.join(allowed)}")
+        for key in needed:
+            if key not in table:
+                self.refuse(path, f"`{key}` is missing")
+
+    def _get(
+        self, path: place.Path, table: Mapping[str, Any], key: str, kind: type[T], what: str, default: T | None = None
+    ) -> T:
+        found = table.get(key, default)
+        if not isinstance(found, kind):
+            self.refuse((*path, key), f"{found!r} is not {what}")
+        return found
+
+    def _whole(
+        self,
+        path: place.Path,
+        table: Mapping[str, Any],
+        key: str,
+        least: int,
+        greatest: int,
+        default: int | None = None,
+    ) -> int:
+        found = table.get(key, default)
+        if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= greatest:
+            self.refuse((*path, key), f"{found!r} is impossible; allowed: whole numbers from {least} to {greatest}")
+        return found
+
+    def _table(self, path: place.Path, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        found = table.get(key, {})
+        if not isinstance(found, Mapping):
+            self.refuse((*path, key), f"{found!r} is no table")
+        return found
+
+    def _tables(self, path: place.Path, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+        found = table.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+            self.refuse((*path, key), f"{found!r} is no list of tables")
+        return found
+
+    def _try(self, path: place.Path, make: Callable[[], T]) -> T:
+        """Make something; say where the document asked for it if it is impossible."""
+        try:
+            return make()
+        except SojournError as error:
+            self.refuse(path, str(error))
+
+
+def dumps(plan: Plan) -> str:
+    """Write a plan as TOML that :func:`loads` takes back, its variations as the points they have."""
+    schemes = [one.text if one.label == one.text else {"label": one.label, "text": one.text} for one in plan.schemes]
+    series = {"interval": plan.series, "replications": plan.series_replications}
+    goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
+    document: dict[str, Any] = {
+        "name": plan.name,
+        "description": plan.description or None,
+        "seed": plan.seed,
+        "replications": None if plan.precision else plan.replications,
+        "paired": None if plan.paired is None else list(plan.paired),
+        "schemes": schemes or None,
+        "series": None if plan.series is None else series,
+        "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
+        "precision": goals or None,
+    }
+    lines = [f"{key} = {toml.inline(found)}" for key, found in document.items() if found is not None]
+    for variation in plan.vary:
+        columns = [
+            {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
+            for k, factor in enumerate(variation.factors)
+        ]
+        lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
+    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
+    # Lines that start with a bracket are headers: values stand behind their key.
+    return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])
+
+
+def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    """Take `a.b = 1` and `"a.b" = 1` for the same key."""
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        found += _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else [(path + key, value)]
+    return found

@@ -1,0 +1,422 @@
+"""Running a plan: what is missing, in batches, into the store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sojourn import stats, toml
+from sojourn.core import Document, SojournError
+from sojourn.plan import document, expand, stopping
+from sojourn.plan.executors import Cluster, Executor, Threads, refuse
+from sojourn.plan.expand import Cell, Cells
+from sojourn.plan.identity import build
+from sojourn.plan.model import Plan
+from sojourn.plan.store import Store
+from sojourn.plan.work import Batch, Done
+from sojourn.runner import cores
+
+if TYPE_CHECKING:
+    from sojourn.plan.progress import Watch
+
+BATCH_S: Final = 1.0
+"""A batch takes about this long on one core: a kill loses no more, and its overhead is lost in it."""
+BATCH_RUNS: Final = 256
+AHEAD: Final = 2
+"""Batches handed over for each thread: one that runs, one that waits."""
+ROUND: Final = 5
+"""Replications of a cell that go together, so that its scenario is read once for all."""
+ATTEMPTS: Final = 3
+"""Times that a run may take its worker with it."""
+FLUSH_S = 1.0
+"""Finished runs are written this often at first; the time grows with that of the plan."""
+PARTS = 200
+"""More parts than this are merged on the way."""
+
+
+@dataclass
+class CellState:
+    """How far a cell is.
+
+    Parameters
+    ----------
+    cell
+        Which.
+    target
+        Replications that it needs as far as is known.
+    values
+        The metrics of finished replications: by replication, then by metric.
+    failed
+        Replications that failed, and why.
+    """
+
+    cell: Cell
+    target: int
+    values: dict[int, dict[str, float]] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    settled: bool = False
+
+    @property
+    def done(self) -> int:
+        """Finished replications; none is made beyond the target."""
+        return len(self.values)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every replication up to the target has ended."""
+        return len(self.values) + len(self.failed) >= self.target
+
+    def series(self, metric: str, count: int) -> list[float]:
+        """Return a metric's values in the first `count` replications."""
+        return [self.values[k][metric] for k in range(count) if k in self.values]
+
+    def estimate(self, metric: str) -> stats.Estimate:
+        """Return a metric's estimate from what is there."""
+        return stats.estimate(self.series(metric, self.target))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed."""
+
+    run: str
+    cell: str
+    replication: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of running a plan.
+
+    Parameters
+    ----------
+    plan
+        Which.
+    folder
+        Of the store.
+    cells
+        How far each cell is.
+    ran
+        Runs made now.
+    found
+        Runs that were there before.
+    failures
+        Runs that failed.
+    stopped
+        Whether ``max_runs`` ended it.
+    """
+
+    plan: Plan
+    folder: Path
+    cells: tuple[CellState, ...]
+    ran: int
+    found: int
+    failures: tuple[Failure, ...]
+    stopped: bool
+
+
+def run(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    max_runs: int | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Run what a store does not hold yet of a plan.
+
+    Parameters
+    ----------
+    plan
+        What to run; checked whole first.
+    folder
+        The store, made if it is not there.
+    jobs
+        Number of threads; by default one a core. It changes no number.
+    scheduler
+        Address, or scheduler file, of a Dask cluster to run on instead.
+    force
+        Repeat what the store holds, also of another build of the code.
+    max_runs
+        Stop after so many.
+    watch
+        Told how far it is.
+
+    Raises
+    ------
+    SojournError
+        Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
+        build.
+    """
+    cells = expand.cells(plan)
+    for name, value in (("jobs", jobs), ("max_runs", max_runs)):
+        if value is not None and value < 1:
+            raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
+    with Store.writing(folder) as store:
+        driver = Driver(cells, store, force=force)
+        executor: Executor = Cluster(scheduler) if scheduler else Threads(jobs or cores())
+        try:
+            return driver.drive(executor, max_runs, watch)
+        finally:
+            executor.close()
+
+
+class Driver:
+    """Takes a plan through its runs; the only one that writes to the store."""
+
+    def __init__(self, cells: Cells, store: Store, *, force: bool = False) -> None:
+        self.plan = cells.plan
+        self.store = store
+        self._cells = cells
+        self._metrics = tuple(dict.fromkeys((*(goal.metric for goal in cells.plan.precision), *cells.plan.shown)))
+        self.states = [CellState(cell, cells.plan.least) for cell in cells]
+        if force:
+            store.remove(_known(cells, store, [*store.builds(), build()]))
+        else:
+            refuse_other_builds(cells, store)
+        store.add_scenarios(cells.scenarios)
+        store.add_plan(cells.plan.name, document.dumps(cells.plan))
+        fill(self.states, store, self._metrics, build(), cells.plan)
+        self.found = sum(state.done for state in self.states)
+        self.ran = 0
+        self.failures: list[Failure] = []
+        self.run_s: float | None = None
+        self._buffer: list[dict[str, pa.Table]] = []
+        self._pending: deque[tuple[CellState, int]] = deque()
+        self._flying: dict[int, list[tuple[CellState, int]]] = {}
+        self._attempts: dict[tuple[int, int], int] = {}
+        self._submitted = 0
+        self._numbers = 0
+        self._cpu_s = 0.0
+        self._start = self._written = time.monotonic()
+
+    @property
+    def done(self) -> int:
+        """Runs of the plan that are finished."""
+        return self.found + self.ran
+
+    @property
+    def running(self) -> int:
+        """Runs handed over."""
+        return sum(map(len, self._flying.values()))
+
+    @property
+    def expected(self) -> int:
+        """Runs that the plan needs as far as is known now."""
+        return sum(state.target for state in self.states)
+
+    def drive(self, executor: Executor, max_runs: int | None, watch: Watch | None) -> Outcome:
+        """Run until nothing is missing."""
+        self._enqueue(self.states)
+        if watch:
+            watch.start(self, executor)
+        stopped = False
+        try:
+            while True:
+                left = None if max_runs is None else max_runs - self._submitted
+                self._feed(executor, left)
+                if not self._flying:
+                    stopped = bool(self._pending)
+                    break
+                answer = executor.next(0.25)
+                if answer:
+                    self._take(*answer)
+                self._flush_sometimes()
+                if watch:
+                    watch.show(self)
+        finally:
+            # Also when interrupted: what has finished is kept.
+            self._flush()
+            if watch:
+                watch.stop(self)
+        self.store.merge()
+        return self._outcome(stopped=stopped)
+
+    def _outcome(self, *, stopped: bool) -> Outcome:
+        failures = tuple(self.failures)
+        return Outcome(self.plan, self.store.folder, tuple(self.states), self.ran, self.found, failures, stopped)
+
+    def _enqueue(self, states: Iterable[CellState], since: int = 0) -> None:
+        """Put what is missing in line: a few replications of every cell, then the next few."""
+        missing = [
+            (state, k)
+            for state in states
+            for k in range(since, state.target)
+            if k not in state.values and k not in state.failed
+        ]
+        missing.sort(key=lambda one: (one[1] // ROUND, one[0].cell.number, one[1]))
+        self._pending.extend(missing)
+
+    def _feed(self, executor: Executor, left: int | None) -> None:
+        width = executor.width
+        while self._pending and len(self._flying) < AHEAD * width and (left is None or left > 0):
+            size = min(self._batch_size(width), len(self._pending), left or BATCH_RUNS)
+            members = [self._pending.popleft() for _ in range(size)]
+            self._submit(executor, members)
+            left = None if left is None else left - size
+            self._submitted += size
+
+    def _batch_size(self, width: int) -> int:
+        # Singly until it is known how long they take.
+        if self.run_s is None:
+            return 1
+        fair = -(-len(self._pending) // (AHEAD * width))
+        return max(min(int(BATCH_S / max(self.run_s, 1e-6)), fair, BATCH_RUNS), 1)
+
+    def _submit(self, executor: Executor, members: list[tuple[CellState, int]]) -> None:
+        scenarios = list(dict.fromkeys(state.cell.scenario for state, _ in members))
+        index = {name: k for k, name in enumerate(scenarios)}
+        batch = Batch(
+            build(),
+            tuple(self._cells.scenarios[name] for name in scenarios),
+            tuple((index[state.cell.scenario], state.cell.run(k)) for state, k in members),
+        )
+        self._flying[self._numbers] = members
+        executor.submit(self._numbers, batch)
+        self._numbers += 1
+
+    def _take(self, number: int, answer: Done | BaseException) -> None:
+        members = self._flying.pop(number)
+        if isinstance(answer, BaseException):
+            self._again(members, answer)
+            return
+        if answer.build != build():
+            refuse({"a worker": answer.build})
+        self._cpu_s += answer.cpu_s
+        good = [member for place, member in enumerate(members) if place not in answer.failed]
+        columns = {name: _column(answer.tables["runs"], name) for name in self._metrics}
+        for row, (state, k) in enumerate(good):
+            state.values[k] = {name: column[row] for name, column in columns.items()}
+        self.ran += len(good)
+        self._buffer.append(answer.tables)
+        for place, why in answer.failed.items():
+            self._fail(*members[place], why)
+        for state, _ in members:
+            self._settle(state)
+        ended = self.ran + len(self.failures)
+        self.run_s = self._cpu_s / ended if ended else None
+
+    def _again(self, members: list[tuple[CellState, int]], error: BaseException) -> None:
+        """Try the runs of a lost batch singly; one that takes its worker with it again and again has failed."""
+        for state, k in members:
+            key = (state.cell.number, k)
+            self._attempts[key] = self._attempts.get(key, 0) + 1
+            if len(members) == 1 and self._attempts[key] >= ATTEMPTS:
+                self._fail(state, k, f"its worker was lost {ATTEMPTS} times: {type(error).__name__}: {error}")
+                self._settle(state)
+            else:
+                self._submitted -= 1
+                self._pending.appendleft((state, k))
+        # The next batches are single runs.
+        self.run_s = None
+
+    def _fail(self, state: CellState, k: int, why: str) -> None:
+        own = state.cell.run(k)
+        identity = own.id(build())
+        state.failed[k] = why
+        self.failures.append(Failure(identity, str(state.cell), k, why))
+        scenario = _with_scheme(json.loads(self._cells.scenarios[own.scenario]), own.scheme)
+        head = (
+            f"# plan {self.plan.name}, cell {state.cell}, replication {k}\n# {why}\n"
+            f"# again: sojourn run {identity}.toml --seed {own.seed} --replicates {k + 1}\n"
+        )
+        text = f"{state.cell}, replication {k}: {why}\n"
+        self.store.add_failure(identity, head + toml.dumps(scenario), text)
+
+    def _settle(self, state: CellState) -> None:
+        """Ask, once a cell has all that it was to have, whether it needs more."""
+        while state.whole and not state.settled:
+            needed = stopping.target(self.plan.precision, state.target, state.series)
+            if needed == state.target:
+                state.settled = True
+                return
+            since, state.target = state.target, needed
+            self._enqueue([state], since)
+
+    def _flush_sometimes(self) -> None:
+        now = time.monotonic()
+        # A kill loses a second, or a hundredth of what was done, but never more than half a minute.
+        if now - self._written >= min(max((now - self._start) / 100, FLUSH_S), 30 * FLUSH_S):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._buffer:
+            self.store.add(self._buffer)
+            self.store.clear_failures(identity for one in self._buffer for identity in one["runs"]["run"].to_pylist())
+            self._buffer = []
+            if len(self.store.parts()) > PARTS:
+                self.store.merge()
+        self._written = time.monotonic()
+
+
+def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code: str, plan: Plan) -> None:
+    """Take over what a store holds, and follow the goals as far as that goes."""
+    table = store.read("runs", columns=metrics)
+    columns = {name: _column(table, name) for name in metrics}
+    place = {identity: row for row, identity in enumerate(table["run"].to_pylist())}
+    for state in states:
+        known = 0
+        while True:
+            for k in range(known, state.target):
+                row = place.get(state.cell.run(k).id(code))
+                if row is not None:
+                    state.values[k] = {name: column[row] for name, column in columns.items()}
+            known = state.target
+            if not state.whole:
+                break
+            needed = stopping.target(plan.precision, state.target, state.series)
+            if needed == state.target:
+                state.settled = True
+                break
+            state.target = needed
+
+
+def refuse_other_builds(cells: Cells, store: Store) -> None:
+    """Raise if the store holds runs of these cells that another build of the code made."""
+    others = {
+        code: count for code in store.builds() if code != build() and (count := len(_known(cells, store, [code])))
+    }
+    if others:
+        listed = ", ".join(f"{count} runs of {code}" for code, count in sorted(others.items()))
+        raise SojournError(
+            f"{store.folder}: the code has changed: the store holds {listed} for this plan, and this is {build()}; "
+            "results of different builds are not mixed: name a new --store, or repeat them with --force"
+        )
+
+
+def _known(cells: Cells, store: Store, codes: Sequence[str]) -> set[str]:
+    there = store.identities()
+    if not there:
+        return set()
+    most = cells.plan.most
+    ids = {cell.run(k).id(code) for code in dict.fromkeys(codes) for cell in cells for k in range(most)}
+    return ids & there
+
+
+def _with_scheme(scenario: Document, scheme: str | None) -> Document:
+    """Write the scheme under test into the scenario, so that the file runs as it is."""
+    if scheme is None:
+        return scenario
+    for link in (*scenario.get("links", ()), *scenario.get("buses", ())):
+        for queue, mark in (("queue", "under_test"), ("reverse_queue", "reverse_under_test")):
+            if link.get(mark):
+                link[queue] = scheme
+    return scenario
+
+
+def _column(table: pa.Table, name: str) -> list[float]:
+    return [_number(value) for value in table[name].to_pylist()]
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

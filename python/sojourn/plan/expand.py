@@ -1,0 +1,255 @@
+"""From a plan to its cells, each checked whole."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from sojourn import core, toml
+from sojourn.core import Document, SojournError
+from sojourn.plan.identity import Run, scenario_hash, stripped
+from sojourn.plan.model import SCHEME, Plan, Value, derived_seed
+from sojourn.scheme import Scheme, with_parameters
+from sojourn.units import to_ns
+
+GREATEST: Final = 1_000_000
+"""Cells of one plan."""
+
+_SHOWN: Final = 10
+_RESERVED: Final = ("scheme", "replication", "cell", "plan", "run", "build", "scenario", "seed")
+_SET_PLACE: Final = re.compile(r"^--set [^:]*?=(?:\"[^\"]*\"|[^:]*): ")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of scheme and levels.
+
+    Parameters
+    ----------
+    number
+        From 0, in the plan's order.
+    scheme
+        With the parameters of this cell; its label is the plan's.
+    label
+        Of the scheme in the plan.
+    levels
+        The value of every factor; None where the factor is another scheme's.
+    scenario
+        Hash of the canonical scenario.
+    seed
+        Of its runs.
+    """
+
+    number: int
+    scheme: Scheme
+    label: str
+    levels: dict[str, Value | None]
+    scenario: str
+    seed: int
+    series: str | None = None
+    series_replications: int = 0
+
+    def __str__(self) -> str:
+        return describe(self.label, self.levels)
+
+    def run(self, replication: int) -> Run:
+        """Return the run of a replication."""
+        sampled = self.series if replication < self.series_replications else None
+        return Run(self.scenario, self.scheme.canonical or None, self.seed, replication, sampled)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a plan, and the texts of their scenarios by hash."""
+
+    plan: Plan
+    cells: tuple[Cell, ...]
+    scenarios: dict[str, str] = field(repr=False)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def describe(label: str, levels: dict[str, Value | None]) -> str:
+    """Write a cell as messages have it: ``scheme=codel, rate=10 Mbit/s``."""
+    parts = [f"{SCHEME}={label}", *(f"{name}={value}" for name, value in levels.items() if value is not None)]
+    return ", ".join(parts)
+
+
+def cells(plan: Plan) -> Cells:
+    """Return every cell of a plan.
+
+    Raises
+    ------
+    SojournError
+        If a cell is impossible; the message names the first ten of these with their keys.
+    """
+    _check_names(plan)
+    base = core.load(plan.scenario, source=plan.source, sets=plan.sets)
+    if plan.series is not None:
+        _check_series(plan)
+    count = 1
+    for variation in plan.vary:
+        count *= len(variation.points)
+    if count * max(len(plan.schemes), 1) > GREATEST:
+        raise SojournError(
+            f"{plan.origin}: more than {GREATEST:,} cells; vary fewer factors, or sample a Latin hypercube"
+        )
+    text = toml.dumps(base)
+    schemes = plan.schemes or (Scheme(""),)
+    known: dict[tuple[object, ...], Cell] = {}
+    scenarios: dict[str, str] = {}
+    bad: dict[str, list[str]] = {}
+    seen: set[tuple[object, ...]] = set()
+    loaded: dict[tuple[str, ...], str | SojournError] = {}
+    for points in itertools.product(*(variation.points for variation in plan.vary)):
+        values = [value for point in points for value in point]
+        for scheme in schemes:
+            levels, sets, parameters = _assign(plan, scheme, values)
+            key = (scheme.label, *levels.values())
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                own = _scheme(scheme.text, scheme.label, tuple(parameters.items()))
+                at = _load(text, plan.source, tuple(sets), loaded, scenarios)
+            except SojournError as error:
+                bad.setdefault(_without_place(str(error)), []).append(describe(scheme.label, levels))
+                continue
+            seed = _seed(plan, scheme.label, levels)
+            known[key] = Cell(len(known), own, scheme.label, levels, at, seed, plan.series, plan.series_replications)
+    if bad:
+        raise SojournError(_impossible(plan, bad, len(seen)))
+    _check_twins(plan, known.values())
+    return Cells(plan, tuple(known.values()), scenarios)
+
+
+def _impossible(plan: Plan, bad: dict[str, list[str]], total: int) -> str:
+    """List every reason once, with the first cell that it concerns."""
+    lines = [f"{plan.origin}: {sum(map(len, bad.values()))} of {total} cells are impossible; nothing was run"]
+    for why, where in itertools.islice(bad.items(), _SHOWN):
+        others = f" and {len(where) - 1} more" if len(where) > 1 else ""
+        lines.append(f"  cell {where[0]}{others}: {why}")
+    if len(bad) > _SHOWN:
+        lines.append(f"  and {len(bad) - _SHOWN} more reasons")
+    return "\n".join(lines)
+
+
+def _check_names(plan: Plan) -> None:
+    names = [one.name for one in plan.factors]
+    for name in names:
+        if name in _RESERVED or names.count(name) > 1:
+            why = "is named twice" if names.count(name) > 1 else "has a meaning of its own"
+            raise SojournError(f"{plan.origin}: the factor `{name}` {why}; give it a `name`")
+    labels = [scheme.label for scheme in plan.schemes]
+    for one in plan.factors:
+        for key in one.keys:
+            if key.startswith(("scheme.", "schemes.")) and not labels:
+                raise SojournError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
+            if key.startswith("schemes.") and _target(key, labels) is None:
+                raise SojournError(
+                    f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with "
+                    f"{', '.join(labels)}"
+                )
+    for name in plan.paired or ():
+        if name != SCHEME and name not in names:
+            raise SojournError(
+                f"{plan.origin}: paired: `{name}` does not vary; allowed: {', '.join([SCHEME, *names])}"
+            )
+
+
+def _check_series(plan: Plan) -> None:
+    try:
+        if to_ns("series", str(plan.series)) < 1:
+            raise ValueError("series: an interval of 0; allowed: a time above 0")
+    except (TypeError, ValueError) as error:
+        raise SojournError(f"{plan.origin}: {error}") from None
+
+
+def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
+    """Refuse two cells that are the same runs under two names: they would count as two observations."""
+    seen: dict[Run, Cell] = {}
+    for cell in found:
+        run = cell.run(0)
+        if run in seen:
+            raise SojournError(f"{plan.origin}: two cells are the same runs: {seen[run]}; and {cell}")
+        seen[run] = cell
+
+
+def _assign(
+    plan: Plan, scheme: Scheme, values: Sequence[Value]
+) -> tuple[dict[str, Value | None], list[str], dict[str, Value]]:
+    """Say what the values mean for one scheme: levels, overrides of the scenario, parameters of the scheme."""
+    levels: dict[str, Value | None] = {}
+    sets: list[str] = []
+    parameters: dict[str, Value] = {}
+    labels = [one.label for one in plan.schemes]
+    for one, value in zip(plan.factors, values, strict=True):
+        used = False
+        for key in one.keys:
+            if key.startswith("scheme."):
+                parameters[key.removeprefix("scheme.")] = value
+            elif key.startswith("schemes."):
+                label, parameter = _target(key, labels) or ("", "")
+                if label != scheme.label:
+                    continue
+                parameters[parameter] = value
+            else:
+                sets.append(f"{key}={toml.inline(value)}")
+            used = True
+        levels[one.name] = value if used else None
+    return levels, sets, parameters
+
+
+def _target(key: str, labels: Sequence[str]) -> tuple[str, str] | None:
+    """Split ``schemes.LABEL.PARAMETER``; labels may have dots."""
+    rest = key.removeprefix("schemes.")
+    label, _, parameter = rest.rpartition(".")
+    return (label, parameter) if label in labels and parameter else None
+
+
+@lru_cache(maxsize=65536)
+def _scheme(text: str, label: str, parameters: tuple[tuple[str, Value], ...]) -> Scheme:
+    return with_parameters(Scheme(text, label), dict(parameters))
+
+
+def _load(
+    text: str,
+    source: str,
+    sets: tuple[str, ...],
+    loaded: dict[tuple[str, ...], str | SojournError],
+    scenarios: dict[str, str],
+) -> str:
+    """Load a cell's scenario once for all schemes."""
+    if sets not in loaded:
+        try:
+            document: Document = core.load(text, source=source, sets=sets)
+        except SojournError as error:
+            loaded[sets] = error
+        else:
+            canonical = stripped(document)
+            loaded[sets] = scenario_hash(canonical)
+            scenarios[scenario_hash(canonical)] = canonical
+    found = loaded[sets]
+    if isinstance(found, SojournError):
+        raise found
+    return found
+
+
+def _seed(plan: Plan, label: str, levels: dict[str, Value | None]) -> int:
+    if plan.paired is None:
+        return plan.seed
+    apart = [(name, value) for name, value in levels.items() if name not in plan.paired and value is not None]
+    return derived_seed(plan.seed, apart + ([] if SCHEME in plan.paired else [(SCHEME, label)]))
+
+
+def _without_place(message: str) -> str:
+    """Take away the place in a text that nobody wrote: the cell says which override it was."""
+    return _SET_PLACE.sub("", message)

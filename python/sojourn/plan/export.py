@@ -1,0 +1,226 @@
+"""A plan's results for other programs: CSV, Parquet, NetCDF, Flent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from sojourn import core, metrics
+from sojourn.core import SojournError
+from sojourn.plan import read, rows
+from sojourn.plan.expand import Cells
+from sojourn.plan.store import Store
+
+if TYPE_CHECKING:
+    import xarray
+
+FORMATS: Final = ("csv", "parquet", "netcdf", "flent")
+
+FLENT_TEST: Final = "tcp_nup"
+"""Flent's test whose plots the files are made for: uploads beside a ping."""
+_FLENT_VERSION: Final = 4
+_FLENT_SERIES: Final = {
+    "goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s"),
+    "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms"),
+}
+_FLENT_EPOCH: Final = 946_684_800.0
+"""Simulated time has no date; Flent needs one. 2000-01-01, so that nobody takes it for the time of the run."""
+
+
+def write(cells: Cells, store: Store, kind: str, target: Path, *, table: str = "runs") -> list[Path]:
+    """Write a plan's results into a file, or for Flent and Parquet of every table into a folder.
+
+    Parameters
+    ----------
+    cells
+        Of the plan.
+    store
+        Where its runs are.
+    kind
+        One of :data:`FORMATS`.
+    target
+        What to write.
+    table
+        For CSV and Parquet: which data set.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written. The same results give the same bytes.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        match kind:
+            case "csv":
+                read.frame(cells, store, table).to_csv(target, index=False)
+            case "parquet":
+                pq.write_table(read.arrow(read.frame(cells, store, table), table), target, compression="zstd")
+            case "netcdf":
+                dataset(cells, store).to_netcdf(target, engine="h5netcdf")
+            case _:
+                return _flent(cells, store, target)
+    except OSError as error:
+        raise SojournError(f"cannot write {str(target)!r}: {error.strerror or error}") from None
+    return [target]
+
+
+def dataset(cells: Cells, store: Store) -> xarray.Dataset:
+    """Return a plan's runs as an xarray data set.
+
+    A full grid has a dimension for the scheme and for each factor; anything else has one dimension ``cell`` with the
+    levels as coordinates. The last dimension is ``replication``; what a cell has fewer is NaN.
+    """
+    try:
+        import xarray
+    except ImportError:
+        raise SojournError("NetCDF needs xarray and h5netcdf: pip install 'sojourn[netcdf]'") from None
+    frame = read.frame(cells, store)
+    factors = [factor.name for factor in cells.plan.factors]
+    names = [name for name in rows.metric_names("runs") if frame[name].notna().any()]
+    frame = frame.rename(columns={"scheme": "canonical", "label": "scheme"})
+    levels = ["scheme", *factors]
+    is_grid = _is_grid(cells, factors)
+    index = [*(levels if is_grid else ["cell"]), "replication"]
+    found = xarray.Dataset.from_dataframe(
+        frame.sort_values(["cell", "replication"])[[*index, *names]].set_index(index)
+    )
+    if is_grid:
+        # The plan's order, not the alphabet's.
+        found = found.reindex({name: _levels(cells, name) for name in levels})
+    else:
+        by_cell = {cell.number: {"scheme": cell.label, **cell.levels} for cell in cells}
+        for name in levels:
+            values = [by_cell[int(number)][name] for number in found["cell"].to_numpy()]
+            found = found.assign_coords({name: ("cell", _coordinate(values))})
+    for name in factors:
+        numbers = read.in_base_unit(
+            [value if isinstance(value, str) else None for value in found[name].to_numpy().tolist()]
+        )
+        if numbers is not None:
+            unit, sizes = numbers
+            found = found.assign_coords(
+                {f"{name}_{unit}": (found[name].dims, np.array(sizes), {"units": read.UNITS[unit]})}
+            )
+    for name in names:
+        metric = metrics.find(name)
+        found[name].attrs = {"units": metric.unit or "1", "long_name": metric.title, "description": metric.definition}
+    found.attrs = {
+        "title": cells.plan.name,
+        "source": f"Sojourn {read.code_of(cells, store)}",
+        "description": cells.plan.description,
+    }
+    return found
+
+
+def _is_grid(cells: Cells, factors: list[str]) -> bool:
+    sizes = [len(_levels(cells, name)) for name in ("scheme", *factors)]
+    has_gaps = any(cell.levels[name] is None for cell in cells for name in factors)
+    return int(np.prod(sizes)) == len(cells) and not has_gaps
+
+
+def _levels(cells: Cells, name: str) -> list[Any]:
+    return list(dict.fromkeys(cell.label if name == "scheme" else cell.levels[name] for cell in cells))
+
+
+def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
+    if all(read.is_number(value) for value in values):
+        return np.array(values)
+    return np.array(["" if value is None else str(value) for value in values])
+
+
+def _flent(cells: Cells, store: Store, folder: Path) -> list[Path]:
+    """Write a ``.flent.gz`` for each run that has time series."""
+    series = read.frame(cells, store, "series")
+    if series.empty:
+        raise SojournError(
+            f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    lengths = store.read("runs", columns=["duration_s"])
+    length_of = dict(zip(lengths["run"].to_pylist(), lengths["duration_s"].to_pylist(), strict=True))
+    for run, part in series.groupby("run", sort=False):
+        number, replication = int(part["cell"].iloc[0]), int(part["replication"].iloc[0])
+        cell = cells.cells[number]
+        document = flent(
+            {
+                str(name): (one["t_s"].to_numpy(), one["value"].to_numpy())
+                for name, one in part.groupby("name", sort=True)
+            },
+            title=f"{cell}, replication {replication}",
+            length_s=float(length_of[run]),
+            note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. "
+            "Ping is the sojourn time in the queues under test.",
+        )
+        words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
+        file = folder / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"
+        # No name and no time in the header of gzip: the same results give the same bytes.
+        file.write_bytes(gzip.compress(json.dumps(document, indent=2, sort_keys=True).encode(), mtime=0))
+        written.append(file)
+    return written
+
+
+def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float, note: str) -> core.Document:
+    """Return one run's series as a document of Flent's data file format, version 4, for its test ``tcp_nup``.
+
+    Parameters
+    ----------
+    series
+        Times in seconds and values, by name: ``goodput_bit_s`` is Flent's ``TCP upload sum`` in Mbit/s and
+        ``sojourn_ms`` its ``Ping (ms) ICMP``; others keep their name.
+    title
+        Of the run.
+    length_s
+        Of the run in seconds.
+    note
+        Goes into the file.
+
+    References
+    ----------
+    Flent's documentation, "The data file format".
+    """
+    times = next(iter(series.values()))[0]
+    step = float(times[1] - times[0]) if len(times) > 1 else length_s
+    results, raw, about = {}, {}, {}
+    for name, (t, values) in series.items():
+        label, scale, unit = _FLENT_SERIES.get(name, (name, 1.0, ""))
+        shown = [None if not np.isfinite(value) else float(value) * scale for value in values]
+        results[label] = shown
+        raw[label] = [
+            {"t": _FLENT_EPOCH + float(at), "val": value}
+            for at, value in zip(t, shown, strict=True)
+            if value is not None
+        ]
+        known = [value for value in shown if value is not None]
+        about[label] = {"UNITS": unit, "MEAN_VALUE": float(np.mean(known)) if known else None}
+    when = "2000-01-01T00:00:00.000000Z"
+    return {
+        "version": _FLENT_VERSION,
+        "metadata": {
+            "NAME": FLENT_TEST,
+            "TITLE": title,
+            "NOTE": note,
+            "TIME": when,
+            "T0": when,
+            "LENGTH": length_s,
+            "TOTAL_LENGTH": length_s,
+            "STEP_SIZE": step,
+            "HOST": "simulated",
+            "HOSTS": ["simulated"],
+            "LOCAL_HOST": "simulated",
+            "FLENT_VERSION": f"Sojourn {core.version()}",
+            "IP_VERSION": 4,
+            "TEST_PARAMETERS": {},
+            "SERIES_META": about,
+        },
+        "x_values": [float(t) for t in times],
+        "results": results,
+        "raw_values": raw,
+    }

@@ -1,0 +1,74 @@
+"""What makes a run the run that it is: a hash of everything that changes its results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from sojourn import core
+
+_NO_RESULT: Final = ("name", "description", "seed", "replications", "series")
+"""Keys of a scenario that change no number: names for people, and what the run says itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: a scenario under a scheme, in one replication.
+
+    Parameters
+    ----------
+    scenario
+        Hash of the canonical scenario.
+    scheme
+        Canonical text; None for the queues as written.
+    seed, replication
+        Of the random streams.
+    series
+        Sampling interval or None.
+    """
+
+    scenario: str
+    scheme: str | None
+    seed: int
+    replication: int
+    series: str | None
+
+    def id(self, build: str) -> str:
+        """Return the run's identity under a build of the code: 32 hexadecimal digits."""
+        return _hash([self.scenario, self.scheme, self.seed, self.replication, self.series, build])
+
+    @property
+    def task(self) -> str:
+        """The task as :func:`sojourn.core.run_batch` takes it."""
+        return json.dumps(
+            {"scheme": self.scheme, "seed": self.seed, "replication": self.replication, "series": self.series}
+        )
+
+
+def stripped(scenario: Mapping[str, Any]) -> str:
+    """Return the canonical JSON text of a scenario without what changes no result.
+
+    The name stays away, so that plans share the runs of networks that differ in nothing else.
+    """
+    kept = {key: value for key, value in scenario.items() if key not in _NO_RESULT}
+    return json.dumps({"name": "run", **kept}, ensure_ascii=False, separators=(",", ":"))
+
+
+def scenario_hash(text: str) -> str:
+    """Return the hash of a canonical scenario's text: 32 hexadecimal digits."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@cache
+def build() -> str:
+    """Return the name of this build of the code: version and hash of its sources."""
+    return core.build()
+
+
+def _hash(document: object) -> str:
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,55 @@
+"""About how long a plan takes: a few runs, timed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sojourn.core import SojournError
+from sojourn.plan import work
+from sojourn.plan.expand import Cells
+from sojourn.plan.identity import build
+
+CELLS = 12
+BUDGET_S = 10.0
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What the pilot saw.
+
+    Parameters
+    ----------
+    runs
+        Runs made.
+    run_s
+        Mean processor time of one.
+    """
+
+    runs: int
+    run_s: float
+
+
+def pilot(cells: Cells, budget_s: float = BUDGET_S) -> Pilot:
+    """Run replication 0 of cells spread over the plan until the time is over, one at least.
+
+    Raises
+    ------
+    SojournError
+        If one of them fails.
+    """
+    step = max(len(cells) // CELLS, 1)
+    end = time.monotonic() + budget_s
+    runs, spent = 0, 0.0
+    # From the middle outwards the order would not matter much; both ends come early, so that a range is covered.
+    chosen = list(cells)[::step]
+    chosen = [*chosen[:1], *chosen[:0:-1]]
+    for cell in chosen:
+        done = work.run(work.Batch(build(), (cells.scenarios[cell.scenario],), ((0, cell.run(0)),)))
+        if done.failed:
+            raise SojournError(f"{cells.plan.origin}: cell {cell}: {done.failed[0]}")
+        runs += 1
+        spent += done.cpu_s
+        if time.monotonic() > end:
+            break
+    return Pilot(runs, spent / runs)

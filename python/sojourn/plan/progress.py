@@ -1,0 +1,164 @@
+"""How far a plan is: live on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from sojourn import metrics
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from sojourn.plan.execute import CellState, Driver
+    from sojourn.plan.executors import Executor
+
+LINE_EVERY_S = 10.0
+
+
+class Watch(Protocol):
+    """Is told how far a plan is."""
+
+    def start(self, driver: Driver, executor: Executor) -> None:
+        """Before the first run."""
+
+    def show(self, driver: Driver) -> None:
+        """Now and then."""
+
+    def stop(self, driver: Driver) -> None:
+        """After the last run."""
+
+
+def for_stream(stream: TextIO | None = None) -> Watch:
+    """Return what suits a stream: standard error by default."""
+    chosen = stream or sys.stderr
+    return Terminal() if chosen.isatty() else Lines(chosen)
+
+
+class Lines:
+    """A line at the start, at the end, and every ten seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._start = self._last = 0.0
+        self._found = 0
+
+    def start(self, driver: Driver, executor: Executor) -> None:
+        """Say what is there and what is to do."""
+        self._start = self._last = time.monotonic()
+        self._found = driver.done
+        print(
+            f"{driver.expected} runs, {self._found} of them in the store; {executor.note}",
+            file=self._stream,
+            flush=True,
+        )
+
+    def show(self, driver: Driver) -> None:
+        """Print a line if the last is old."""
+        if time.monotonic() - self._last >= LINE_EVERY_S:
+            self._last = time.monotonic()
+            left = time_left(driver, self._found, time.monotonic() - self._start)
+            print(
+                "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part),
+                file=self._stream,
+                flush=True,
+            )
+
+    def stop(self, driver: Driver) -> None:
+        """Say what came of it."""
+        gone = duration(time.monotonic() - self._start)
+        print(f"{counts(driver)}; {gone} gone", file=self._stream, flush=True)
+
+
+class Terminal:
+    """A bar with the counts, the time left and the estimate that is least precise."""
+
+    def __init__(self) -> None:
+        self._found = 0
+        self._start = self._next = 0.0
+        self._bar: Progress | None = None
+
+    def start(self, driver: Driver, executor: Executor) -> None:
+        """Draw it."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        self._start = time.monotonic()
+        self._found = driver.done
+        console = Console(stderr=True)
+        console.print(f"{driver.plan.name}: {executor.note}", highlight=False)
+        columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+        self._bar = Progress(*columns, console=console, transient=True)
+        self._bar.add_task("", total=driver.expected, completed=self._found)
+        self._bar.start()
+        self.show(driver)
+
+    def show(self, driver: Driver) -> None:
+        """Draw it again, some times a second."""
+        now = time.monotonic()
+        if self._bar is None or now < self._next:
+            return
+        left = time_left(driver, self._found, now - self._start)
+        text = "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part)
+        self._bar.update(self._bar.task_ids[0], total=driver.expected, completed=driver.done, description=text)
+        # Estimates of many cells take their time; drawing takes a fiftieth of it all at most.
+        self._next = now + max(0.2, 50 * (time.monotonic() - now))
+
+    def stop(self, driver: Driver) -> None:
+        """Take it away and leave one line."""
+        if self._bar is not None:
+            self._bar.stop()
+        print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} gone", file=sys.stderr)
+
+
+def counts(driver: Driver) -> str:
+    """Write how many runs are done, running and failed."""
+    # A running cell with a goal may need more than is known now.
+    open_ended = driver.plan.precision and not all(state.settled for state in driver.states)
+    running = f", {driver.running} running" if driver.running else ""
+    failed = f", {len(driver.failures)} failed" if driver.failures else ""
+    return f"{driver.done} of {driver.expected}{'+' if open_ended else ''} runs done{running}{failed}"
+
+
+def time_left(driver: Driver, found: int, gone_s: float) -> str:
+    """Write how long what is left takes at the speed so far; empty while nothing has finished."""
+    made = driver.done - found
+    return duration((driver.expected - driver.done) * gone_s / made) if made > 0 else ""
+
+
+def estimate(driver: Driver) -> str:
+    """Write the estimate of the cell that is least precise, with its interval."""
+    name = driver.plan.shown[0]
+
+    def width(state: CellState) -> float:
+        found = state.estimate(name)
+        half = found.half_width
+        return -1.0 if half is None or not math.isfinite(found.mean) else half / max(abs(found.mean), 1e-300)
+
+    widest = max(
+        (state for state in driver.states if not state.settled or not driver.plan.precision), key=width, default=None
+    )
+    if widest is None or width(widest) < 0:
+        return ""
+    found, metric = widest.estimate(name), metrics.find(name)
+    half = found.half_width or 0.0
+    shown = metrics.rounded(found.mean * metric.scale, half * metric.scale)
+    return f"{name} {shown} {metric.shown_unit}".rstrip() + f" ({widest.cell})"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it.
+
+    Examples
+    --------
+    >>> duration(3.2), duration(200), duration(7300)
+    ('3 s', '3 min 20 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,72 @@
+"""SQL over a store, by DuckDB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+
+from sojourn.core import SojournError
+from sojourn.plan import read, rows
+from sojourn.plan.store import Store
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def connect(store: Store) -> duckdb.DuckDBPyConnection:
+    """Return a connection of DuckDB to a store.
+
+    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series`` as they are stored; ``cells`` with a row
+    for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which is ``cells`` with the
+    columns of ``runs``.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    for table in rows.NAMES:
+        files = [str(file) for file in store.files(table)]
+        if files:
+            # A view takes no parameters; a quote in a path is doubled.
+            listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet([{listed}])")  # noqa: S608
+        else:
+            connection.register(table, rows.schema(table).empty_table())
+    found = [read.members(cells, store) for cells in read.plans(store)]
+    whole = pd.concat(found, ignore_index=True) if found else pd.DataFrame({"plan": [], "run": []})
+    connection.register("cells", _arrow(whole))
+    connection.execute(
+        "CREATE VIEW results AS SELECT cells.*, runs.* EXCLUDE (run, replication) FROM cells JOIN runs USING (run)"
+    )
+    return connection
+
+
+def query(store: Store, sql: str) -> pa.Table:
+    """Ask a store and return the answer as Arrow.
+
+    Raises
+    ------
+    SojournError
+        What DuckDB does not understand.
+    """
+    import duckdb
+
+    try:
+        return connect(store).sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise SojournError(f"DuckDB: {error}") from None
+    except AttributeError:
+        raise SojournError("DuckDB: the text is no question; allowed: SELECT, DESCRIBE, SHOW and the like") from None
+
+
+def _arrow(frame: pd.DataFrame) -> pa.Table:
+    """Take the frame over column by column: a factor may have numbers in one plan and texts in another."""
+    columns = {}
+    for name in frame.columns:
+        values = frame[name].astype(object).where(frame[name].notna(), None).tolist()
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            columns[name] = pa.array([None if value is None else str(value) for value in values])
+    return pa.table(columns)

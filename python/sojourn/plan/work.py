@@ -1,0 +1,71 @@
+"""What a thread or a worker does: the runs of one batch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sojourn import core
+from sojourn.plan import rows
+from sojourn.plan.identity import Run
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs that go to one thread or worker together.
+
+    Parameters
+    ----------
+    build
+        Of the code that is wanted.
+    scenarios
+        Canonical texts.
+    runs
+        Which scenario, and the run.
+    """
+
+    build: str
+    scenarios: tuple[str, ...]
+    runs: tuple[tuple[int, Run], ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a batch.
+
+    Parameters
+    ----------
+    build
+        Of the code that ran; there is nothing else if it is not the one that was wanted.
+    failed
+        What went wrong, by place in the batch.
+    tables
+        Those of :func:`sojourn.plan.rows.tables` for the runs that went well, in their order.
+    cpu_s
+        Processor time of the batch.
+    """
+
+    build: str
+    failed: dict[int, str]
+    tables: dict[str, pa.Table]
+    cpu_s: float
+
+
+def run(batch: Batch, stop: core.Stop | None = None) -> Done:
+    """Run a batch in this thread."""
+    build = core.build()
+    if build != batch.build:
+        return Done(build, {}, {}, 0.0)
+    start = time.thread_time()
+    results = core.run_batch(batch.scenarios, [(scenario, run.task) for scenario, run in batch.runs], stop)
+    failed = {k: text for k, (good, text) in enumerate(results) if not good}
+    done = [(run.id(build), build, run, results[k][1]) for k, (_, run) in enumerate(batch.runs) if k not in failed]
+    tables = rows.tables(done)
+    return Done(build, failed, tables, time.thread_time() - start)
+
+
+def facts() -> dict[str, str]:
+    """Return what a worker is, to be compared with the process that asks it."""
+    return {"build": core.build()}
