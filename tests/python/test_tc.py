@@ -121,8 +121,8 @@ def test_a_rate_is_a_class_of_htb_above_the_scheme() -> None:
             "headdrop flows 127 divisor 1024 perturb 0 redflowlimit 240000 min 8000 max 60000 avpkt 1000 burst 25 "
             "probability 0.2 ecn",
         ),
-        # 4 + 1 - 3 = 2 is more than (1 - (1/2)^4) * 2 = 1.9, not more than (1 - (3/4)^4) * 4 = 2.7: 2^-2. 3 + 1 - 3 = 1
-        # is not more than (1 - (1/2)^3) * 2 = 1.75.
+        # 4 + 1 - 3 = 2 is more than (1 - (1/2)^4) * 2 = 1.9, not more than (1 - (3/4)^4) * 4 = 2.7: 2^-2.
+        # 3 + 1 - 3 = 1 is not more than (1 - (1/2)^3) * 2 = 1.75.
         (
             "sfq min 3kB max 9kB w 0.25 ecn harddrop",
             "flows 127 divisor 1024 perturb 0 redflowlimit 36000 min 3000 max 9000 avpkt 1000 burst 4 "

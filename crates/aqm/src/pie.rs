@@ -192,23 +192,30 @@ impl Pie {
         let mut step = alpha * (delay - 2.0 * self.half_target) + beta * (delay - self.delay_old);
         step *= auto_tune(p);
         // Section 5.5.
-        step = step.min(if p >= 0.1 { 0.02 } else { f64::INFINITY });
+        let most = if p >= 0.1 { 0.02 } else { f64::INFINITY };
+        step = if step > most { most } else { step };
         if variant == Variant::Linux && delay > 0.25 {
             step += 0.02;
         }
         let held = variant == Variant::Ns3 && !self.burst_allowance.is_zero();
         let mut p = if held { 0.0 } else { p + step };
         if delay == 0.0 && self.delay_old == 0.0 {
-            p *= match variant {
-                Variant::Rfc | Variant::Ns3 => 0.98,
-                Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
-                Variant::Linux => 1.0,
-            };
+            p *= self.decay(backlog);
         }
         self.probability = p.clamp(0.0, 1.0);
         self.delay_old = delay;
         // Section 4.4.
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
+    }
+
+    /// What an update without any delay leaves of p.
+    #[cold]
+    fn decay(&self, backlog: u64) -> f64 {
+        match self.params.variant {
+            Variant::Rfc | Variant::Ns3 => 0.98,
+            Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
+            Variant::Linux => 1.0,
+        }
     }
 
     /// The updates due up to `now`.
@@ -254,7 +261,7 @@ impl Pie {
     /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
     #[inline]
     fn is_calm(&self, now: Instant, queue: &Queue) -> bool {
-        (self.probability == 0.0) & (self.delay_old < self.half_target) & self.delay_is_low(now, queue)
+        (self.probability == 0.0) & (self.delay_old < self.half_target) && self.delay_is_low(now, queue)
     }
 
     /// `current_qdelay < QDELAY_REF/2`.
