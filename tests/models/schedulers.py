@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base import Model, Packet
+from base import Model, Packet, less
 from fair import place
 
 
@@ -72,7 +72,7 @@ class Drr(Model):
 
 
 class Sfq(Model):
-    """Linux's SFQ: ``depth`` and ``flows``, a hash that changes, the longest queue loses."""
+    """Linux's SFQ: ``depth`` and ``flows``, a hash that changes, the longest queue loses, RED in each queue."""
 
     DEFAULTS = {
         "limit": "127p",
@@ -82,17 +82,30 @@ class Sfq(Model):
         "quantum": "1514B",
         "perturb": "0ns",
         "headdrop": "false",
+        "min": "none",
+        "max": "none",
+        "max_p": "0.02",
+        "w": "0.015625",
+        "ecn": "false",
+        "harddrop": "false",
     }
+    # RED's thresholds are odd ones, so that no probability is 1 but for rounding.
     TEXTS = (
         "limit 30p",
         "limit 20p depth 6p flows 3 divisor 16 quantum 300B",
         "limit 25p depth 8p divisor 4 headdrop perturb 20ms",
         "limit 60p flows 5 perturb 3ms quantum 3000B depth 20p",
+        "limit 60p divisor 4 min 1511B max 6011B max_p 0.31 w 0.5 ecn",
+        "limit 60p divisor 3 min 1013B max 5003B max_p 0.53 w 0.5 ecn headdrop perturb 20ms",
+        "limit 80p divisor 2 min 2011B max 8017B max_p 0.23 w 0.25",
+        "limit 80p divisor 2 depth 12p min 1019B max 4001B max_p 0.29 w 1 ecn harddrop headdrop",
         "",
     )
-    SEEN = frozenset({"overflow"})
 
     def setup(self) -> None:
+        self.average: dict[int, float] = {}
+        self.count_of: dict[int, int] = {}
+        self.acted = {f"{kind}_{what}": 0 for kind in ("prob", "forced") for what in ("mark", "mark_head", "drop")}
         self.seed: int | None = None
         self.generation = 0
         self.next_perturb = 0
@@ -106,27 +119,60 @@ class Sfq(Model):
         """Bring the list of all that waits up to date."""
         self.queue = [packet for queue in self.waiting.values() for packet in queue]
 
-    def lose(self, at: int) -> None:
+    def lose(self, at: int, reason: str = "overflow") -> None:
         """Drop the queue's last packet, or its first."""
-        self.world.drop(self.waiting[at].pop(0 if self.params.headdrop else -1), "overflow")
+        self.world.drop(self.waiting[at].pop(0 if self.params.headdrop else -1), reason)
 
-    def put(self, packet: Packet) -> None:
+    def refuses(self, at: int, packet: Packet) -> bool:
+        """RED of one queue, Floyd and Jacobson 1993, figure 2: whether it drops a packet of the queue."""
+        avg, least, most = self.average[at], float(self.params.min), float(self.params.max)
+        if less(avg, least):
+            self.count_of[at] = -1
+            return False
+        forced = not less(avg, most)
+        if not forced:
+            self.count_of[at] += 1
+            p_b = self.params.max_p * (avg - least) / (most - least)
+            expected = self.count_of[at] * p_b
+            if not self.world.chance(min(1.0, p_b / (1 - expected)) if less(expected, 1) else 1.0):
+                return False
+        self.count_of[at] = 0
+        outcome = "drop"
+        if self.params.ecn and not (forced and self.params.harddrop):
+            if self.params.headdrop and self.world.mark(self.waiting[at][0]):
+                outcome = "mark_head"
+            elif self.world.mark(packet):
+                outcome = "mark"
+        self.acted[f"{'forced' if forced else 'prob'}_{outcome}"] += 1
+        return outcome == "drop"
+
+    def put(self, packet: Packet, *, moves: bool = False) -> None:
         """Join the queue of the packet's bucket."""
         bucket = place(packet.flow, (self.seed + self.generation) % 2**64, int(self.params.divisor))
-        if bucket not in self.of_bucket:
+        begins = bucket not in self.of_bucket
+        if begins:
             if not self.free:
                 self.world.drop(packet, "overflow")
                 return
             at = self.free.pop()
             self.of_bucket[bucket], self.waiting[at] = at, []
             self.allotment[at] = self.params.quantum
+            self.average[at], self.count_of[at] = 0.0, -1
             self.round.append(at)
         at = self.of_bucket[bucket]
-        if len(self.waiting[at]) >= self.params.depth:
+        reason = None
+        if self.params.max != "none" and (moves or not begins):
+            q = sum(waiting.bytes for waiting in self.waiting[at])
+            self.average[at] = (1 - self.params.w) * self.average[at] + self.params.w * q
+            if not moves and self.refuses(at, packet):
+                reason = "early"
+        if reason is None and len(self.waiting[at]) >= self.params.depth:
+            reason = "overflow"
+        if reason is not None:
             if not self.params.headdrop:
-                self.world.drop(packet, "overflow")
+                self.world.drop(packet, reason)
                 return
-            self.lose(at)
+            self.lose(at, reason)
         self.waiting[at].append(packet)
 
     def retire(self, at: int) -> None:
@@ -149,7 +195,7 @@ class Sfq(Model):
             moving += self.waiting[at]
             self.retire(at)
         for packet in moving:
-            self.put(packet)
+            self.put(packet, moves=True)
 
     def arrive(self, packet: Packet) -> None:
         if self.seed is None:
@@ -189,6 +235,7 @@ class Sfq(Model):
             "active_queues": len(self.round),
             "longest_packets": max((len(queue) for queue in self.waiting.values()), default=0),
             "perturbations": self.generation,
+            **self.acted,
         }
 
     def instants(self) -> list[int]:

@@ -111,6 +111,31 @@ def test_a_rate_is_a_class_of_htb_above_the_scheme() -> None:
     assert last("red limit 400000 min 30000 max 90000", rate="2.5gbit").endswith("bandwidth 2500000000bit")
 
 
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        # 25 + 1 - 8 = 18 is more than (1 - (31/32)^25) * 32 = 17.5, not more than (1 - (63/64)^25) * 64 = 20.8: 2^-6.
+        # One less: 17 is not more than (1 - (31/32)^24) * 32 = 17.1: 2^-5. redflowlimit is what max is a quarter of.
+        (
+            "sfq min 8kB max 60kB max_p 0.2 ecn headdrop",
+            "headdrop flows 127 divisor 1024 perturb 0 redflowlimit 240000 min 8000 max 60000 avpkt 1000 burst 25 "
+            "probability 0.2 ecn",
+        ),
+        # 4 + 1 - 3 = 2 is more than (1 - (1/2)^4) * 2 = 1.9, not more than (1 - (3/4)^4) * 4 = 2.7: 2^-2.
+        # 3 + 1 - 3 = 1 is not more than (1 - (1/2)^3) * 2 = 1.75.
+        (
+            "sfq min 3kB max 9kB w 0.25 ecn harddrop",
+            "flows 127 divisor 1024 perturb 0 redflowlimit 36000 min 3000 max 9000 avpkt 1000 burst 4 "
+            "probability 0.02 ecn harddrop",
+        ),
+    ],
+)
+def test_red_inside_sfq_is_exported_where_it_is_on(scheme: str, words: str) -> None:
+    line = last(scheme)
+    assert line == f"tc qdisc replace dev eth0 root sfq limit 127 quantum 1514 depth 127 {words}"
+    assert core.parse_aqm(line) == core.parse_aqm(scheme)
+
+
 def test_notes_say_where_linux_differs() -> None:
     def notes(scheme: str) -> list[str]:
         return [line for line in tc.commands(scheme, dev="eth0", rate="1mbit") if line.startswith("#")]
@@ -362,6 +387,9 @@ def test_statistics_agree_with_the_algorithm() -> None:
     (choke,) = tc.statistics(result("choke min 5 max 15"))
     # A match drops two.
     assert choke["drops"] == 2 * choke["matched"] + choke["early"] + choke["pdrop"]
+    (sfq,) = tc.statistics(result("sfq min 3kB max 9kB w 0.25"))
+    assert 0 < sfq["options"]["prob_drop"] <= sfq["overlimits"] <= sfq["drops"]
+    assert sfq["options"]["prob_drop"] + sfq["options"]["forced_drop"] == sfq["overlimits"]
     (cake,) = tc.statistics(result("cake diffserv3"))
     # Bulk is shown first, and everything here is best effort.
     assert [tin["sent_packets"] for tin in cake["tins"]] == [0, cake["packets"], 0]

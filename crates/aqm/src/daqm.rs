@@ -330,15 +330,16 @@ impl Daqm {
     }
 
     /// The samples due up to `now`.
-    #[cold]
+    #[inline(never)]
     fn take_samples(&mut self, now: Instant, queue: &Queue) {
         // Ten equal samples fill a block whatever was in the ring; the remainder keeps the place within a block.
-        let due = self.ticks.due(now);
-        if due > 14 {
+        if self.ticks.is_late(now, 14) {
+            let due = self.ticks.due(now);
             self.ticks.skip_to_last(now, 10 + due % 5);
         }
+        let sample = queue.len() as i64 as f64;
         while self.ticks.take(now).is_some() {
-            self.samples.push(queue.len() as f64);
+            self.samples.push(sample);
         }
     }
 

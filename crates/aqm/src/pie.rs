@@ -159,48 +159,48 @@ pub struct Pie {
 
 /// Section 4.2: how much of an adjustment is made while p is small, so that relative changes stay alike.
 fn auto_tune(p: f64) -> f64 {
-    match p {
-        p if p < 0.000_001 => 1.0 / 2048.0,
-        p if p < 0.000_01 => 1.0 / 512.0,
-        p if p < 0.000_1 => 1.0 / 128.0,
-        p if p < 0.001 => 1.0 / 32.0,
-        p if p < 0.01 => 1.0 / 8.0,
-        p if p < 0.1 => 1.0 / 2.0,
-        _ => 1.0,
-    }
+    // Counted and looked up: branches would be foreseen badly where many flows take turns.
+    const BELOW: [f64; 6] = [0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
+    const FACTORS: [f64; 7] = [1.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0, 1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0];
+    FACTORS[BELOW.iter().map(|bound| usize::from(p < *bound)).sum::<usize>()]
 }
 
 impl Pie {
     /// `current_qdelay`, in seconds, at `now`.
+    #[inline]
     fn delay(&self, now: Instant, queue: &Queue) -> f64 {
+        if self.params.delay == Delay::Timestamps {
+            return queue.head_sojourn(now).map_or(0.0, Span::seconds);
+        }
+        self.delay_otherwise(queue)
+    }
+
+    /// The same without timestamps. Apart, or its divisions would be made for all.
+    #[inline(never)]
+    fn delay_otherwise(&self, queue: &Queue) -> f64 {
         match self.params.delay {
-            Delay::Timestamps => queue.head_sojourn(now).unwrap_or(Span::ZERO).seconds(),
-            Delay::Departures => self.last_sojourn.seconds(),
             Delay::DepartureRate => self.departures.delay(queue.bytes()),
+            Delay::Departures | Delay::Timestamps => self.last_sojourn.seconds(),
         }
     }
 
     /// Sections 4.2 and 5.5, `calculate_drop_prob`; `delay` in seconds.
+    #[inline]
     fn update(&mut self, delay: f64, backlog: u64) {
-        let Params { alpha, beta, variant, target, tupdate, .. } = self.params;
+        let Params { alpha, beta, variant, tupdate, .. } = self.params;
         let p = self.probability;
-        let mut step = alpha * (delay - target.seconds()) + beta * (delay - self.delay_old);
+        let mut step = alpha * (delay - 2.0 * self.half_target) + beta * (delay - self.delay_old);
         step *= auto_tune(p);
         // Section 5.5.
-        if p >= 0.1 && step > 0.02 {
-            step = 0.02;
-        }
+        let most = if p >= 0.1 { 0.02 } else { f64::INFINITY };
+        step = if step > most { most } else { step };
         if variant == Variant::Linux && delay > 0.25 {
             step += 0.02;
         }
         let held = variant == Variant::Ns3 && !self.burst_allowance.is_zero();
         let mut p = if held { 0.0 } else { p + step };
         if delay == 0.0 && self.delay_old == 0.0 {
-            p *= match variant {
-                Variant::Rfc | Variant::Ns3 => 0.98,
-                Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
-                Variant::Linux => 1.0,
-            };
+            p *= self.decay(backlog);
         }
         self.probability = p.clamp(0.0, 1.0);
         self.delay_old = delay;
@@ -208,27 +208,71 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
     }
 
-    /// The updates due up to `now`.
+    /// What an update without any delay leaves of p.
     #[cold]
-    fn catch_up(&mut self, now: Instant, queue: &Queue) {
-        self.updates.skip_to_last(now, CATCH_UP);
-        while let Some(at) = self.updates.take(now) {
-            let delay = self.delay(at, queue);
-            if self.active {
-                self.update(delay, queue.bytes());
-            }
-            // Nothing more can change until a packet comes.
-            let at_rest = self.probability == 0.0 && delay == 0.0 && self.delay_old == 0.0;
-            if queue.is_empty() && (at_rest && self.burst_allowance.is_zero() || !self.active) {
-                self.updates.skip_to_last(now, 0);
-            }
+    fn decay(&self, backlog: u64) -> f64 {
+        match self.params.variant {
+            Variant::Rfc | Variant::Ns3 => 0.98,
+            Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
+            Variant::Linux => 1.0,
         }
+    }
+
+    /// The updates due up to `now`.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Instant, queue: &Queue) {
+        if !self.active {
+            self.updates.take_all(now);
+            return;
+        }
+        self.updates.skip_to_last(now, CATCH_UP);
+        match queue.head() {
+            Some(head) if self.params.delay == Delay::Timestamps => {
+                let enqueued = head.enqueued;
+                while let Some(at) = self.updates.take(now) {
+                    // Signed, because that converts in one instruction.
+                    self.update(at.since(enqueued).nanos() as i64 as f64 / 1e9, queue.bytes());
+                }
+            }
+            _ => self.catch_up_otherwise(now, queue),
+        }
+    }
+
+    /// The same on an empty queue, or without timestamps.
+    #[inline(never)]
+    fn catch_up_otherwise(&mut self, now: Instant, queue: &Queue) {
+        while self.updates.is_due(now) {
+            if self.is_settled(queue) {
+                let spent = self.params.tupdate * self.updates.take_all(now);
+                self.burst_allowance = self.burst_allowance.saturating_sub(spent);
+                return;
+            }
+            let Some(at) = self.updates.take(now) else { return };
+            self.update(self.delay(at, queue), queue.bytes());
+        }
+    }
+
+    /// Updates change nothing but the allowance until a packet comes: p is 0, and below target it does not rise.
+    #[inline]
+    fn is_settled(&self, queue: &Queue) -> bool {
+        self.probability == 0.0 && self.delay_old == 0.0 && queue.is_empty() && self.last_sojourn.is_zero()
     }
 
     /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
     #[inline]
     fn is_calm(&self, now: Instant, queue: &Queue) -> bool {
-        self.probability == 0.0 && self.delay_old < self.half_target && self.delay(now, queue) < self.half_target
+        (self.probability == 0.0) & (self.delay_old < self.half_target) && self.delay_is_low(now, queue)
+    }
+
+    /// `current_qdelay < QDELAY_REF/2`.
+    #[inline]
+    fn delay_is_low(&self, now: Instant, queue: &Queue) -> bool {
+        let sojourn = match self.params.delay {
+            Delay::Timestamps => queue.head_sojourn(now).unwrap_or(Span::ZERO),
+            Delay::Departures => self.last_sojourn,
+            Delay::DepartureRate => return self.delay(now, queue) < self.half_target,
+        };
+        sojourn * 2 < self.params.target
     }
 
     /// Section 5.3: the queue has reached a third of the limit.
@@ -241,12 +285,13 @@ impl Pie {
         self.departures.restart();
     }
 
-    /// Section 4.1, `drop_early`, with section 5.4.
+    /// Section 4.1, `drop_early`, with sections 4.4 and 5.4.
     #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
         let avpkt = self.params.avpkt.get();
-        let is_low = self.delay_old < self.half_target && self.probability < 0.2;
-        if is_low || queue.bytes() <= 2 * avpkt {
+        let is_low = (self.delay_old < self.half_target) & (self.probability < 0.2);
+        // One branch: none of them can be foreseen where the packets of many flows take turns.
+        if !self.active | !self.burst_allowance.is_zero() | is_low | (queue.bytes() <= 2 * avpkt) {
             return false;
         }
         let mut p = self.probability;
@@ -290,14 +335,12 @@ impl Aqm for Pie {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
         let calm = self.is_calm(cx.now, queue);
-        if calm {
-            self.burst_allowance = self.params.max_burst;
-        }
+        self.burst_allowance = if calm { self.params.max_burst } else { self.burst_allowance };
         let mut dropped = None;
         if self.params.limit.is_full(queue, packet.bytes) {
             self.accumulated = 0.0;
             dropped = Some(Reason::Overflow);
-        } else if self.active && self.burst_allowance.is_zero() && self.drop_early(cx, queue, &packet) {
+        } else if self.drop_early(cx, queue, &packet) {
             self.accumulated = 0.0;
             let ecn = self.params.ecn && self.probability < self.params.mark_ecnth.get();
             dropped = (!(ecn && cx.mark(&mut packet))).then_some(Reason::Early);

@@ -7,16 +7,24 @@
 //! packet, which its allotment pays for. An arrival finds no queue free, or its queue at `depth`: it is dropped, or (`headdrop`)
 //! the first packet of its queue is. Where more than `limit` packets wait, the queue with the most packets loses its last
 //! (`headdrop`: its first); where no queue has more than one, the queue whose turn it is.
+//! With `min` and `max` each queue also has RED, over its bytes: an arrival moves its average, and by the law of `red` an
+//! arrival is let pass, or one packet of the queue is marked (`ecn`) or dropped, with `headdrop` its first, else the arrival.
 //! `fq_pfifo` differs: there flows that were idle go before all others, and the limit is for all queues together only.
 //! Readings and deviations:
 //! * The default of `perturb` is 0: the hash never changes (tc-sfq(8)). Its seed is drawn at the first arrival. Changes are
 //!   at multiples of `perturb` and take effect at the next packet. As in Linux waiting packets then move to their new queues,
 //!   in their order, and what exceeds `depth` or finds no queue is dropped.
 //! * Among queues of the same length the lowest-numbered loses; in Linux the last that reached it.
-//! * `divisor` may be any number, Linux's a power of two. tc's RED inside each queue (`redflowlimit` and so on) is `fq_red`.
+//! * `divisor` may be any number, Linux's a power of two.
+//! * RED as in Linux: a queue that empties is given back, so that no average decays over idle time, and the first packet of
+//!   a queue is not looked at. Packets that move move the averages, and are not decided on. As in `red`, and not in Linux,
+//!   signals are uniformly 1 to 1/p_b - 1 arrivals apart. tc's `redflowlimit` gives `max` where that is left out, a quarter;
+//!   Linux does nothing else with it, whatever tc-sfq(8) says.
 //!
 //! Bound: an arrival is constant work, and in a full buffer at most one look at every queue; a departure visits each active
 //! queue at most `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
+
+mod early;
 
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
@@ -27,7 +35,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use early::Early;
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
 
 crate::params! {
     /// Parameters of `sfq`.
@@ -46,6 +55,18 @@ crate::params! {
         perturb: Span = Span::ZERO,
         /// Queues lose their first packet instead of their last (tc-sfq(8)).
         headdrop: bool = false,
+        /// Average of a queue's bytes from which RED may signal; none: no RED (tc-sfq(8)).
+        min: Option<Bytes> = None,
+        /// Average of a queue's bytes from which RED signals at every arrival; none: no RED (tc-sfq(8)).
+        max: Option<Bytes> = None,
+        /// RED's probability as the average reaches max; tc's "probability" (tc-sfq(8)).
+        max_p: Probability = Probability::clamped(0.02),
+        /// Weight of one arrival in RED's average (2^-6: what tc computes for the example in tc-sfq(8)).
+        w: Probability = Probability::clamped(1.0 / 64.0),
+        /// RED marks ECN-capable packets instead of dropping them (tc-sfq(8)).
+        ecn: bool = false,
+        /// RED drops, and does not mark, from max on (tc-sfq(8)).
+        harddrop: bool = false,
     }
 }
 
@@ -75,6 +96,7 @@ pub struct Sfq {
     /// By packets.
     longest: Fattest,
     waiting: Backlog,
+    early: Option<Box<Early>>,
     /// Holds the packets while they move to other queues.
     moving: Vec<Packet>,
 }
@@ -87,9 +109,10 @@ impl Sfq {
 
     /// Joins the queue of its flow, or is dropped where that has no room.
     #[inline]
-    fn place(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+    fn place(&mut self, cx: &mut Cx<'_>, mut packet: Packet, moves: bool) {
         let bucket = self.bucket(packet.flow);
-        if self.buckets[bucket] == NONE {
+        let begins = self.buckets[bucket] == NONE;
+        if begins {
             let Some(free) = self.free.pop() else {
                 return cx.drop(packet, Reason::Overflow);
             };
@@ -99,13 +122,28 @@ impl Sfq {
             self.round.append(&mut self.flows, free as usize);
         }
         let at = self.buckets[bucket] as usize;
-        if self.flows[at].queue.len() >= self.depth {
+        let mut lost = None;
+        if let Some(early) = &mut self.early {
+            let queue = &self.flows[at].queue;
+            if begins {
+                early.begin(at);
+            }
+            if moves {
+                early.moved(at, queue.bytes());
+            } else if !begins && early.drops(cx, at, queue, &mut self.pool, &mut packet) {
+                lost = Some(Reason::Early);
+            }
+        }
+        if lost.is_none() && self.flows[at].queue.len() >= self.depth {
+            lost = Some(Reason::Overflow);
+        }
+        if let Some(reason) = lost {
             let first = if self.headdrop { self.pool.pop(&mut self.flows[at].queue) } else { None };
             let Some(first) = first else {
-                return cx.drop(packet, Reason::Overflow);
+                return cx.drop(packet, reason);
             };
             self.removed(u64::from(first.bytes));
-            cx.drop(first, Reason::Overflow);
+            cx.drop(first, reason);
         }
         self.waiting.packets += 1;
         self.waiting.bytes += u64::from(packet.bytes);
@@ -186,7 +224,7 @@ impl Sfq {
         self.waiting = Backlog::default();
         let mut moving = core::mem::take(&mut self.moving);
         for packet in moving.drain(..) {
-            self.place(cx, packet);
+            self.place(cx, packet, true);
         }
         self.moving = moving;
     }
@@ -206,7 +244,7 @@ impl Discipline for Sfq {
         if cx.now >= self.next_perturb {
             self.change_hash(cx);
         }
-        self.place(cx, packet);
+        self.place(cx, packet, false);
         if self.waiting.packets > self.limit {
             self.overflow(cx);
         }
@@ -234,6 +272,9 @@ impl Discipline for Sfq {
 
     fn reset(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.deficit = self.quantum);
+        if let Some(early) = &mut self.early {
+            early.reset();
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -245,6 +286,7 @@ impl Discipline for Sfq {
         let longest = self.longest.first(&self.flows, |flow| flow.queue.len() as u64);
         visit("longest_packets", longest.map_or(0.0, |(_, packets)| packets as f64));
         visit("perturbations", self.generation as f64);
+        Early::internals(self.early.as_deref(), visit);
     }
 
     fn clone_box(&self) -> Box<dyn Discipline> {
@@ -257,11 +299,11 @@ impl Standalone for Sfq {
 
     const ABOUT: About = About {
         title: "SFQ",
-        summary: "round robin over hashed flows with a small buffer; the longest queue loses packets when it is full",
+        summary: "round robin over hashed flows with a small buffer; the longest queue loses packets when it is full, and queues may have RED",
         source: "McKenney 1990; tc-sfq(8)",
         signals_on: "full buffer",
         drops_at: DropsAt::Enqueue,
-        ecn: false,
+        ecn: true,
         per_flow_state: true,
     };
 
@@ -281,6 +323,21 @@ impl Standalone for Sfq {
         }
         if !(64..=1 << 20).contains(&quantum.get()) {
             return Err(format!("quantum is {quantum}; allowed: 64 B to 1 MiB"));
+        }
+        match (params.min, params.max) {
+            (Some(min), Some(max)) if min >= max => {
+                let (min, max) = (crate::Value::print(&min), crate::Value::print(&max));
+                return Err(format!("min ({min}) is not below max ({max}); allowed: min < max"));
+            }
+            (Some(_), None) => return Err("min is given without max; allowed: both, or none".into()),
+            (None, Some(_)) => return Err("max is given without min; allowed: both, or none".into()),
+            (None, None) if params.ecn || params.harddrop => {
+                return Err("ecn and harddrop are of RED, which min and max turn on; allowed: all, or none".into());
+            }
+            _ => {}
+        }
+        if params.w.get() <= 0.0 {
+            return Err("w is 0: the average would never move; allowed: above 0, up to 1".into());
         }
         Ok(())
     }
@@ -304,148 +361,11 @@ impl Standalone for Sfq {
             round: Rotation::default(),
             longest,
             waiting: Backlog::default(),
+            early: Early::new(params).map(Box::new),
             moving: Vec::new(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::harness::{canonical, refused};
-    use crate::testing::Host;
-    use crate::Ecn;
-
-    /// Enough buckets that the few flows of a test do not collide.
-    fn sfq(change: impl FnOnce(&mut Params)) -> Sfq {
-        let mut params = Params { divisor: 65536, ..Params::default() };
-        change(&mut params);
-        Sfq::check(&params).unwrap();
-        Sfq::new(&params)
-    }
-
-    fn offer(host: &mut Host, queue: &mut Sfq, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
-        (0..n).map(|_| host.offer(queue, flow, bytes, Ecn::NotEct)).collect()
-    }
-
-    #[test]
-    fn queues_take_turns_of_a_quantum() {
-        let (mut host, mut queue) = (Host::new(), sfq(|_| ()));
-        let a = offer(&mut host, &mut queue, 1, 1000, 4);
-        let b = offer(&mut host, &mut queue, 2, 1000, 2);
-        // A: 1514 pays for two and is overdrawn (-486); then B's two; A again.
-        assert_eq!([host.take(&mut queue), host.take(&mut queue)], [Some(a[0]), Some(a[1])]);
-        // A flow that was idle goes to the end.
-        let c = offer(&mut host, &mut queue, 3, 100, 1);
-        assert_eq!(host.take_all(&mut queue), [b[0], b[1], c[0], a[2], a[3]]);
-    }
-
-    #[test]
-    fn the_longest_queue_in_packets_loses_its_last() {
-        let (mut host, mut queue) = (Host::new(), sfq(|params| params.limit = Packets::new(5)));
-        let a = offer(&mut host, &mut queue, 1, 100, 4);
-        let b = offer(&mut host, &mut queue, 2, 1500, 2);
-        assert_eq!(host.log.dropped, [(a[3], Reason::Overflow)]);
-        // 3 of A and 2 of B: with another of B the lengths are equal, and A's queue was first.
-        offer(&mut host, &mut queue, 2, 1500, 1);
-        assert_eq!(host.log.dropped[1].0, a[2]);
-        assert_eq!(host.take(&mut queue), Some(a[0]));
-        queue.headdrop = true;
-        offer(&mut host, &mut queue, 2, 1500, 2);
-        assert_eq!(host.log.dropped[2].0, b[0]);
-    }
-
-    #[test]
-    fn where_all_hold_one_packet_the_next_to_send_loses_it() {
-        let (mut host, mut queue) = (Host::new(), sfq(|params| params.limit = Packets::new(3)));
-        let serials: Vec<u64> = (1..=4).flat_map(|flow| offer(&mut host, &mut queue, flow, 100, 1)).collect();
-        assert_eq!(host.log.dropped, [(serials[0], Reason::Overflow)]);
-        assert_eq!(host.take_all(&mut queue), serials[1..]);
-    }
-
-    #[test]
-    fn depth_and_flows_limit() {
-        let (mut host, mut queue) = (
-            Host::new(),
-            sfq(|params| {
-                params.depth = Packets::new(2);
-                params.flows = 2;
-            }),
-        );
-        let a = offer(&mut host, &mut queue, 1, 100, 3);
-        assert_eq!(host.log.dropped, [(a[2], Reason::Overflow)]);
-        let b = offer(&mut host, &mut queue, 2, 100, 1);
-        let c = offer(&mut host, &mut queue, 3, 100, 1);
-        assert_eq!(host.log.dropped[1].0, c[0], "both queues are in use");
-        queue.headdrop = true;
-        let more = offer(&mut host, &mut queue, 1, 100, 1);
-        assert_eq!(host.log.dropped[2].0, a[0]);
-        assert_eq!(host.take_all(&mut queue), [a[1], more[0], b[0]]);
-        // Emptied queues are free again.
-        assert_eq!(offer(&mut host, &mut queue, 3, 100, 2).len(), 2);
-        assert_eq!(host.log.dropped.len(), 3);
-    }
-
-    #[test]
-    fn a_change_of_the_hash_parts_flows_that_collided() {
-        // Two buckets: some flow collides with flow 0 now and does not later.
-        let mut parted = 0;
-        for other in 1..20 {
-            let (mut host, mut queue) = (
-                Host::new(),
-                sfq(|params| {
-                    params.divisor = 2;
-                    params.perturb = Span::from_secs(1);
-                }),
-            );
-            let a = offer(&mut host, &mut queue, 0, 1000, 3);
-            let b = offer(&mut host, &mut queue, other, 1000, 3);
-            let before = host.internal(&mut queue, "active_queues");
-            host.at_ms(3500.0);
-            let taken = host.take_all(&mut queue);
-            assert_eq!(host.internal(&mut queue, "perturbations"), 3.0);
-            let of = |flow: &[u64]| taken.iter().copied().filter(|n| flow.contains(n)).collect::<Vec<_>>();
-            assert_eq!((of(&a), of(&b)), (a.clone(), b.clone()), "order within each flow");
-            let together = [&a[..], &b].concat();
-            parted += usize::from(before == 1.0 && taken != together);
-        }
-        // Half collide at first, and half of those part: about 5 of 19.
-        assert!((1..=11).contains(&parted), "{parted}");
-    }
-
-    #[test]
-    fn moving_packets_respects_depth() {
-        let mut seen = 0;
-        for other in 1..20 {
-            let (mut host, mut queue) = (
-                Host::new(),
-                sfq(|params| {
-                    params.divisor = 2;
-                    params.depth = Packets::new(3);
-                    params.perturb = Span::from_secs(1);
-                }),
-            );
-            offer(&mut host, &mut queue, 0, 1000, 3);
-            offer(&mut host, &mut queue, other, 1000, 3);
-            let before = queue.backlog().packets;
-            host.at_ms(1000.0);
-            host.take(&mut queue);
-            let lost = before - 1 - queue.backlog().packets;
-            assert!(lost == 0 || (before, lost) == (6, 3), "two full queues that merge lose one");
-            seen += lost;
-            assert_eq!(queue.backlog().bytes, queue.backlog().packets * 1000);
-        }
-        assert!(seen > 0);
-    }
-
-    #[test]
-    fn texts() {
-        assert_eq!(canonical("sfq limit 3000 perturb 10s divisor 512"), "sfq limit 3000p divisor 512 perturb 10s");
-        assert!(refused("sfq depth 0").contains("depth is 0 p; allowed: 1 p or more"));
-        assert!(refused("sfq divisor 0").contains("divisor is 0; allowed: 1 to 65536"));
-        assert!(refused("sfq quantum 1B").contains("quantum is 1 B; allowed: 64 B to 1 MiB"));
-        // tc's perturb is in seconds, and its manual page writes it bare.
-        assert_eq!(canonical("sfq perturb 10"), "sfq perturb 10s");
-        assert!(refused("sfq perturb ten").contains("perturb"));
-    }
-}
+mod tests;

@@ -8,20 +8,20 @@ use sojourn_units::{Instant, Span};
 #[derive(Clone, Debug)]
 pub(crate) struct Ticks {
     period: Span,
-    /// The first nominal instant not yet taken.
-    next: Option<Instant>,
+    /// The first nominal instant not yet taken; the end of time, which is none, before the start.
+    next: Instant,
 }
 
 impl Ticks {
     /// Not started; a period of zero counts as one nanosecond.
     pub(crate) fn new(period: Span) -> Self {
-        Self { period: period.max(Span::from_nanos(1)), next: None }
+        Self { period: period.max(Span::from_nanos(1)), next: Instant::NEVER }
     }
 
     /// A packet arrives at `now`: the first one starts the instants that follow it.
     #[inline]
     pub(crate) fn start(&mut self, now: Instant) {
-        if self.next.is_none() {
+        if self.next == Instant::NEVER {
             self.begin(now);
         }
     }
@@ -29,35 +29,57 @@ impl Ticks {
     #[cold]
     fn begin(&mut self, now: Instant) {
         let whole = now.nanos() / self.period.nanos();
-        self.next = Some(Instant::ZERO + self.period * whole + self.period);
+        self.next = Instant::ZERO + self.period * whole + self.period;
     }
 
-    /// True when at least one instant is due up to and including `now`.
+    /// True when at least one instant is due up to and including `now`, before the end of time.
     #[inline]
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        self.next.is_some_and(|next| next <= now)
+        self.next <= now
     }
 
     /// The next nominal instant up to and including `now`, which is then taken.
+    #[inline]
     pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
-        // The end of time is no instant: nothing follows it.
-        let due = self.next.filter(|next| *next <= now && *next < Instant::NEVER)?;
-        self.next = Some(due + self.period);
+        let due = self.next;
+        if due > now || due == Instant::NEVER {
+            return None;
+        }
+        self.next = due + self.period;
         Some(due)
     }
 
     /// How many are due up to and including `now`.
+    #[inline]
     pub(crate) fn due(&self, now: Instant) -> u64 {
-        match self.next {
-            Some(next) if next <= now => now.since(next).nanos() / self.period.nanos() + 1,
-            _ => 0,
+        if self.next > now || self.next == Instant::NEVER {
+            return 0;
         }
+        now.since(self.next).nanos() / self.period.nanos() + 1
+    }
+
+    /// True when more than `n` are due up to and including `now`; told without a division.
+    #[inline]
+    pub(crate) fn is_late(&self, now: Instant, n: u64) -> bool {
+        self.next <= now && now.since(self.next) >= self.period * n
+    }
+
+    /// Takes all that are due up to and including `now`, and says how many.
+    #[inline]
+    pub(crate) fn take_all(&mut self, now: Instant) -> u64 {
+        let due = self.due(now);
+        self.next += self.period * due;
+        due
     }
 
     /// Forgets the earliest of those due, so that at most `keep` are left.
+    #[inline]
     pub(crate) fn skip_to_last(&mut self, now: Instant, keep: u64) {
+        if !self.is_late(now, keep) {
+            return;
+        }
         let surplus = self.due(now).saturating_sub(keep);
-        self.next = self.next.map(|next| next + self.period * surplus);
+        self.next += self.period * surplus;
     }
 }
 
@@ -109,6 +131,27 @@ mod tests {
         assert_eq!(all(&mut ticks, ms(105)), [ms(90), ms(100)]);
         ticks.skip_to_last(ms(105), 2);
         assert_eq!(ticks.due(ms(105)), 0);
+    }
+
+    #[test]
+    fn skipping_leaves_as_many_as_are_kept() {
+        // 10 to 40 are due at 40 and at 49: of four, four and three are kept.
+        for (keep, first) in [(5, 10), (4, 10), (3, 20), (0, 50)] {
+            for now in [40, 49] {
+                let mut ticks = started(10, ms(3));
+                ticks.skip_to_last(ms(now), keep);
+                assert_eq!(ticks.next, ms(first), "{keep} {now}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_are_taken_at_once() {
+        let mut ticks = started(10, ms(3));
+        // 10, 20, ..., 100.
+        assert_eq!((ticks.take_all(ms(105)), ticks.take_all(ms(105)), ticks.take_all(ms(110))), (10, 0, 1));
+        assert_eq!(all(&mut ticks, ms(120)), [ms(120)]);
+        assert_eq!(Ticks::new(Span::from_millis(10)).take_all(ms(100)), 0);
     }
 
     #[test]

@@ -234,11 +234,21 @@ fn sfq() {
          "sfq limit 3000p flows 512 divisor 16384 perturb 10s headdrop"),
         ("qdisc sfq 8005: root refcnt 2 limit 127p quantum 1514b depth 127 flows 127/1024 divisor 1024 perturb 60sec", "sfq perturb 60s"),
     ]);
-    // tc-sfq(8), "Example of sfq with optional RED mode".
-    let red = "tc qdisc add dev eth0 parent 1:1 handle 10: sfq limit 3000 flows 512 divisor 16384 redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop";
-    assert!(
-        refusal(red).starts_with("sfq: redflowlimit: RED inside the queues of sfq is not here; the nearest is fq_red")
-    );
+    // tc-sfq(8), "Example of sfq with optional RED mode". burst = (2 * 8000 + 60000)/(3 * 1000) = 25, and 25 + 1 - 8 = 18 is more
+    // than (1 - (31/32)^25) * 32 = 17.5, not more than (1 - (63/64)^25) * 64 = 20.8: 2^-6, as Linux then shows it, and the default.
+    let red = "sfq limit 3000p flows 512 divisor 16384 headdrop min 8000B max 60000B max_p 0.2 ecn";
+    mean(&[
+        ("tc qdisc add dev eth0 parent 1:1 handle 10: sfq limit 3000 flows 512 divisor 16384 redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop", red),
+        ("qdisc sfq 8038: root refcnt 2 limit 3000p quantum 1514b depth 127 headdrop flows 512 divisor 16384 ewma 6 min 8000b max 60000b probability 0.2 ecn", red),
+        // A quarter, and a third of that: 25000 and 8333; (2 * 8333 + 25000)/3000 = 13, and 13 + 1 - 8.333 = 5.667 is more than
+        // (1 - (3/4)^13) * 4 = 3.9, not more than (1 - (7/8)^13) * 8 = 6.6: 2^-3.
+        ("tc qdisc add dev eth0 root sfq redflowlimit 100000", "sfq min 8333B max 25000B w 0.125"),
+        ("sfq redflowlimit 100000 harddrop ecn burst 25 min 8000 max 60000", "sfq min 8000B max 60000B ecn harddrop"),
+        // Bytes with their unit are the library's own text, in which nothing is computed.
+        ("sfq min 5kB max 60kB", "sfq min 5000B max 60000B"),
+    ]);
+    assert!(refusal("sfq redflowlimit 50000 min 8000 max 60000").starts_with("sfq: max is above redflowlimit"));
+    assert!(refusal("tc qdisc add dev eth0 root sfq ecn").starts_with("sfq: ecn and harddrop are of RED"));
 }
 
 #[test]

@@ -87,8 +87,20 @@ class _Export:
         for option in kind.options:
             words += self._switch(option) if isinstance(option, Switch) else self._value(option)
         if self.kind in {"red", "choke"}:
-            words += self._average()
+            words += [*self._average(), "bandwidth", f"{self.bit_s or _DEFAULT_RATE}bit"]
+            if self.bit_s is None:
+                self.notes.append(
+                    "without --rate, tc's bandwidth is 10 Mbit/s: it counts for the average after idle times"
+                )
+        if self.kind == "sfq" and self.parameters["max"] != "none":
+            words += self._red_of_queues()
         return " ".join(words)
+
+    def _red_of_queues(self) -> list[str]:
+        """RED inside sfq. tc wants a redflowlimit, though only for what is left out; Linux has no use for it."""
+        least, most = (self._bytes(Value(name, "bytes"), self.parameters[name]) for name in ("min", "max"))
+        words = ["redflowlimit", str(4 * most), "min", str(least), "max", str(most), *self._average()]
+        return words + [name for name in ("ecn", "harddrop") if self.parameters[name] == "on"]
 
     def _fixed(self, kind: Kind) -> None:
         """Refuse what Linux does not have, and say where Linux behaves otherwise."""
@@ -212,7 +224,8 @@ class _Export:
         return self._amount(option, values.size(text), text, "bytes, as in `1514B`", "1514B")
 
     def _mean(self) -> int:
-        return values.size(self.parameters["avpkt"]) or 1
+        # tc's own mean packet where the scheme has none.
+        return values.size(self.parameters.get("avpkt", "1000B")) or 1
 
     def _average(self) -> list[str]:
         """RED's averaging, which tc takes as a burst."""
@@ -238,17 +251,4 @@ class _Export:
         if weight != 0.5**computed:
             becomes = f"2^-{computed} = {0.5**computed:.6g}"
             self.notes.append(f"w {parameters['w']} becomes {becomes}, the nearest that tc computes")
-        if self.bit_s is None:
-            self.notes.append(
-                "without --rate, tc's bandwidth is 10 Mbit/s: it counts for the average after idle times"
-            )
-        return [
-            "avpkt",
-            str(mean),
-            "burst",
-            str(burst),
-            "probability",
-            parameters["max_p"],
-            "bandwidth",
-            f"{self.bit_s or _DEFAULT_RATE}bit",
-        ]
+        return ["avpkt", str(mean), "burst", str(burst), "probability", parameters["max_p"]]

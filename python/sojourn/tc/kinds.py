@@ -177,6 +177,8 @@ KINDS: Final[dict[str, Kind]] = {
             Value("divisor", "count"),
             Value("perturb", "s"),
         ),
+        # RED inside the queues, which is written and shown where it is on.
+        {"min": (), "max": (), "max_p": (), "w": (), "ecn": (), "harddrop": ()},
     ),
     "codel": Kind(
         (

@@ -59,7 +59,7 @@ def _statistics(queue: _Queue, handle: int, end_us: int) -> Document:
         "handle": f"{handle:x}:",
         "dev": queue["name"],
         "root": True,
-        "options": _options(kind, parameters),
+        "options": _options(kind, parameters) | (_red_of_queues(queue, parameters) if kind == "sfq" else {}),
         "bytes": counts["forwarded"]["bytes"],
         "packets": counts["forwarded"]["packets"],
         "drops": dropped,
@@ -76,6 +76,7 @@ def _overlimits(kind: str, counts: _Queue) -> int:
     names = {
         "red": ("marked", "dropped_early"),
         "choke": ("marked", "dropped_early"),
+        "sfq": ("marked", "dropped_early"),
         "sfb": ("dropped_overflow", "dropped_flow"),
     }
     return sum(int(counts[name]["packets"]) for name in names.get(kind, ()))
@@ -94,6 +95,24 @@ def _options(kind: str, parameters: Mapping[str, str]) -> Document:
         if options["raw"]:
             del options["atm"]
     return options
+
+
+def _red_of_queues(queue: _Queue, parameters: Mapping[str, str]) -> Document:
+    """RED inside sfq, whose statistics tc prints among the options; nothing where it is off."""
+    if parameters["max"] == "none":
+        return {}
+    counts = [f"{kind}_{what}" for kind in ("prob", "forced") for what in ("mark", "mark_head", "drop")]
+    return {
+        "ewma": round(-math.log2(float(parameters["w"]))),
+        "min": values.size(parameters["min"]),
+        "max": values.size(parameters["max"]),
+        "probability": float(parameters["max_p"]),
+        "ecn": parameters["ecn"] == "on",
+        "harddrop": parameters["harddrop"] == "on",
+        "adaptive": False,
+        "nodrop": False,
+        **{name: int(queue["internals"][name]) for name in counts},
+    }
 
 
 def _option(option: Option, parameters: Mapping[str, str]) -> Document:

@@ -24,8 +24,6 @@ pub(super) struct Samples {
     five: [f64; 5],
     /// How many of `five` have been taken.
     known: usize,
-    /// Of `five`, once there are as many.
-    derivatives: Option<[f64; 3]>,
     /// The block being filled, where blocks restart, and how far.
     block: [f64; 5],
     filled: usize,
@@ -33,7 +31,7 @@ pub(super) struct Samples {
 
 impl Samples {
     pub fn new(restarts: bool) -> Self {
-        Self { restarts, five: [0.0; 5], known: 0, derivatives: None, block: [0.0; 5], filled: 0 }
+        Self { restarts, five: [0.0; 5], known: 0, block: [0.0; 5], filled: 0 }
     }
 
     pub fn push(&mut self, sample: f64) {
@@ -48,9 +46,6 @@ impl Samples {
             self.five[4] = sample;
             self.known = (self.known + 1).min(5);
         }
-        if self.known == 5 {
-            self.derivatives = Some(derivatives(&self.five, 1.0));
-        }
     }
 
     /// `None` before five samples.
@@ -62,7 +57,8 @@ impl Samples {
     /// Of the last five samples; `None` before as many.
     #[inline]
     pub fn derivatives(&self) -> Option<[f64; 3]> {
-        self.derivatives
+        // At a look and not with each sample: most queues of fair queueing are too short to be looked at.
+        (self.known == 5).then(|| derivatives(&self.five, 1.0))
     }
 }
 

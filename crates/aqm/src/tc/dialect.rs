@@ -58,8 +58,8 @@ const FQ_PIE: Words = &[
 
 const SFB: Words = &[("penalty", Idle(0)), ("rate", Value), ("burst", Value)];
 
-/// RED inside the queues of sfq: known, to be refused with a reason.
-const SFQ_RED: &[&str] = &["redflowlimit", "min", "max", "avpkt", "burst", "probability", "ecn", "harddrop", "ewma"];
+const SFQ: Words =
+    &[("redflowlimit", Value), ("avpkt", Value), ("burst", Value), ("probability", Value), ("ewma", Value)];
 
 /// Besides those that [`Cake`](crate::cake::Cake) itself lists and those of [`cake::LINKS`].
 const CAKE: Words = &[
@@ -83,6 +83,7 @@ fn words(kind: &str) -> Words {
         "pie" => PIE,
         "fq_pie" => FQ_PIE,
         "sfb" => SFB,
+        "sfq" => SFQ,
         "cake" => CAKE,
         _ => &[],
     }
@@ -92,7 +93,6 @@ fn words(kind: &str) -> Words {
 pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
     match kind {
         "cake" if cake::LINKS.iter().any(|(name, _)| *name == word) => return Some(Flag),
-        "sfq" if SFQ_RED.contains(&word) => return Some(if matches!(word, "ecn" | "harddrop") { Flag } else { Value }),
         _ => {}
     }
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)
@@ -127,7 +127,7 @@ pub(crate) fn translate(
             pairs.map("ecn_prob", |n| n.parse::<u32>().ok().map(|n| format!("{n}%")));
             pairs.rename("ecn_prob", "mark_ecnth");
         }
-        "sfq" => sfq(&mut pairs)?,
+        "sfq" => sfq(&mut pairs, from_tc)?,
         "cake" => cake::cake(&mut pairs),
         "sfb" => sfb(&mut pairs, from_tc),
         "dualpi2" => dualpi2(&mut pairs),
@@ -153,14 +153,11 @@ pub(super) fn unsaid(kind: &str, pairs: &mut Vec<(String, String)>) {
     }
 }
 
-fn sfq(pairs: &mut Pairs) -> Result<(), String> {
-    if let Some((word, _)) = pairs.0.iter().find(|(name, _)| SFQ_RED.contains(&name.as_str())) {
-        return Err(format!("{word}: RED inside the queues of sfq is not here; the nearest is fq_red"));
-    }
+fn sfq(pairs: &mut Pairs, from_tc: bool) -> Result<(), String> {
     pairs.unit("perturb", "s");
     // tc -d prints "flows 127/1024": queues and buckets.
     pairs.map("flows", |flows| flows.split_once('/').map(|(queues, _)| queues.to_string()));
-    Ok(())
+    red::sfq(pairs, from_tc)
 }
 
 fn sfb(pairs: &mut Pairs, from_tc: bool) {

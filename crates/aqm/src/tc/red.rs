@@ -1,4 +1,4 @@
-//! RED and CHOKe, whose averaging tc describes by a burst.
+//! RED, CHOKe and RED inside SFQ, whose averaging tc describes by a burst.
 
 use super::ewma;
 use super::pairs::Pairs;
@@ -48,6 +48,37 @@ pub(super) fn red(pairs: &mut Pairs, from_tc: bool) -> Result<(), String> {
     }
     let in_packets = ["min", "max"].iter().any(|key| pairs.get(key).is_some_and(is_packets));
     common(pairs, of_tc, if in_packets { "p" } else { "B" })
+}
+
+/// RED inside SFQ's queues, all in bytes; `redflowlimit` is its limit, and `limit` SFQ's own.
+pub(super) fn sfq(pairs: &mut Pairs, from_tc: bool) -> Result<(), String> {
+    if !pairs.has(&["redflowlimit", "min", "max", "avpkt", "burst", "probability", "ewma", "ecn", "harddrop"]) {
+        return Ok(());
+    }
+    let own = pairs.take("limit");
+    pairs.rename("redflowlimit", "limit");
+    let limit = pairs.get("limit").map(Bytes::from_tc).transpose().map_err(|e| format!("redflowlimit: {e}"))?;
+    let mut of_tc = from_tc || limit.is_some() || pairs.has(OF_TC);
+    for key in ["min", "max"] {
+        if let Some(bytes) = pairs.get(key).and_then(tc_size) {
+            of_tc = true;
+            pairs.set(key, format!("{}B", bytes.get()));
+        }
+    }
+    if let Some(limit) = limit {
+        pairs.default("max", || format!("{}B", limit.get() / 4));
+        let max = pairs.get("max").and_then(|text| text.parse::<Bytes>().ok());
+        if max.is_some_and(|max| max > limit) {
+            return Err(format!("max is above redflowlimit, which is {limit}; allowed: up to that"));
+        }
+    }
+    common(pairs, of_tc, "B")?;
+    pairs.take("limit");
+    pairs.take("avpkt");
+    if let Some(own) = own {
+        pairs.set("limit", own);
+    }
+    Ok(())
 }
 
 pub(super) fn choke(pairs: &mut Pairs, from_tc: bool) -> Result<(), String> {
