@@ -29,6 +29,8 @@
 //! * A divided quantum is rounded by a random draw, so that it is exact on average; the whole quantum is exact (Linux rounds that
 //!   too). The shaper carries remainders of a nanosecond, and the square root of COBALT is exact unless `control_law` says
 //!   otherwise.
+//! * A queue that has run empty and still has its turn does not count among its host's flows. Eight CUBIC flows, whose queues do
+//!   that now and then, so get 52 % beside another host's one; senders that never let up get half each (crates/sim/tests/cake.rs).
 //! * COBALT waits for 2 MTU times of each bulk flow only with `ingress`, as in Linux.
 //! * Where nine flows meet in a set one takes over the queue of another, whose later packets can then overtake its earlier ones.
 //! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have nothing to work on here: the host gives hashes and packets.
