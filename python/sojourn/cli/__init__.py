@@ -1,5 +1,4 @@
-"""The command line: ``sojourn run | compare | plan | results | tune | sensitivity | list | demo | report | crosscheck |
-export | schema``.
+"""The command line: ``sojourn VERB``; the verbs are in :func:`parser`.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
 standard error. Exit status: 0 done, 1 a crosscheck that does not agree or a plan with failed runs, 2 bad input (one
