@@ -206,6 +206,8 @@ def start(sweep: Path, store: Path, stderr: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=stderr,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+        # A shell's background job, which the tests may be, ignores interrupts and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
 
 

@@ -242,13 +242,13 @@ def test_where_every_other_candidate_is_a_trade_the_scheme_as_given_stays(small_
         Plan(
             scheme="pfifo limit 30p",
             scenario=str(small_file),
-            vary=("limit=5p..60p",),
+            vary=("limit=5p|10p|15p|45p|60p|90p",),
             minimise=("sojourn_ms_p99", "loss_ratio"),
             trials=8,
             fresh=8,
         )
     )
-    assert len(found.candidates) > 3
+    assert len(found.candidates) > 2
     assert found.best.text == "pfifo limit 30p"
     (sentence,) = page.headlines(found)
     assert "the scheme as given" in sentence
