@@ -1,0 +1,9 @@
+"""Executable papers: published studies as data, run again, and judged claim by claim."""
+
+from __future__ import annotations
+
+from sojourn.papers.judge import Outcome, Setting, Verdict, Words, judge
+from sojourn.papers.load import folder, load, names
+from sojourn.papers.model import Claim, Paper
+
+__all__ = ["Claim", "Outcome", "Paper", "Setting", "Verdict", "Words", "folder", "judge", "load", "names"]
