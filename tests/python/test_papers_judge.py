@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.papers import Claim, Outcome, Setting, Words, judge, logic
+from sojourn.papers import Claim, Outcome, Setting, Words, logic
+from sojourn.papers.judge import judge
 
 ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")
 # Four replications; scatter of mean 0 and standard deviation sqrt(4/3) that all schemes share cancels in pairs.
@@ -154,6 +155,9 @@ def test_equal_values_are_not_lower_but_alike() -> None:
     for comparison, expected in (("comparable", HOLDS), ("lower", FAILS)):
         one = claim(comparison, "a", "b", metric="loss_ratio")
         assert judge(one, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == expected
+    # 0 is not 60 % lower than 0: there is nothing to take a share of.
+    share = claim("lower_by", "a", "b", metric="loss_ratio", amount="60 %", bound="at_least")
+    assert judge(share, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == FAILS
     zero = claim("equals", "a", metric="loss_ratio", value="0")
     assert judge(zero, [Setting(("a",), (), ("a",), zeros)], ROWS).outcome == HOLDS
     some = {"loss_ratio": {"a": np.array([0.01, 0.011, 0.012, 0.011])}}

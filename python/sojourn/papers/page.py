@@ -159,10 +159,17 @@ def _claim(judged: Ledger, claim: Claim, base: str) -> dict[str, str]:
 
 def _turned(judged: Ledger, claim: Claim) -> dict[str, str]:
     of = judged.verdicts[claim.id]
-    groups = {
-        outcome: ", ".join(name for name, verdict in of.items() if verdict.outcome is outcome)
-        for outcome in (Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED)
-    }
+    base = judged.readings[0].name
+
+    def names(outcome: Outcome) -> str:
+        found = [name for name, verdict in of.items() if verdict.outcome is outcome]
+        if base not in found:
+            return ", ".join(found)
+        depends = [one.name for one in judged.readings[1:] if one.is_run or set(one.values) & set(claim.readings)]
+        alike = [name for name in found if name in depends]
+        return ", ".join(["the base", *alike])
+
+    groups = {outcome: names(outcome) for outcome in (Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED)}
     return {
         "id": claim.id,
         "quote": claim.quote,
