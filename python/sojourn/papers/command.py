@@ -71,15 +71,14 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
     if only is None:
         return list(paper.conditions)
     wanted = only.casefold()
-    found = {
-        one.name
-        for claim in paper.claims
-        if wanted in [part.strip().casefold() for part in claim.place.split(";")]
-        for one in conditions_of(claim, paper.conditions)
-    }
-    found |= {
-        one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}" if one.table else one.name)
-    }
+    found = {one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}")}
+    if not found:
+        found = {
+            one.name
+            for claim in paper.claims
+            if wanted in [part.strip().casefold() for part in claim.place.split(";")]
+            for one in conditions_of(claim, paper.conditions)
+        }
     if not found:
         known = ", ".join(f"Table {one.table}" if one.table else one.name for one in paper.conditions)
         raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {known}, and their figures")

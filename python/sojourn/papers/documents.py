@@ -125,21 +125,21 @@ def _rows(table: Mapping[str, Any]) -> tuple[Row, ...]:
 
 
 def _published(file: Path) -> tuple[Published, ...]:
+    found = []
     with file.open(encoding="utf-8", newline="") as text:
-        try:
-            return tuple(
-                Published(
-                    row["table"],
-                    row["scheme"],
-                    row["row_as_printed"],
-                    row["metric"],
-                    float(row["value"]),
-                    row["value"],
-                )
-                for row in csv.DictReader(text)
-            )
-        except (KeyError, ValueError, TypeError) as error:
-            raise SojournError(f"{file}: {error}") from None
+        reader = csv.DictReader(text)
+        for row in reader:
+            if None in row:
+                raise SojournError(f"{file}: line {reader.line_num} has more values than columns")
+            try:
+                value = float(row["value"])
+                of = (row["table"], row["scheme"], row["row_as_printed"], row["metric"])
+            except KeyError as error:
+                raise SojournError(f"{file}: the column {error} is missing") from None
+            except (ValueError, TypeError) as error:
+                raise SojournError(f"{file}: line {reader.line_num}: {error}") from None
+            found.append(Published(*of, value, row["value"]))
+    return tuple(found)
 
 
 def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
