@@ -155,6 +155,9 @@ def test_equal_values_are_not_lower_but_alike() -> None:
     for comparison, expected in (("comparable", HOLDS), ("lower", FAILS)):
         one = claim(comparison, "a", "b", metric="loss_ratio")
         assert judge(one, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == expected
+    for comparison in ("low", "high"):
+        one = claim(comparison, "a", metric="loss_ratio")
+        assert judge(one, [Setting(("a",), (), ("a", "b"), zeros)], ROWS).outcome == FAILS
     # 0 is not 60 % lower than 0: there is nothing to take a share of.
     share = claim("lower_by", "a", "b", metric="loss_ratio", amount="60 %", bound="at_least")
     assert judge(share, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == FAILS

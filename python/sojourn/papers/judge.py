@@ -284,26 +284,27 @@ def _among_lowest(claim: Claim, one: Setting, metric: str) -> Statement:
     )
 
 
-def _side(one: Setting) -> int:
-    """Return how many of the figure's schemes may lie further out, the scheme itself left out, less one for it."""
-    return len(one.figure) // (3 if one.words.side == "third" else 2) - 1
+def _further(one: Setting, parts: Sequence[Statement]) -> Statement:
+    """State that so many of the figure's schemes lie on the other side that the subject is in its half, or third.
+
+    Of n schemes, one is below the median if at least n - n // 2 others are above it, and among the lowest third if
+    n - n // 3 are. Equal values are on no side.
+    """
+    count = len(one.figure)
+    return logic.Count(tuple(parts), count - count // (3 if one.words.side == "third" else 2), count)
 
 
 def _low(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _for_subjects(
-        claim, one, lambda scheme: at_most(_side(one), _that_are_lower(one, metric, scheme, one.figure))
-    )
-
-
-def _high(claim: Claim, one: Setting, metric: str) -> Statement:
     of = one.values[metric]
     return _for_subjects(
         claim,
         one,
-        lambda scheme: at_most(
-            _side(one), [_above(of[other], of[scheme]) for other in one.figure if other != scheme]
-        ),
+        lambda scheme: _further(one, [_above(of[other], of[scheme]) for other in one.figure if other != scheme]),
     )
+
+
+def _high(claim: Claim, one: Setting, metric: str) -> Statement:
+    return _for_subjects(claim, one, lambda scheme: _further(one, _that_are_lower(one, metric, scheme, one.figure)))
 
 
 def _better(claim: Claim, one: Setting, metric: str) -> Statement:

@@ -141,7 +141,9 @@ def predicate(claim: Claim) -> str:
         f"{claim.bound.replace('_', ' ')} {claim.amount}".strip(),
         claim.value,
         f"rank {claim.rank}" if claim.rank else "",
-        f"than or with {', '.join(claim.against)}" if claim.against else "",
+        f"{'with' if claim.comparison == 'comparable' else 'than'} {', '.join(claim.against)}"
+        if claim.against
+        else "",
         f"({claim.metric})",
     ]
     return " ".join(part for part in parts if part)
