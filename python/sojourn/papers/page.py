@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from sojourn import core, metrics, report, stats
 from sojourn.papers import picture
@@ -31,20 +30,19 @@ class Pair:
 
 
 def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
-    """Return the printed numbers of a condition's table beside those measured, in printed units."""
-    rows = {row.name: row for row in paper.rows}
+    """Return the measured numbers of a condition in printed units, beside those of its table if it has one."""
     runs = [reading for reading in paper.readings if reading.is_run]
+    values = [measured.values(reading.name, condition.name, chosen_by(paper, reading)) for reading in runs]
+    printed = {
+        (one.row, one.scheme): one for one in paper.published if condition.table and one.table == condition.table
+    }
     found = []
-    for one in paper.published:
-        if one.table != condition.table:
-            continue
-        row = rows[one.row]
-        values = [
-            measured.values(reading.name, condition.name, chosen_by(paper, reading))[row.metric].get(one.scheme)
-            for reading in runs
-        ]
-        estimates = tuple(stats.estimate(np.array([]) if of is None else of / row.scale) for of in values)
-        found.append(Pair(row.name, row.unit, one.scheme, one.value, one.text, estimates))
+    for row in paper.rows:
+        for scheme in condition.schemes:
+            own = printed.get((row.name, scheme))
+            of = tuple(stats.estimate(one[row.metric][scheme] / row.scale) for one in values)
+            value, text = (own.value, own.text) if own else (math.nan, "–")
+            found.append(Pair(row.name, row.unit, scheme, value, text, of))
     return found
 
 
@@ -53,12 +51,10 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
     runs = [reading for reading in paper.readings if reading.is_run]
     tables = []
     for condition in measured.conditions:
-        if not condition.table:
-            continue
         own = pairs(paper, measured, condition)
+        what = "printed (diamonds) and measured" if condition.table else "measured"
         caption = (
-            f"{condition.title}: printed (diamonds) and measured; bars: 95 % intervals of the mean over "
-            f"{measured.replications} replications."
+            f"{condition.title}: {what}; bars: 95 % intervals of the mean over {measured.replications} replications."
         )
         drawn = picture.table(paper, own, [reading.name for reading in runs])
         modes = [measured.modes.get((reading.name, condition.name), "") for reading in runs]
@@ -66,6 +62,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
             {
                 "id": condition.name,
                 "title": condition.title,
+                "is_printed": bool(condition.table),
                 "svg": svg.inline(drawn, condition.name, caption),
                 "caption": caption,
                 "rows": [_row(paper, one) for one in own],

@@ -33,21 +33,22 @@ def table(paper: Paper, pairs: Sequence[Pair], readings: Sequence[str]) -> Pictu
     titles = {row.name: row.title for row in paper.rows}
     names = list(dict.fromkeys(one.row for one in pairs))
     schemes = list(dict.fromkeys(one.scheme for one in pairs))
-    with plot.new_figure(plot.WIDTH, 6.4) as drawing:
+    with plot.new_figure(plot.WIDTH, 1.6 + 0.6 * len(schemes)) as drawing:
         panels = drawing.subplots(2, 3, sharey=True)
         for axes, name in zip(panels.flat, names, strict=False):
             own = [one for one in pairs if one.row == name]
             spots = [schemes.index(one.scheme) for one in own]
+            printed = [(one, spot) for one, spot in zip(own, spots, strict=True) if math.isfinite(one.published)]
             axes.scatter(
-                [one.published for one in own],
-                [spot - 0.2 for spot in spots],
+                [one.published for one, _ in printed],
+                [spot - 0.2 for _, spot in printed],
                 s=36,
                 marker="D",
                 facecolors=PAPER,
                 edgecolors=INK,
                 linewidths=1.3,
                 zorder=3,
-                label="printed",
+                label="printed" if printed else None,
             )
             for k, reading in enumerate(readings):
                 color, marker = _COLORS[k % 4], _MARKERS[k % 4]
