@@ -16,6 +16,7 @@ from typing import NoReturn
 from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.papers import command as papers
 from sojourn.plan import command as plan
 from sojourn.sensitivity import command as sensitivity
 from sojourn.tune import command as tune
@@ -125,6 +126,7 @@ def parser() -> argparse.ArgumentParser:
     crosscheck.add(verbs)
     tune.add(verbs)
     sensitivity.add(verbs)
+    papers.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

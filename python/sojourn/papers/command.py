@@ -1,0 +1,127 @@
+"""``sojourn papers``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.papers import documents
+from sojourn.papers.judge import Outcome
+from sojourn.papers.ledger import Ledger, conditions_of
+from sojourn.papers.model import Condition, Paper
+
+INTERRUPTED = 130
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``papers`` to `verbs`."""
+    papers = verbs.add_parser(
+        "papers",
+        help="published studies, run again and judged claim by claim",
+        description="Published studies as data: run them again, and judge what they say claim by claim.",
+    )
+    actions = papers.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="list the papers", description="List the papers.")
+    listing.set_defaults(command=_list)
+    run = actions.add_parser(
+        "run",
+        help="run what the store does not hold yet, judge every claim, write the report",
+        description="Run what the store does not hold yet of a paper, judge every claim under every reading, and "
+        "write the report. What was interrupted continues with the same command.",
+    )
+    run.add_argument("name", metavar="NAME", help="of the paper; `sojourn papers list` has them")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="few replications (the default)")
+    size.add_argument("--full", action="store_true", help="all replications")
+    run.add_argument(
+        "--only",
+        metavar="FIGURE",
+        help='run one figure or table: --only "Table 4"; the rest of the claims is not run',
+    )
+    run.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    run.add_argument("--out", metavar="DIR", help="folder of store and report (default out/papers/NAME)")
+    run.set_defaults(command=_run)
+
+
+def _list(options: argparse.Namespace) -> None:  # noqa: ARG001 - the form of a command
+    rows = []
+    for name in documents.names():
+        try:
+            paper = documents.load(name)
+        except SojournError as error:
+            rows.append([name, "", "", str(error)])
+            continue
+        rows.append([name, str(len(paper.claims)), str(len(paper.published)), paper.title])
+    print(text.table(["paper", "claims", "printed numbers", "title"], rows))
+
+
+def chosen(paper: Paper, only: str | None) -> list[Condition]:
+    """Return the conditions of a figure, a table or a name; all by default.
+
+    Raises
+    ------
+    SojournError
+        If nothing of it is run yet.
+    """
+    if only is None:
+        return list(paper.conditions)
+    wanted = only.casefold()
+    found = {one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}")}
+    if not found:
+        found = {
+            one.name
+            for claim in paper.claims
+            if wanted in [part.strip().casefold() for part in claim.place.split(";")]
+            for one in conditions_of(claim, paper.conditions)
+        }
+    if not found:
+        known = ", ".join(f"Table {one.table}" if one.table else one.name for one in paper.conditions)
+        raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {known}, and their figures")
+    return [one for one in paper.conditions if one.name in found]
+
+
+def _run(options: argparse.Namespace) -> int:
+    from sojourn import folder
+    from sojourn.papers import execute, ledger, page
+
+    paper = documents.load(options.name)
+    size = "full" if options.full else "quick"
+    place = Path(options.out or Path("out") / "papers" / paper.name)
+    start = time.monotonic()
+    try:
+        measured = execute.run(
+            paper,
+            place / "store",
+            replications=paper.replications[size],
+            conditions=chosen(paper, options.only),
+            jobs=options.jobs,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except KeyboardInterrupt:
+        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    judged = ledger.make(paper, measured)
+    report = place / "report.html"
+    folder.write_text(report, page.render(paper, measured, judged, size))
+    print(f"{measured.ran} runs made, {measured.found} found, in {time.monotonic() - start:.0f} s; {size}: "
+          f"{measured.replications} replications")  # fmt: skip
+    print(f"Report: {report}")
+    print()
+    print(counts(judged))
+    return 0
+
+
+def counts(judged: Ledger) -> str:
+    """Return the ledger's counts, a row a reading, as text."""
+    heads = ["reading", *(outcome.value for outcome in Outcome)]
+    rows = [
+        [reading.name, *(str(count) for count in judged.counts(reading.name).values())] for reading in judged.readings
+    ]
+    turned = len(judged.turned)
+    note = f"{len(judged.paper.claims)} claims; {turned} hold under one reading and do not hold under another."
+    return f"{text.table(heads, rows, numbers=True)}\n{note}"

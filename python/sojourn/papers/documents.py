@@ -1,0 +1,202 @@
+"""Reading a paper's folder."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.core import SojournError
+from sojourn.papers.model import Claim, Condition, Paper, Published, Reading, Row
+
+DOCUMENTS: Final = ("claims.toml", "schemes.toml", "readings.toml", "traffic.toml", "runs.toml", "published.csv")
+
+_RENAMED: Final = {
+    "except": "left_out",
+    "negated": "is_negated",
+    "best_of": "is_best_of",
+    "slightly": "is_slight",
+}
+_OF_CLAIM: Final = set(Claim.__slots__)
+
+
+def folder() -> Path:
+    """Return the folder of papers.
+
+    Raises
+    ------
+    SojournError
+        Where this is not a checkout of the sources.
+    """
+    found = Path(__file__).parents[3] / "papers"
+    if not found.is_dir():
+        raise SojournError(
+            f"there are no papers at {found}: they are in the papers/ folder of a checkout of Sojourn's sources, "
+            "not yet in an installed package"
+        )
+    return found
+
+
+def names() -> list[str]:
+    """Return the papers that there are."""
+    return sorted(one.name for one in folder().iterdir() if (one / "README.md").is_file())
+
+
+def load(name: str, where: Path | None = None) -> Paper:
+    """Read a paper.
+
+    Parameters
+    ----------
+    name
+        Of its folder.
+    where
+        The folder of papers, by default that of this checkout.
+
+    Raises
+    ------
+    SojournError
+        If there is none, or a document of it is wrong: file, key, and what is allowed.
+    """
+    place = (where or folder()) / name
+    if not place.is_dir():
+        known = ", ".join(sorted(one.name for one in (where or folder()).iterdir() if one.is_dir()))
+        raise SojournError(f"there is no paper {name!r}; there are: {known or 'none'}")
+    missing = [one for one in DOCUMENTS if not (place / one).is_file()]
+    if missing:
+        raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")
+    claims, schemes, readings, runs = (
+        _toml(place / one) for one in ("claims.toml", "schemes.toml", "readings.toml", "runs.toml")
+    )
+    entries = [*_need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
+    groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
+    paper = Paper(
+        name=name,
+        folder=place,
+        title=str(_need(runs, "title", place / "runs.toml")),
+        source=str(_need(runs, "source", place / "runs.toml")),
+        scenario=str(_need(runs, "scenario", place / "runs.toml")),
+        mode=str(runs.get("mode", "")),
+        replications={key: int(value) for key, value in _need(runs, "replications", place / "runs.toml").items()},
+        texts={entry["id"]: entry["text"] for entry in entries},
+        printed={entry["id"]: entry["printed"] for entry in entries},
+        groups=groups,
+        figures=dict(claims.get("figures", {})),
+        rows=_rows(_need(claims, "rows", place / "claims.toml")),
+        published=_published(place / "published.csv"),
+        claims=_claims(_need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
+        conditions=_conditions(_need(runs, "condition", place / "runs.toml"), groups, place / "runs.toml"),
+        readings=_readings(runs, readings, place / "runs.toml"),
+        open_readings=readings,
+    )
+    _check_schemes(paper)
+    return paper
+
+
+def _check_schemes(paper: Paper) -> None:
+    for claim in paper.claims:
+        unknown = [one for one in (*paper.subject_of(claim), *paper.against_of(claim)) if one not in paper.texts]
+        if unknown:
+            raise SojournError(f"{paper.folder}/claims.toml: claim {claim.id}: unknown scheme {unknown[0]!r}")
+    for condition in paper.conditions:
+        for one in condition.schemes:
+            if one not in paper.texts:
+                raise SojournError(f"{paper.folder}/runs.toml: condition {condition.name}: unknown scheme {one!r}")
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SojournError(f"{file}: {error}") from None
+
+
+def _need(table: Mapping[str, Any], key: str, file: Path) -> Any:
+    if key not in table:
+        raise SojournError(f"{file}: `{key}` is missing")
+    return table[key]
+
+
+def _rows(table: Mapping[str, Any]) -> tuple[Row, ...]:
+    return tuple(
+        Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
+    )
+
+
+def _published(file: Path) -> tuple[Published, ...]:
+    found = []
+    with file.open(encoding="utf-8", newline="") as text:
+        reader = csv.DictReader(text)
+        for row in reader:
+            if None in row:
+                raise SojournError(f"{file}: line {reader.line_num} has more values than columns")
+            try:
+                value = float(row["value"])
+                of = (row["table"], row["scheme"], row["row_as_printed"], row["metric"])
+            except KeyError as error:
+                raise SojournError(f"{file}: the column {error} is missing") from None
+            except (ValueError, TypeError) as error:
+                raise SojournError(f"{file}: line {reader.line_num}: {error}") from None
+            found.append(Published(*of, value, row["value"]))
+    return tuple(found)
+
+
+def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
+    found = []
+    for sentence in sentences:
+        shared = {key: value for key, value in sentence.items() if key != "claims"}
+        for one in _need(sentence, "claims", file):
+            whole = {_RENAMED.get(key, key): value for key, value in (shared | one).items()}
+            name = whole.get("id", "without id")
+            missing = [key for key in ("id", "section", "place", "quote", "subject", "comparison", "metric")
+                       if key not in whole]  # fmt: skip
+            if missing:
+                raise SojournError(f"{file}: claim {name}: `{missing[0]}` is missing")
+            # What is not of a claim yet (ranges of sweeps, other conditions) belongs to comparisons to come.
+            known: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in whole.items()
+                if key in _OF_CLAIM
+            }
+            found.append(Claim(**known))
+    return tuple(found)
+
+
+def _conditions(
+    tables: list[dict[str, Any]], groups: Mapping[str, tuple[str, ...]], file: Path
+) -> tuple[Condition, ...]:
+    found = []
+    for one in tables:
+        values: dict[str, Any] = {
+            "sets" if key == "set" else key: tuple(value) if isinstance(value, list) else value
+            for key, value in one.items()
+        }
+        name = values.get("name", "without name")
+        unknown = [key for key in values if key not in Condition.__slots__]
+        if unknown:
+            allowed = ", ".join(Condition.__slots__)
+            raise SojournError(f"{file}: condition {name}: unknown key `{unknown[0]}`; allowed: {allowed}, set")
+        for key in ("name", "title", "flow", "model", "schemes"):
+            _need(values, key, file)
+        given = values["schemes"]
+        values["schemes"] = groups.get(given, (given,)) if isinstance(given, str) else given
+        found.append(Condition(**values))
+    return tuple(found)
+
+
+def _readings(runs: Mapping[str, Any], known: Mapping[str, Any], file: Path) -> tuple[Reading, ...]:
+    found = []
+    for kind in ("run", "vary"):
+        for one in runs.get(kind, ()):
+            values = {key: str(value) for key, value in _need(one, "reading", file).items()}
+            for key, value in values.items():
+                if key not in known:
+                    raise SojournError(f"{file}: reading {one.get('name')}: unknown reading `{key}`")
+                if value not in known[key]["values"]:
+                    allowed = ", ".join(known[key]["values"])
+                    raise SojournError(f"{file}: reading {one.get('name')}: {key}={value!r}; allowed: {allowed}")
+            found.append(Reading(str(one["name"]), values, kind == "run", tuple(one.get("set", ()))))
+    if not found or not found[0].is_run:
+        raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
+    return tuple(found)

@@ -1,0 +1,107 @@
+"""Every claim under every reading."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.core import SojournError
+from sojourn.papers.execute import Measured
+from sojourn.papers.judge import Outcome, Setting, Verdict, Words, judge
+from sojourn.papers.model import Claim, Condition, Paper, Reading
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The outcomes.
+
+    Parameters
+    ----------
+    paper
+        Whose claims.
+    readings
+        The base first.
+    verdicts
+        By claim, then by name of the reading.
+    """
+
+    paper: Paper
+    readings: tuple[Reading, ...]
+    verdicts: dict[str, dict[str, Verdict]]
+
+    def counts(self, reading: str) -> dict[Outcome, int]:
+        """Return how many claims came to each outcome under a reading."""
+        found = Counter(of[reading].outcome for of in self.verdicts.values())
+        return {outcome: found[outcome] for outcome in Outcome}
+
+    @property
+    def turned(self) -> list[Claim]:
+        """The claims that some reading makes hold and another not."""
+        return [
+            claim
+            for claim in self.paper.claims
+            if {Outcome.HOLDS, Outcome.FAILS} <= {one.outcome for one in self.verdicts[claim.id].values()}
+        ]
+
+
+def conditions_of(claim: Claim, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Return the conditions that a claim is about; none unless all of them are there.
+
+    A claim about a sweep as a whole, or a point of it that is none of the conditions, has none.
+    """
+    if len(claim.sweep) > 1 or bool(claim.sweep) != bool(claim.at):
+        return ()
+    wanted = [(flow, model, (*claim.sweep, "")[0], claim.at) for flow in claim.flow for model in claim.model]
+    known = {(one.flow, one.model, one.sweep, one.at): one for one in conditions}
+    return tuple(known[one] for one in wanted) if all(one in known for one in wanted) else ()
+
+
+def words(chosen: Mapping[str, str]) -> Words:
+    """Return the readings of judgement as numbers."""
+    return Words(float(chosen["margin"]), chosen["words"], chosen["across"], chosen["percent"])
+
+
+def make(paper: Paper, measured: Measured) -> Ledger:
+    """Judge every claim under the base and under each reading that changes it."""
+    verdicts: dict[str, dict[str, Verdict]] = {claim.id: {} for claim in paper.claims}
+    base = paper.readings[0]
+    for reading in paper.readings:
+        chosen = chosen_by(paper, reading)
+        simulated = reading.name if reading.is_run else base.name
+        for claim in paper.claims:
+            of = verdicts[claim.id]
+            depends = reading.is_run or any(key in claim.readings for key in reading.values)
+            of[reading.name] = _verdict(paper, measured, claim, simulated, chosen) if depends else of[base.name]
+    return Ledger(paper, paper.readings, verdicts)
+
+
+def chosen_by(paper: Paper, reading: Reading) -> dict[str, str]:
+    """Return the value of every open point under a reading: the first of each but for what the reading changes."""
+    known: dict[str, Any] = paper.open_readings
+    missing = [name for name in ("margin", "words", "across", "percent") if name not in known]
+    if missing:
+        raise SojournError(f"{paper.folder}/readings.toml: `{missing[0]}` is missing: claims cannot be judged")
+    return {name: str(one["values"][0]) for name, one in known.items()} | paper.readings[0].values | reading.values
+
+
+def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, chosen: Mapping[str, str]) -> Verdict:
+    subject, against, figure = paper.subject_of(claim), paper.against_of(claim), paper.figure_of(claim)
+    settings = [
+        Setting(subject, against, figure, measured.values(simulated, one.name, chosen), words(chosen))
+        for one in conditions_of(claim, measured.conditions)
+    ]
+    return judge(claim, settings, [row.metric for row in paper.rows])
+
+
+def not_run(paper: Paper) -> list[tuple[str, str]]:
+    """Return the readings of ``readings.toml`` that no run or judgement takes up yet."""
+    taken = {(key, value) for reading in paper.readings for key, value in reading.values.items()}
+    base = chosen_by(paper, paper.readings[0])
+    return [
+        (name, str(value))
+        for name, one in paper.open_readings.items()
+        for value in one["values"]
+        if (name, str(value)) not in taken and base[name] != str(value)
+    ]

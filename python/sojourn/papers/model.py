@@ -1,0 +1,159 @@
+"""What a paper's folder holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One predicate of a sentence; the fields are those of ``claims.toml``."""
+
+    id: str
+    section: str
+    place: str
+    quote: str
+    subject: tuple[str, ...]
+    comparison: str
+    metric: str
+    page: int = 0
+    against: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    flow: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    sweep: tuple[str, ...] = ()
+    at: str = ""
+    amount: str = ""
+    bound: str = ""
+    value: str = ""
+    rank: int | None = None
+    is_negated: bool = False
+    is_best_of: bool = False
+    is_slight: bool = False
+    readings: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One printed number."""
+
+    table: str
+    scheme: str
+    row: str
+    metric: str
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the printed tables, and what stands for it."""
+
+    name: str
+    title: str
+    metric: str
+    unit: str
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Traffic that is run."""
+
+    name: str
+    title: str
+    flow: str
+    model: str
+    schemes: tuple[str, ...]
+    sweep: str = ""
+    at: str = ""
+    table: str = ""
+    append: str = ""
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to fill what a paper leaves open: what it changes of the base, and the overrides of its scenario."""
+
+    name: str
+    values: dict[str, str]
+    is_run: bool
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A study as data.
+
+    Parameters
+    ----------
+    name
+        Of the folder.
+    folder
+        Where it is.
+    title, source
+        For people.
+    scenario
+        Name of the bundled scenario.
+    mode
+        The FIFO whose mode of inter-arrival times stands for ``{mode}``; empty: none is needed.
+    replications
+        By ``quick`` and ``full``.
+    texts, printed
+        Of the schemes by id.
+    groups, figures
+        Groups of schemes by name, and which a figure compares.
+    rows, published, claims, conditions
+        Tables, numbers, claims, and what is run.
+    readings
+        The base first.
+    open_readings
+        Of ``readings.toml``: what is documented to change the outcome, by name.
+    """
+
+    name: str
+    folder: Path
+    title: str
+    source: str
+    scenario: str
+    mode: str
+    replications: dict[str, int]
+    texts: dict[str, str]
+    printed: dict[str, str]
+    groups: dict[str, tuple[str, ...]]
+    figures: dict[str, str]
+    rows: tuple[Row, ...]
+    published: tuple[Published, ...]
+    claims: tuple[Claim, ...]
+    conditions: tuple[Condition, ...]
+    readings: tuple[Reading, ...]
+    open_readings: dict[str, Any]
+
+    def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the ids that ids and groups stand for, each once, in order."""
+        return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
+
+    def figure_of(self, claim: Claim) -> tuple[str, ...]:
+        """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""
+        place = claim.place.split(";")[0].strip()
+        group = self.figures.get(place, self.figures.get(place.rstrip("abcdef"), "eight"))
+        return self.schemes((group,))
+
+    def subject_of(self, claim: Claim) -> tuple[str, ...]:
+        """Return the schemes that a claim is about."""
+        return self.schemes(claim.subject)
+
+    def against_of(self, claim: Claim) -> tuple[str, ...]:
+        """Return what a claim compares with; ``others``: the figure's schemes, less subjects and exceptions."""
+        subject, out = set(self.subject_of(claim)), set(self.schemes(claim.left_out))
+        found: list[str] = []
+        for name in claim.against:
+            if name == "others":
+                found += [one for one in self.figure_of(claim) if one not in subject and one not in out]
+            else:
+                found += self.schemes((name,))
+        return tuple(dict.fromkeys(found))
