@@ -42,6 +42,9 @@ QDISCS = {
     "red": RED,
     "cake": "cake bandwidth {rate} besteffort",
     "fq_pie": "fq_pie limit 10240",
+    "choke": "choke limit 100 bandwidth {rate} min 15 max 45 burst 20 probability 0.1",
+    "sfb": "sfb",
+    "sfq": "sfq limit 127",
 }
 
 
@@ -98,7 +101,8 @@ def points() -> list[dict[str, Any]]:
     ]
     # Slow start into PIE's long queue: measured with another recorder before, and again here.
     again = [point("reno", qdisc, 20, 20, flows) for flows in (1, 4) for qdisc in ("pie", "fq_pie")]
-    return [*plain, *teeth, *newer, *bbr, *again]
+    others = [point("cubic", qdisc, 20, 20, 4) for qdisc in ("choke", "sfb", "sfq")]
+    return [*plain, *teeth, *newer, *bbr, *again, *others]
 
 
 def image(folder: Path) -> str:

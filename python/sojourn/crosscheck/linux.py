@@ -23,10 +23,13 @@ SCHEMES: Final = {
     "red": "red preset linux limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
     "cake": "cake bandwidth {rate} besteffort",
     "fq_pie": "fq_pie preset linux limit 10240p",
+    "choke": "choke limit 100p min 15p max 45p max_p 0.1 w 0.125",
+    "sfb": "sfb",
+    "sfq": "sfq limit 127p",
 }
 
 # These give the ping a queue of its own: the delay of the flows themselves is in their RTT.
-PER_FLOW: Final = ("fq_codel", "cake", "fq_pie")
+PER_FLOW: Final = ("fq_codel", "cake", "fq_pie", "sfq")
 
 _NOT_REPEATED: Final = (
     "no reference: crosscheck/linux/run.py on the same kernel, twice, loses 691 to 747 (pie, 1 flow), 777 to 797 "
