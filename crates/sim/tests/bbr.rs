@@ -15,34 +15,9 @@ fn scenario(flows: &[(&str, &str)], queue: &str, seconds: u32, warm_up: u32) -> 
         name = "bbr"
         duration = "{seconds} s"
         warm_up = "{warm_up} s"
-        [[nodes]]
-        name = "s"
-        count = 2
-        [[nodes]]
-        name = "r"
-        count = 2
-        [[links]]
-        name = "bottleneck"
-        from = "left"
-        to = "right"
-        rate = "20 Mbit/s"
-        delay = "19 ms"
-        queue = "{queue}"
-        under_test = true
-        [[links]]
-        name = "in"
-        from = "s"
-        to = "left"
-        rate = "1 Gbit/s"
-        delay = "500 us"
-        [[links]]
-        name = "out"
-        from = "right"
-        to = "r"
-        rate = "1 Gbit/s"
-        delay = "500 us"
         "#
     );
+    text += &common::dumbbell("20 Mbit/s", "19 ms", queue);
     for (index, (name, control)) in flows.iter().enumerate() {
         text += &format!(
             r#"

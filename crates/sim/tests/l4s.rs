@@ -10,36 +10,12 @@ use common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// DCTCP with ECT(1) and CUBIC over 40 Mbit/s and 20 ms.
-const PAIR: &str = r#"
+const HEAD: &str = r#"
     name = "l4s"
     duration = "60 s"
     warm_up = "10 s"
-    [[links]]
-    name = "bottleneck"
-    from = "left"
-    to = "right"
-    rate = "40 Mbit/s"
-    delay = "9 ms"
-    queue = "dualpi2"
-    under_test = true
-    [[nodes]]
-    name = "s"
-    count = 2
-    [[nodes]]
-    name = "r"
-    count = 2
-    [[links]]
-    name = "in"
-    from = "s"
-    to = "left"
-    rate = "1 Gbit/s"
-    delay = "500 us"
-    [[links]]
-    name = "out"
-    from = "right"
-    to = "r"
-    rate = "1 Gbit/s"
-    delay = "500 us"
+"#;
+const FLOWS: &str = r#"
     [[flows]]
     name = "l4s"
     from = "s0"
@@ -53,6 +29,10 @@ const PAIR: &str = r#"
     start = { uniform = ["0 s", "1 s"] }
     transport = { congestion_control = "cubic" }
 "#;
+
+fn pair() -> String {
+    format!("{HEAD}{}{FLOWS}", common::dumbbell("40 Mbit/s", "9 ms", "dualpi2"))
+}
 
 const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux"];
 
@@ -69,13 +49,13 @@ fn flows(report: &RunReport, group: &str) -> Vec<[f64; 3]> {
 }
 
 fn four_of_each() -> String {
-    PAIR.replace("from = \"s0\"", "count = 4\nfrom = \"s0\"").replace("from = \"s1\"", "count = 4\nfrom = \"s1\"")
+    pair().replace("from = \"s0\"", "count = 4\nfrom = \"s0\"").replace("from = \"s1\"", "count = 4\nfrom = \"s1\"")
 }
 
 #[test]
 fn the_l4s_queue_stays_below_a_millisecond_the_classic_one_at_its_target_and_rates_are_alike() {
     for scheme in PRESETS {
-        for (text, what) in [(PAIR.to_owned(), "one of each"), (four_of_each(), "four of each")] {
+        for (text, what) in [(pair().to_owned(), "one of each"), (four_of_each(), "four of each")] {
             for report in runs(&text, Some(scheme), 2, 2) {
                 let (l4s, classic) = (flows(&report, "l4s"), flows(&report, "classic"));
                 assert!(metric(&report, "utilisation") > 0.99, "{scheme}, {what}");
@@ -100,7 +80,8 @@ fn the_l4s_queue_stays_below_a_millisecond_the_classic_one_at_its_target_and_rat
 
 #[test]
 fn alone_a_scalable_flow_fills_the_link_with_about_a_millisecond_of_queue() {
-    let alone = PAIR.split("    [[flows]]\n    name = \"classic\"").next().unwrap();
+    let both = pair();
+    let alone = both.split("    [[flows]]\n    name = \"classic\"").next().unwrap();
     for scheme in PRESETS {
         for report in runs(alone, Some(scheme), 2, 2) {
             assert!(metric(&report, "utilisation") > 0.99, "{scheme}");
@@ -115,7 +96,7 @@ fn alone_a_scalable_flow_fills_the_link_with_about_a_millisecond_of_queue() {
 #[test]
 fn without_the_identifier_a_scalable_flow_waits_with_the_classic_one_and_crowds_it_out() {
     // The squared probability is for senders that halve: this is what the coupling and the identifier are for.
-    let unidentified = PAIR.replace("ect = 1", "ect = 0");
+    let unidentified = pair().replace("ect = 1", "ect = 0");
     for report in runs(&unidentified, None, 2, 2) {
         let ([delay, _, scalable], [_, _, cubic]) = (flows(&report, "l4s")[0], flows(&report, "classic")[0]);
         assert!((12.0..17.0).contains(&delay), "{delay} ms");
@@ -127,7 +108,7 @@ fn without_the_identifier_a_scalable_flow_waits_with_the_classic_one_and_crowds_
 fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_that_its_own_queue_stays_below_the_ramp() {
     // The ramp begins at 0.8 ms, Linux's step is at 1 ms.
     for (scheme, native_ms) in PRESETS.into_iter().zip([0.8, 1.0]) {
-        for report in runs(PAIR, Some(scheme), 2, 2) {
+        for report in runs(&pair(), Some(scheme), 2, 2) {
             let packets = |flow: usize| report.flows[flow].metrics["delivered_packets"].unwrap();
             // RFC 9332 section 2.1: p_C = p'^2 and p_CL = 2 p', so CUBIC's share of drops tells the share of coupled marks.
             let coupled = 2.0 * (metric(&report, "drops_packets") / packets(1)).sqrt();

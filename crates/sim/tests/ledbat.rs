@@ -9,36 +9,12 @@ use common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// Two flows over 20 Mbit/s and 40 ms with room for 500 packets, 300 ms.
-const PAIR: &str = r#"
+const HEAD: &str = r#"
     name = "ledbat"
     duration = "260 s"
     warm_up = "160 s"
-    [[links]]
-    name = "bottleneck"
-    from = "left"
-    to = "right"
-    rate = "20 Mbit/s"
-    delay = "19 ms"
-    queue = "pfifo limit 500p"
-    under_test = true
-    [[nodes]]
-    name = "s"
-    count = 2
-    [[nodes]]
-    name = "r"
-    count = 2
-    [[links]]
-    name = "in"
-    from = "s"
-    to = "left"
-    rate = "1 Gbit/s"
-    delay = "500 us"
-    [[links]]
-    name = "out"
-    from = "right"
-    to = "r"
-    rate = "1 Gbit/s"
-    delay = "500 us"
+"#;
+const FLOWS: &str = r#"
     [[flows]]
     name = "ledbat"
     from = "s0"
@@ -52,14 +28,18 @@ const PAIR: &str = r#"
     transport = { congestion_control = "reno" }
 "#;
 
+fn pair() -> String {
+    format!("{HEAD}{}{FLOWS}", common::dumbbell("20 Mbit/s", "19 ms", "pfifo limit 500p"))
+}
+
 /// Of a flow, Mbit/s.
 fn goodput(report: &RunReport, group: &str) -> f64 {
     let flow = report.flows.iter().find(|flow| flow.name == format!("{group}[0]")).unwrap();
     flow.metrics["goodput_bit_s"].unwrap() / 1e6
 }
 
-fn alone() -> &'static str {
-    PAIR.split("    [[flows]]\n    name = \"reno\"").next().unwrap()
+fn alone() -> String {
+    pair().split("    [[flows]]\n    name = \"reno\"").next().unwrap().to_owned()
 }
 
 #[test]
@@ -81,7 +61,7 @@ fn alone_it_fills_the_link_and_holds_the_queue_at_its_target() {
 fn it_yields_to_reno() {
     // Reno's window swings between half of and 67 + 500 packets: its queue between 217 and 500 packets, 130 and 300 ms, is always above the
     // target, so LEDBAT keeps two segments a round trip of 170 ms at least: 2 * 1500 B / 170 ms = 0.14 Mbit/s, 0.7 %.
-    for report in runs(PAIR, None, 2, 2) {
+    for report in runs(&pair(), None, 2, 2) {
         let (ledbat, reno) = (goodput(&report, "ledbat"), goodput(&report, "reno"));
         println!("{ledbat} and {reno} Mbit/s");
         assert!(ledbat / (ledbat + reno) < 0.02, "{ledbat} and {reno} Mbit/s");
@@ -92,7 +72,7 @@ fn it_yields_to_reno() {
 #[test]
 fn in_a_buffer_below_its_target_it_is_a_flow_like_reno() {
     // With room for 50 ms it never sees 100 ms: growth (1 - 50/100 at the least) of a segment a round trip, and halving on loss.
-    let text = PAIR.replace("limit 500p", "limit 83p");
+    let text = pair().replace("limit 500p", "limit 83p");
     for report in runs(&text, None, 2, 2) {
         let ratio = goodput(&report, "ledbat") / goodput(&report, "reno");
         println!("ratio {ratio}");

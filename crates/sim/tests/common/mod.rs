@@ -18,6 +18,40 @@ pub fn runs(text: &str, scheme: Option<&str>, n: u64, jobs: usize) -> Vec<RunRep
         .collect()
 }
 
+/// Nodes and links of a dumbbell: senders `s0` and `s1`, receivers `r0` and `r1`, 1 ms more than `delay` each way.
+pub fn dumbbell(rate: &str, delay: &str, queue: &str) -> String {
+    format!(
+        r#"
+    [[nodes]]
+    name = "s"
+    count = 2
+    [[nodes]]
+    name = "r"
+    count = 2
+    [[links]]
+    name = "bottleneck"
+    from = "left"
+    to = "right"
+    rate = "{rate}"
+    delay = "{delay}"
+    queue = "{queue}"
+    under_test = true
+    [[links]]
+    name = "in"
+    from = "s"
+    to = "left"
+    rate = "1 Gbit/s"
+    delay = "500 us"
+    [[links]]
+    name = "out"
+    from = "right"
+    to = "r"
+    rate = "1 Gbit/s"
+    delay = "500 us"
+    "#
+    )
+}
+
 /// A metric of run scope.
 pub fn metric(report: &RunReport, name: &str) -> f64 {
     report.metrics.get(name).copied().flatten().unwrap_or_else(|| panic!("no {name}"))

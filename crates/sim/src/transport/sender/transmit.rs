@@ -199,7 +199,7 @@ impl Sender {
         };
         let time = rate.time_for(Bytes::new(len) + DATA_HEADER);
         if now >= self.next_paced {
-            self.burst_left = self.congestion.pacing_burst() - 1;
+            self.burst_left = self.congestion.pacing_burst().saturating_sub(1);
             self.next_paced = now + time;
         } else if self.burst_left > 0 {
             self.burst_left -= 1;
