@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn.cli import text
 from sojourn.core import SojournError
-from sojourn.papers import documents
+from sojourn.papers import documents, figures
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
@@ -72,6 +72,7 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         return list(paper.conditions)
     wanted = only.casefold()
     found = {one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}")}
+    found = found or {one.name for one in figures.conditions_of(paper, only)}
     if not found:
         found = {
             one.name
@@ -87,12 +88,16 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
 
 def _run(options: argparse.Namespace) -> int:
     from sojourn import folder
-    from sojourn.papers import execute, ledger, page
+    from sojourn.papers import execute, ledger, overtime, page
 
     paper = documents.load(options.name)
     size = "full" if options.full else "quick"
     place = Path(options.out or Path("out") / "papers" / paper.name)
     start = time.monotonic()
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
     try:
         measured = execute.run(
             paper,
@@ -100,15 +105,17 @@ def _run(options: argparse.Namespace) -> int:
             replications=paper.replications[size],
             conditions=chosen(paper, options.only),
             jobs=options.jobs,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
+            say=say,
         )
+        traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
         return INTERRUPTED
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    folder.write_text(report, page.render(paper, measured, judged, size))
-    print(f"{measured.ran} runs made, {measured.found} found, in {time.monotonic() - start:.0f} s; {size}: "
+    folder.write_text(report, page.render(paper, measured, judged, size, traces))
+    ran, found = measured.ran + traces.ran, measured.found + traces.found
+    print(f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
           f"{measured.replications} replications")  # fmt: skip
     print(f"Report: {report}")
     print()

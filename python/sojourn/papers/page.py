@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sojourn import core, metrics, report, stats
-from sojourn.papers import picture
+from sojourn import core, metrics, report
+from sojourn.papers import evidence, figures, picture, redrawn
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
-from sojourn.papers.ledger import Ledger, chosen_by, not_run
+from sojourn.papers.ledger import Ledger, not_run
 from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.overtime import Traces
 from sojourn.report import svg
 from sojourn.stats import Estimate
+
+_KEYS: Final = {
+    Outcome.HOLDS: "holds",
+    Outcome.FAILS: "fails",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.UNJUDGEABLE: "unjudgeable",
+    Outcome.NOT_RUN: "not-run",
+}
+_SIGNS: Final = {
+    Outcome.HOLDS: "✓",
+    Outcome.FAILS: "✗",
+    Outcome.UNDECIDED: "?",
+    Outcome.UNJUDGEABLE: "–",
+    Outcome.NOT_RUN: "·",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +49,45 @@ class Pair:
 def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     """Return the measured numbers of a condition in printed units, beside those of its table if it has one."""
     runs = [reading for reading in paper.readings if reading.is_run]
-    values = [measured.values(reading.name, condition.name, chosen_by(paper, reading)) for reading in runs]
     printed = {
         (one.row, one.scheme): one for one in paper.published if condition.table and one.table == condition.table
     }
     found = []
     for row in paper.rows:
+        of = [evidence.estimates(paper, measured, reading, condition, row) for reading in runs]
         for scheme in condition.schemes:
             own = printed.get((row.name, scheme))
-            of = tuple(stats.estimate(one[row.metric][scheme] / row.scale) for one in values)
+            measured_of = tuple(one.get(scheme, evidence.NOTHING) for one in of)
             value, text = (own.value, own.text) if own else (math.nan, "–")
-            found.append(Pair(row.name, row.unit, scheme, value, text, of))
+            found.append(Pair(row.name, row.unit, scheme, value, text, measured_of))
     return found
 
 
-def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
+def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: Traces | None = None) -> str:
     """Return the page; it depends on what was measured alone."""
-    runs = [reading for reading in paper.readings if reading.is_run]
-    tables = []
-    for condition in measured.conditions:
-        own = pairs(paper, measured, condition)
-        what = "printed (diamonds) and measured" if condition.table else "measured"
-        caption = (
-            f"{condition.title}: {what}; bars: 95 % intervals of the mean over {measured.replications} replications."
-        )
-        drawn = picture.table(paper, own, [reading.name for reading in runs])
-        modes = [measured.modes.get((reading.name, condition.name), "") for reading in runs]
-        tables.append(
-            {
-                "id": condition.name,
-                "title": condition.title,
-                "is_printed": bool(condition.table),
-                "svg": svg.inline(drawn, condition.name, caption),
-                "caption": caption,
-                "rows": [_row(paper, one) for one in own],
-                "note": f"Inter-arrival time that dAQM divides by: {'; '.join(modes)}." if any(modes) else "",
-            }
-        )
+    all_figures = figures.load(paper)
     base = paper.readings[0]
+    drawn = [redrawn.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
+    homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
+    for claim in paper.claims:
+        homes.setdefault(figures.home(all_figures, claim), []).append(claim)
+    for one in drawn:
+        one["claims"] = _by_outcome(paper, measured, judged, homes[one["name"]])
+        one["elsewhere"] = [
+            (name, f"claims-{figures.slug(name)}")
+            for name in homes
+            if name != one["name"] and any(figures.is_same(one["name"], of) for of in figures.places(name))
+        ]
+    names = {figure.name for figure in all_figures}
+    others = [
+        {"name": name, "id": f"claims-{figures.slug(name)}", "claims": _by_outcome(paper, measured, judged, of)}
+        for name, of in homes.items()
+        if name not in names
+    ]
+    pictured = {one.name for figure in all_figures for one in figures.of(figure, paper.conditions)}
+    tables = {one.name: _table(paper, measured, one) for one in measured.conditions
+              if one.table or one.name not in pictured}  # fmt: skip
+    ids = {figure.name: figure.slug for figure in all_figures}
     return report.page(
         "paper.html.j2",
         title=paper.title,
@@ -78,24 +96,102 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
             ("Claims", str(len(paper.claims))),
             ("Readings", str(len(paper.readings))),
             ("Replications", f"{measured.replications} ({size})"),
-            ("Conditions run", str(len(measured.conditions))),
+            ("Conditions run", f"{len(measured.conditions)} of {len(paper.conditions)}"),
             ("Sojourn", core.version()),
         ],
-        heads=[outcome.value for outcome in Outcome],
+        outcomes=[(_KEYS[outcome], outcome.value) for outcome in Outcome],
+        signs={_KEYS[outcome]: sign for outcome, sign in _SIGNS.items()},
         counts=[(one.name, list(judged.counts(one.name).values())) for one in paper.readings],
-        turned=[_turned(judged, claim) for claim in judged.turned],
-        runs=[reading.name for reading in runs],
-        tables=tables,
-        sections=[
-            (outcome.value, [_claim(judged, claim, base.name) for claim in of])
-            for outcome in Outcome
-            if (of := [c for c in paper.claims if judged.verdicts[c.id][base.name].outcome is outcome])
+        places=[
+            (name, ids.get(name, f"claims-{figures.slug(name)}"), _counts(judged, of))
+            for name, of in homes.items()
+            if of
         ],
+        sections=[(f"Section {name}", _counts(judged, of)) for name, of in _by_section(paper.claims).items()],
+        totals=list(judged.counts(base.name).values()),
+        turned=[_turned(judged, claim) for claim in judged.turned],
+        figures=drawn,
+        others=others,
+        runs=[reading.name for reading in paper.readings if reading.is_run],
+        printed=[one for one in tables.values() if one["number"]],
+        unpictured=[one for one in tables.values() if not one["number"]],
+        every=[(name, [_line(judged, claim) for claim in of]) for name, of in homes.items() if of],
+        readings=[reading.name for reading in paper.readings],
         base=base.name,
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
         schemes=[(paper.printed[name], paper.texts[name]) for name in _run_schemes(measured.conditions)],
         version=core.version(),
     )
+
+
+def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, Any]:
+    runs = [reading for reading in paper.readings if reading.is_run]
+    own = pairs(paper, measured, condition)
+    what = "printed (diamonds) and measured" if condition.table else "measured"
+    caption = (
+        f"{condition.title}: {what}; bars: 95 % intervals of the mean over {measured.replications} replications. "
+        "Every panel has its own axis, from zero."
+    )
+    panels = [_panel(paper, row.name, [one for one in own if one.row == row.name]) for row in paper.rows]
+    drawn = picture.dots(
+        [panels[k : k + 3] for k in range(0, len(panels), 3)],
+        [paper.printed[name] for name in condition.schemes],
+        [reading.name for reading in runs],
+    )
+    modes = [measured.modes.get((reading.name, condition.name), "") for reading in runs]
+    return {
+        "id": condition.name,
+        "title": condition.title,
+        "number": condition.table,
+        "svg": svg.inline(drawn, condition.name, caption),
+        "caption": caption,
+        "rows": [_row(paper, one) for one in own],
+        "note": f"Inter-arrival time that dAQM divides by: {'; '.join(modes)}." if any(modes) else "",
+    }
+
+
+def _panel(paper: Paper, name: str, of: Sequence[Pair]) -> picture.Dots:
+    row = next(one for one in paper.rows if one.name == name)
+    return picture.Dots(
+        redrawn.title(row), list(zip(*(one.measured for one in of), strict=True)), [one.published for one in of]
+    )
+
+
+def _counts(judged: Ledger, claims: Sequence[Claim]) -> list[int]:
+    base = judged.readings[0].name
+    found = Counter(judged.verdicts[claim.id][base].outcome for claim in claims)
+    return [found[outcome] for outcome in Outcome]
+
+
+def _by_section(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
+    found: dict[str, list[Claim]] = {}
+    for claim in claims:
+        found.setdefault(claim.section, []).append(claim)
+    return found
+
+
+def _by_outcome(paper: Paper, measured: Measured, judged: Ledger, claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    base = judged.readings[0].name
+    found = []
+    for outcome in Outcome:
+        of = [claim for claim in claims if judged.verdicts[claim.id][base].outcome is outcome]
+        if of:
+            entries = [_claim(paper, measured, judged, claim) for claim in of]
+            found.append({"key": _KEYS[outcome], "outcome": outcome.value, "claims": entries})
+    return found
+
+
+def _line(judged: Ledger, claim: Claim) -> dict[str, Any]:
+    """Return a claim's outcome under every reading."""
+    of = judged.verdicts[claim.id]
+    outcomes = [of[reading.name].outcome for reading in judged.readings]
+    decided = {Outcome.HOLDS, Outcome.FAILS} <= set(outcomes)
+    return {
+        "id": claim.id,
+        "key": _KEYS[outcomes[0]],
+        "is_turned": decided,
+        "cells": [(_KEYS[one], one.value) for one in outcomes],
+    }
 
 
 def _run_schemes(conditions: Sequence[Condition]) -> list[str]:
@@ -127,32 +223,43 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.outcome.value}: {verdict.why}" if verdict.why else verdict.outcome.value
 
 
-def predicate(claim: Claim) -> str:
+def predicate(paper: Paper, claim: Claim) -> str:
     """Return what is compared, in a line."""
+
+    def names(of: Sequence[str]) -> str:
+        return ", ".join(paper.printed.get(one, one.replace("_", " ")) for one in of)
+
     parts = [
-        "not" if claim.is_negated else "",
         "best of" if claim.is_best_of else "",
-        ", ".join(claim.subject),
-        claim.comparison.replace("_", " "),
+        f"{names(claim.subject)}:",
+        "not" if claim.is_negated else "",
         "slightly" if claim.is_slight else "",
+        claim.comparison.replace("_", " "),
         f"{claim.bound.replace('_', ' ')} {claim.amount}".strip(),
         claim.value,
         f"rank {claim.rank}" if claim.rank else "",
-        f"{'with' if claim.comparison == 'comparable' else 'than'} {', '.join(claim.against)}"
-        if claim.against
-        else "",
+        f"against {names(claim.against)}" if claim.against else "",
         f"({claim.metric})",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _claim(judged: Ledger, claim: Claim, base: str) -> dict[str, str]:
+def _claim(paper: Paper, measured: Measured, judged: Ledger, claim: Claim) -> dict[str, Any]:
+    base = judged.readings[0]
+    of = judged.verdicts[claim.id]
+    other = [one for one in Outcome if one is not of[base.name].outcome]
     return {
         "id": claim.id,
         "place": f"{claim.place}; section {claim.section}, page {claim.page}",
         "quote": claim.quote,
-        "predicate": predicate(claim),
-        "outcome": said(judged.verdicts[claim.id][base]),
+        "predicate": predicate(paper, claim),
+        "outcome": said(of[base.name]),
+        "evidence": evidence.lines(paper, measured, claim, base),
+        "readings": "; ".join(
+            f"{outcome.value} under {', '.join(names)}"
+            for outcome in other
+            if (names := [name for name, verdict in of.items() if verdict.outcome is outcome])
+        ),
     }
 
 

@@ -1,84 +1,374 @@
-"""Printed and measured numbers of a table as a picture: a panel for each row of the table."""
+"""Pictures of a paper: small multiples of estimates, of lines over a swept factor, and of time series."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from sojourn import plot
-from sojourn.palette import INK, PAPER
+from sojourn.palette import INK, MUTED, PAPER, Look, looks
 from sojourn.plot import Picture
+from sojourn.stats import Estimate, Floats
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from sojourn.papers.model import Paper
-    from sojourn.papers.page import Pair
+    from sojourn.papers.overtime import Trace
 
-_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
-_MARKERS = "os^v"
+_COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
+_MARKERS: Final = "os^v"
+_SMALL: Final = 8.5
+"""Size of text in panels, points."""
+_BELOW: Final = 0.3
+"""Room for the labels of the horizontal axis, inches."""
+_WIDE: Final = 30.0
+"""Values that span more than this ratio get a logarithmic axis."""
 
 
-def table(paper: Paper, pairs: Sequence[Pair], readings: Sequence[str]) -> Picture:
-    """Draw a table's rows as panels and its schemes as lines in them.
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """A panel of estimates.
 
     Parameters
     ----------
-    paper
-        For the names of its rows and schemes.
-    pairs
-        Printed and measured.
-    readings
-        Names of the readings of the simulation, in the order of the pairs' estimates.
+    title
+        Above it.
+    measured
+        By reading, then by row.
+    printed
+        By row; NaN where nothing is printed.
     """
-    titles = {row.name: row.title for row in paper.rows}
-    names = list(dict.fromkeys(one.row for one in pairs))
-    schemes = list(dict.fromkeys(one.scheme for one in pairs))
-    with plot.new_figure(plot.WIDTH, 1.6 + 0.6 * len(schemes)) as drawing:
-        panels = drawing.subplots(2, 3, sharey=True)
-        for axes, name in zip(panels.flat, names, strict=False):
-            own = [one for one in pairs if one.row == name]
-            spots = [schemes.index(one.scheme) for one in own]
-            printed = [(one, spot) for one, spot in zip(own, spots, strict=True) if math.isfinite(one.published)]
-            axes.scatter(
-                [one.published for one, _ in printed],
-                [spot - 0.2 for _, spot in printed],
-                s=36,
-                marker="D",
-                facecolors=PAPER,
-                edgecolors=INK,
-                linewidths=1.3,
-                zorder=3,
-                label="printed" if printed else None,
-            )
-            for k, reading in enumerate(readings):
-                color, marker = _COLORS[k % 4], _MARKERS[k % 4]
-                offset = 0.08 + 0.22 * k
-                for one, spot in zip(own, spots, strict=True):
-                    of = one.measured[k]
-                    if of.low is not None and of.high is not None:
-                        axes.plot([of.low, of.high], [spot + offset] * 2, color=color, linewidth=1.8)
-                seen = [
-                    (one.measured[k].mean, spot + offset)
-                    for one, spot in zip(own, spots, strict=True)
-                    if math.isfinite(one.measured[k].mean)
-                ]
-                axes.scatter(
-                    [mean for mean, _ in seen],
-                    [at for _, at in seen],
-                    s=26,
-                    marker=marker,
-                    color=color,
-                    zorder=3,
-                    label=reading,
-                )
-            unit = own[0].unit.split(",")[0]
-            title = titles[name][:1].upper() + titles[name][1:]
-            axes.set_title(f"{title} ({unit})" if unit != "ratio" else title, fontsize=9.5)
-            axes.locator_params(axis="x", nbins=5)
-            axes.set_xlim(left=0)
-        for row in panels:
-            row[0].set_yticks(range(len(schemes)), [paper.printed[name] for name in schemes])
-            row[0].set_ylim(len(schemes) - 0.4, -0.6)
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)
+
+    title: str
+    measured: Sequence[Sequence[Estimate]]
+    printed: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A panel of lines over a swept factor.
+
+    Parameters
+    ----------
+    title
+        Above it.
+    lines
+        By label: points of the factor, and the estimate at each.
+    levels
+        By label: what the factor does not concern.
+    """
+
+    title: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[Estimate]]]
+    levels: Mapping[str, Estimate]
+
+
+def looks_of(paper: Paper) -> dict[str, Look]:
+    """Return the look of each scheme of a paper by id, the same in all its pictures.
+
+    What most conditions run comes first: these never share a colour.
+    """
+    counts = {name: sum(name in one.schemes for one in paper.conditions) for name in paper.texts}
+    names = sorted(paper.texts, key=lambda name: -counts[name])
+    return looks(names, [paper.texts[name].split()[0] for name in names])
+
+
+def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequence[str], most: int = 4) -> Picture:
+    """Draw a grid of panels with the same rows; each has its own axis, from zero.
+
+    Parameters
+    ----------
+    panels
+        Rows of panels.
+    rows
+        Labels of the rows in every panel.
+    readings
+        Names of the readings, in the order of the panels' estimates.
+    most
+        Readings with a mark of their own; the means of others are ticks.
+    """
+    own = min(len(readings), most)
+    columns = max(len(line) for line in panels)
+    pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
+    left = _width(rows)
+    top = 0.68 if columns > 3 else 0.52
+    shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.62 if columns > 3 else 0.5)
+    with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
+        drawn = _grid(drawing, shape, top=top, sharex=False, sharey=True)
+        for k, line in enumerate(panels):
+            for axes, panel in zip(drawn[k], line, strict=False):
+                _dots(axes, panel, readings, own)
+            for axes in drawn[k][len(line) :]:
+                axes.set_visible(False)
+        drawn[0][0].set_yticks(range(len(rows)), rows)
+        drawn[0][0].set_ylim(len(rows) - 0.5, -0.5)
+        _legend(drawing, drawn[0][0], 3)
     return drawing
+
+
+def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
+    printed = [(value, row) for row, value in enumerate(panel.printed) if math.isfinite(value)]
+    # Printed numbers and readings share the height of a row, from top to bottom.
+    lanes = own + bool(printed)
+    lane = {k: (k + 0.5) / lanes * 0.84 - 0.42 for k in range(lanes)}
+    if printed:
+        axes.scatter(
+            [value for value, _ in printed],
+            [row + lane[0] for _, row in printed],
+            s=26,
+            marker="D",
+            facecolors=PAPER,
+            edgecolors=INK,
+            linewidths=1.2,
+            zorder=3,
+            label="printed",
+        )
+    others = [
+        (of.mean, row) for of_row in panel.measured[own:] for row, of in enumerate(of_row) if math.isfinite(of.mean)
+    ]
+    if others:
+        axes.scatter(
+            [mean for mean, _ in others],
+            [row for _, row in others],
+            s=48,
+            marker="|",
+            color=MUTED,
+            linewidths=0.9,
+            label=f"{len(panel.measured) - own} other readings (means)",
+        )
+    for k, name in enumerate(readings[:own]):
+        seen = [(of, row + lane[k + bool(printed)]) for row, of in enumerate(panel.measured[k])]
+        ends = [(at, of.low, of.high) for of, at in seen if of.low is not None and of.high is not None]
+        if ends:
+            axes.hlines(*zip(*ends, strict=True), color=_COLORS[k], linewidth=1.6)
+        axes.scatter(
+            [of.mean for of, _ in seen],
+            [at for _, at in seen],
+            s=15,
+            marker=_MARKERS[k],
+            color=_COLORS[k],
+            linewidths=0,
+            zorder=3,
+            label=name,
+        )
+    between = [row + 0.5 for row in range(len(panel.measured[0]) - 1)]
+    axes.hlines(between, 0, 1, transform=axes.get_yaxis_transform(), color=MUTED, linewidth=0.25)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0, labelsize=_SMALL)
+    axes.set_title(panel.title, fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
+    axes.xaxis.set_major_formatter(FuncFormatter(_short))
+    axes.tick_params(axis="x", labelsize=_SMALL)
+    tops = [of.mean if of.high is None else of.high for of_row in panel.measured for of in of_row]
+    right = max((top for top in (*tops, *panel.printed) if math.isfinite(top)), default=0.0) or 1.0
+    axes.set_xlim(-0.03 * right, 1.05 * right)
+
+
+def lines(
+    panels: Sequence[Lines], seen: Mapping[str, Look], labels: Mapping[str, str], x: str, *, log: bool
+) -> Picture:
+    """Draw panels over a swept factor: a line a scheme through its means, its 95 % intervals as a band.
+
+    Parameters
+    ----------
+    panels
+        Three in a row.
+    seen, labels
+        Look and name of each scheme.
+    x
+        Title of the horizontal axis.
+    log
+        Whether that is logarithmic.
+    """
+    columns = min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    shape = _Shape(rows, columns, 1.75, 0.5, 0.5, 0.55)
+    with plot.new_figure(plot.WIDTH, shape.height(0.52) + 0.2) as drawing:
+        drawn = _grid(drawing, shape, top=0.52, sharex=True, sharey=False, bottom=0.2)
+        if log:
+            drawn[0][0].set_xscale("log")
+        every = [axes for line in drawn for axes in line]
+        for axes, panel in zip(every, panels, strict=False):
+            _lines(axes, panel, seen, labels)
+            axes.set_title(panel.title, fontsize=9.5)
+            axes.tick_params(axis="both", labelsize=_SMALL, labelbottom=True)
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(_short))
+        for axes in every[len(panels) :]:
+            axes.set_visible(False)
+        _legend(drawing, drawn[0][0], 8)
+        drawn[-1][0].set_xlabel(x, loc="left", fontsize=9.5)
+    return drawing
+
+
+def _lines(axes: Axes, panel: Lines, seen: Mapping[str, Look], labels: Mapping[str, str]) -> None:
+    means = []
+    for name, level in panel.levels.items():
+        look = seen[name]
+        axes.axhline(level.mean, color=look.color, linestyle=look.dashes, linewidth=1.3, label=labels[name])
+        if level.low is not None and level.high is not None:
+            axes.axhspan(level.low, level.high, color=look.color, alpha=0.13, linewidth=0)
+        means.append(level.mean)
+    for name, (x, estimates) in panel.lines.items():
+        look = seen[name]
+        mean = np.array([of.mean for of in estimates])
+        low = np.array([of.mean if of.low is None else of.low for of in estimates])
+        high = np.array([of.mean if of.high is None else of.high for of in estimates])
+        axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
+        if len(x) == 1:
+            axes.plot([x[0], x[0]], [low[0], high[0]], color=look.color, linewidth=1.6)
+        axes.plot(
+            x,
+            mean,
+            color=look.color,
+            linestyle=look.dashes,
+            linewidth=1.3,
+            marker=look.marker,
+            markersize=4.2,
+            markeredgewidth=0,
+            label=labels[name],
+        )
+        means += mean.tolist()
+    _scale(axes, means)
+
+
+def _scale(axes: Axes, values: Sequence[float]) -> None:
+    """Begin the vertical axis at zero; make it logarithmic above the least value where values span decades."""
+    positive = [value for value in values if math.isfinite(value) and value > 0]
+    _, top = axes.get_ylim()
+    if positive and max(positive) > _WIDE * min(positive):
+        # Four decades show the shape; what is below them is near zero.
+        first = math.floor(math.log10(max(min(positive), max(positive) / 1e4)))
+        last = math.floor(math.log10(max(positive)))
+        step = math.ceil((last - first + 1) / 4)
+        axes.set_yscale("symlog", linthresh=10.0**first, linscale=0.4)
+        axes.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**k for k in range(first, last + 1, step))]))
+        axes.yaxis.set_minor_locator(NullLocator())
+    elif not positive:
+        axes.set_yticks([0])
+    axes.yaxis.set_major_formatter(FuncFormatter(_short))
+    axes.set_ylim(0, 1.05 * max(top, *positive) if positive else 1.0)
+
+
+def series(
+    traces: Mapping[str, Trace], seen: Mapping[str, Look], labels: Mapping[str, str], title: str, faint: Sequence[str]
+) -> Picture:
+    """Draw time series, a panel for each scheme: one replication as a line, the range of all as a band.
+
+    Parameters
+    ----------
+    traces
+        By scheme.
+    seen, labels
+        Look and name of each scheme.
+    title
+        Of the vertical axis.
+    faint
+        Schemes to be drawn in grey.
+    """
+    columns = min(4, len(traces))
+    rows = math.ceil(len(traces) / columns)
+    shape = _Shape(rows, columns, 0.85, 0.75, 0.16, 0.3)
+    with plot.new_figure(plot.WIDTH, shape.height(0.22) + 0.2) as drawing:
+        drawn = _grid(drawing, shape, top=0.22, sharex=True, sharey=True, bottom=0.2)
+        every = [axes for line in drawn for axes in line]
+        tops: list[float] = []
+        for axes, (name, trace) in zip(every, traces.items(), strict=False):
+            color = MUTED if name in faint else seen[name].color
+            low, high = _range(trace)
+            axes.fill_between(trace.t_s, low, high, color=color, alpha=0.28, linewidth=0)
+            axes.plot(trace.t_s, trace.values[0], color=color, linewidth=0.9)
+            axes.set_title(labels[name], fontsize=9, pad=2)
+            axes.tick_params(axis="both", labelsize=_SMALL)
+            axes.margins(x=0)
+            tops.append(float(np.nanmax(high, initial=0.0)))
+        for axes in every[len(traces) :]:
+            axes.set_visible(False)
+        for axes in every[max(len(traces) - columns, 0) : len(traces)]:
+            axes.tick_params(labelbottom=True)
+        _scale(every[0], tops)
+        drawn[-1][0].set_xlabel("Time (s)", loc="left", fontsize=9.5)
+        drawing.supylabel(title, fontsize=9.5, x=0.004, ha="left")
+    return drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A grid of panels; lengths in inches."""
+
+    rows: int
+    columns: int
+    panel: float
+    left: float
+    between: float
+    above: float
+
+    def height(self, top: float) -> float:
+        return top + self.rows * (self.panel + self.above) - self.above + _BELOW
+
+
+def _grid(
+    drawing: Picture, shape: _Shape, *, top: float, sharex: bool, sharey: bool, bottom: float = 0.0
+) -> list[list[Axes]]:
+    """Place panels by hand: a layout that measures every text takes seconds for thirty panels."""
+    drawing.set_layout_engine(None)
+    height = float(drawing.get_figheight())
+    width = (plot.WIDTH - shape.left - 0.1 - (shape.columns - 1) * shape.between) / shape.columns
+    panels = drawing.subplots(
+        shape.rows,
+        shape.columns,
+        sharex=sharex,
+        sharey=sharey,
+        squeeze=False,
+        gridspec_kw={
+            "left": shape.left / plot.WIDTH,
+            "right": 1 - 0.1 / plot.WIDTH,
+            "top": 1 - top / height,
+            "bottom": (_BELOW + bottom) / height,
+            "wspace": shape.between / width,
+            "hspace": shape.above / shape.panel,
+        },
+    )
+    return [list(line) for line in panels]
+
+
+def _width(labels: Sequence[str]) -> float:
+    """Return the room that labels need, in inches: a character is about 0.075 wide."""
+    return 0.18 + 0.075 * max(len(label) for label in labels)
+
+
+def _legend(drawing: Picture, axes: Axes, columns: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    drawing.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        fontsize=_SMALL,
+        markerscale=1.3,
+        borderaxespad=0.1,
+        columnspacing=1.6,
+    )
+
+
+def _range(trace: Trace) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value at each instant; NaN where no replication saw any."""
+    is_seen = np.isfinite(trace.values).any(axis=0)
+    low, high = np.full(trace.t_s.size, math.nan), np.full(trace.t_s.size, math.nan)
+    low[is_seen] = np.nanmin(trace.values[:, is_seen], axis=0)
+    high[is_seen] = np.nanmax(trace.values[:, is_seen], axis=0)
+    return low, high
+
+
+def _short(value: float, _: object) -> str:
+    """Write a tick: 0, 0.05, 12, 1500, 20k."""
+    if abs(value) >= 10_000:
+        return f"{value / 1000:g}k"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,288 @@
+"""The figures of a paper for its report: pictures from our runs, what they show, their numbers, what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sojourn.papers import figures, overtime, picture
+from sojourn.papers.evidence import NOTHING, estimates, number, unit
+from sojourn.papers.execute import Measured
+from sojourn.papers.figures import Figure
+from sojourn.papers.model import Condition, Paper, Reading, Row
+from sojourn.papers.overtime import Traces
+from sojourn.plot import Picture
+from sojourn.report import svg
+from sojourn.stats import Estimate
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a figure is drawn from.
+
+    Parameters
+    ----------
+    paper, measured, traces
+        All of it.
+    figure
+        Which.
+    conditions
+        Those of the figure that were run.
+    """
+
+    paper: Paper
+    measured: Measured
+    traces: Traces
+    figure: Figure
+    conditions: tuple[Condition, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that it shows."""
+        return tuple(row for row in self.paper.rows if row.name in (self.figure.rows or (row.name,)))
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes that it shows and that were run."""
+        run = {name for one in self.conditions for name in one.schemes}
+        return tuple(name for name in self.paper.schemes(self.figure.schemes) if name in run)
+
+    @property
+    def readings(self) -> list[Reading]:
+        """The readings of the simulation that some condition was run under."""
+        return [
+            one
+            for one in self.paper.readings
+            if one.is_run and any((one.name, of.name) in self.measured.raw for of in self.conditions)
+        ]
+
+    def of(self, reading: Reading, condition: Condition, row: Row) -> dict[str, Estimate]:
+        """Return the estimates of a row."""
+        return estimates(self.paper, self.measured, reading, condition, row)
+
+
+def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> dict[str, Any]:
+    """Return a figure as the template takes it."""
+    data = Data(paper, measured, traces, figure, figures.of(figure, measured.conditions))
+    pictures = {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data) if data.schemes else []
+    return {
+        "id": figure.slug,
+        "name": figure.name,
+        "title": figure.title,
+        "place": f"section {figure.section}" + (f", page {figure.page}" if figure.page else ""),
+        "shows": figure.shows,
+        "pictures": pictures,
+        "heads": [_head(data, one) for one in _ends(data)],
+        "ours": _ours(data) if data.schemes else [],
+        "base": paper.readings[0].name,
+        "numbers": [] if figure.kind == "series" else [_numbers(data, one) for one in data.readings],
+        "missing": _missing(data),
+    }
+
+
+def title(row: Row) -> str:
+    """Return the title of a row's panel: ``Sojourn time (ms)``."""
+    name = row.title[:1].upper() + row.title[1:]
+    return f"{name} ({unit(row)})" if unit(row) else name
+
+
+def _picture(data: Data, drawn: Picture, number_of: int, caption: str, reading: str) -> dict[str, Any]:
+    return {
+        "svg": svg.inline(drawn, f"{data.figure.slug}-{number_of}", f"{data.figure.name}. {caption}"),
+        "caption": caption,
+        "reading": reading,
+    }
+
+
+def _dots(data: Data) -> list[dict[str, Any]]:
+    readings, paper = data.readings, data.paper
+
+    def panel(row: Row, condition: Condition, heading: str) -> picture.Dots:
+        of = [data.of(reading, condition, row) for reading in readings]
+        return picture.Dots(heading, [[one.get(name, NOTHING) for name in data.schemes] for one in of])
+
+    if len(data.conditions) == 1:
+        (only,) = data.conditions
+        flat = [panel(row, only, title(row)) for row in data.rows]
+        panels = [flat[k : k + 3] for k in range(0, len(flat), 3)]
+        what = only.title
+    else:
+        panels = [
+            [
+                panel(row, one, f"{title(row)}\n{_head(data, one)}" if k == 0 else f"\n{_head(data, one)}")
+                for k, one in enumerate(data.conditions)
+            ]
+            for row in data.rows
+        ]
+        what = f"a row for each quantity, a column for each of {'; '.join(one.title for one in data.conditions)}"
+    names = [reading.name for reading in readings]
+    labels = [paper.printed[name] for name in data.schemes]
+    drawn = picture.dots(panels, labels, names, 4 if len(panels[0]) <= 3 else 2)
+    caption = (
+        f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
+        "Every panel has its own axis, from zero."
+    )
+    return [_picture(data, drawn, 0, caption[:1].upper() + caption[1:], "")]
+
+
+def _lines(data: Data) -> list[dict[str, Any]]:
+    found = []
+    units, _ = figures.axis([one.at for one in data.conditions])
+    constant = data.paper.schemes(data.figure.constant)
+    factor = data.figure.sweep.replace("_", " ") or "swept factor"
+    for k, reading in enumerate(data.readings):
+        run = [one for one in data.conditions if (reading.name, one.name) in data.measured.raw]
+        _, x = figures.axis([one.at for one in run])
+        panels = []
+        for row in data.rows:
+            of = [data.of(reading, one, row) for one in run]
+            lines: dict[str, tuple[Sequence[float], Sequence[Estimate]]] = {}
+            levels: dict[str, Estimate] = {}
+            for name in data.schemes:
+                own = [(at, one[name]) for at, one in zip(x, of, strict=True) if name in one]
+                if name in constant and own:
+                    # The last point is that of the printed tables; the others are the same runs.
+                    levels[name] = own[-1][1]
+                elif own:
+                    lines[name] = [at for at, _ in own], [one for _, one in own]
+            panels.append(picture.Lines(title(row), lines, levels))
+        label = f"{factor[:1].upper()}{factor[1:]} ({units})" if units else factor
+        is_log = data.figure.log and min(x) > 0
+        drawn = picture.lines(panels, picture.looks_of(data.paper), data.paper.printed, label, log=is_log)
+        levels_of = f" {_names(data.paper, constant)} do not depend on it: level lines." if constant else ""
+        caption = (
+            f"{data.figure.title}; reading: {reading.name}. Lines through means over {data.measured.replications} "
+            f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: 95 % intervals of the mean."
+            f"{levels_of} A quantity that spans decades has a logarithmic axis with zero."
+        )
+        found.append(_picture(data, drawn, k, caption, reading.name))
+    return found
+
+
+def _series(data: Data) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    seen = picture.looks_of(data.paper)
+    faint = data.paper.schemes(data.figure.faint)
+    for reading, condition in overtime.shown(data.traces, data.figure, data.conditions):
+        of = data.traces.of[data.figure.name, reading, condition.name]
+        for name in data.figure.series:
+            traces = {scheme: of[name, scheme] for scheme in data.schemes if (name, scheme) in of}
+            if not traces:
+                continue
+            count = len(next(iter(traces.values())).values)
+            drawn = picture.series(traces, seen, data.paper.printed, figures.SERIES[name], faint)
+            caption = (
+                f"{condition.title}: {figures.SERIES[name].lower()}, all queues that carry the scheme together, "
+                f"means over {data.figure.every}; reading: {reading}. Line: one replication; band: least to greatest "
+                f"of {count}. All panels have the same axes."
+            )
+            found.append(_picture(data, drawn, len(found), caption, reading))
+    return found
+
+
+def _ends(data: Data) -> tuple[Condition, ...]:
+    """Return the conditions of the table of what ours shows: of a sweep its ends."""
+    if data.figure.kind == "lines" and len(data.conditions) > 2:
+        return data.conditions[0], data.conditions[-1]
+    return data.conditions
+
+
+def _head(data: Data, one: Condition) -> str:
+    if data.figure.kind == "lines":
+        return one.at
+    flows = {of.flow for of in data.conditions}
+    models = {of.model for of in data.conditions}
+    if len(data.conditions) == len(flows) and len(flows) > 1:
+        return one.title.split(",")[0]
+    if len(data.conditions) == len(models) and len(models) > 1:
+        return one.title.split(", ")[-1].split(" (")[0]
+    return one.title
+
+
+def _ours(data: Data) -> list[dict[str, Any]]:
+    """Return, for each row and condition, the schemes with the lowest and the highest mean."""
+    base = data.paper.readings[0]
+    return [
+        {
+            "title": title(row),
+            "cells": [_extremes(data, data.of(base, one, row)) for one in _ends(data)],
+        }
+        for row in data.rows
+    ]
+
+
+def _extremes(data: Data, of: Mapping[str, Estimate]) -> dict[str, str]:
+    own = {name: of[name] for name in data.schemes if name in of and math.isfinite(of[name].mean)}
+    if not own:
+        return {"low": "–", "high": ""}
+    low, high = min(own, key=lambda name: own[name].mean), max(own, key=lambda name: own[name].mean)
+    a, b = own[low], own[high]
+    if a.mean == b.mean:
+        return {"low": f"all {number(a)}", "high": ""}
+    printed = data.paper.printed
+    is_open = a.high is not None and b.low is not None and a.high >= b.low
+    return {
+        "low": f"{printed[low]} {number(a)}",
+        "high": f"{printed[high]} {number(b)}" + (" (intervals overlap)" if is_open else ""),
+    }
+
+
+def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
+    lines = []
+    for condition in data.conditions:
+        of = {row.name: data.of(reading, condition, row) for row in data.rows}
+        lines += [
+            {
+                "head": f"{_head(data, condition)}, {data.paper.printed[name]}"
+                if len(data.conditions) > 1
+                else data.paper.printed[name],
+                "cells": [number(of[row.name].get(name, NOTHING)) for row in data.rows],
+            }
+            for name in data.schemes
+            if any(name in one for one in of.values())
+        ]
+    return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
+
+
+_MOST_NAMES: Final = 6
+
+
+def _missing(data: Data) -> list[str]:
+    """Return, in sentences, what of the figure is not in this report."""
+    paper, figure = data.paper, data.figure
+    whole = figures.of(figure, paper.conditions)
+    run = {one.name for one in data.conditions}
+    found = []
+    absent = [one.title for one in whole if one.name not in run]
+    if absent:
+        shown = "; ".join(absent[:_MOST_NAMES])
+        more = f" and {len(absent) - _MOST_NAMES} more" if len(absent) > _MOST_NAMES else ""
+        found.append(f"Not run for this report: {shown}{more}.")
+    pairs = {(one.flow, one.model) for one in whole}
+    none = [f"{flow} under {model}" for flow in figure.flow for model in figure.model if (flow, model) not in pairs]
+    if none:
+        found.append(f"Not among the paper's runs: {', '.join(none)}.")
+    if figure.kind == "lines" and pairs and len(whole) < 3:
+        points = ", ".join(one.at for one in whole)
+        found.append(f"Of the sweep the paper's runs have {points} only.")
+    constant = paper.schemes(figure.constant)
+    lacking = {
+        paper.printed[name]: [one.at or one.title for one in data.conditions if name not in one.schemes]
+        for name in paper.schemes(figure.schemes)
+        if name not in constant
+    }
+    found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
+    for reading in data.readings:
+        without = [one for one in data.conditions if (reading.name, one.name) not in data.measured.raw]
+        if without:
+            found.append(f"Not run under {reading.name}: {'; '.join(one.title for one in without)}.")
+    if figure.kind == "series" and data.conditions and not overtime.shown(data.traces, figure, data.conditions):
+        found.append("Its time series were not run.")
+    return found
+
+
+def _names(paper: Paper, schemes: Sequence[str]) -> str:
+    found = [paper.printed[name] for name in schemes]
+    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else found[0]
