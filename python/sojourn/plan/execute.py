@@ -158,7 +158,22 @@ def run(
         Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
         build.
     """
-    cells = expand.cells(plan)
+    return run_cells(
+        expand.cells(plan), folder, jobs=jobs, scheduler=scheduler, force=force, max_runs=max_runs, watch=watch
+    )
+
+
+def run_cells(
+    cells: Cells,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    max_runs: int | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Do as :func:`run` for cells that are there already, also of several plans."""
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
             raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
@@ -185,7 +200,8 @@ class Driver:
         else:
             refuse_other_builds(cells, store)
         store.add_scenarios(cells.scenarios)
-        store.add_plan(cells.plan.name, document.dumps(cells.plan))
+        for plan in cells.parts or (cells.plan,):
+            store.add_plan(plan.name, document.dumps(plan))
         fill(self.states, store, self._metrics, build(), cells.plan)
         self.found = sum(state.done for state in self.states)
         self.ran = 0
