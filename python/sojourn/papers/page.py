@@ -12,7 +12,7 @@ from sojourn.papers import picture
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger, chosen_by, not_run
-from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.model import Claim, Condition, Paper, Reading
 from sojourn.report import svg
 from sojourn.stats import Estimate
 
@@ -29,10 +29,21 @@ class Pair:
     measured: tuple[Estimate, ...]
 
 
+def shown(paper: Paper, measured: Measured, condition: Condition) -> list[Reading]:
+    """Return the readings that a condition's table has columns for: of those that it ran under."""
+    return [
+        one
+        for one in paper.readings
+        if (one.is_shown or one is paper.readings[0]) and (one.name, condition.name) in measured.raw
+    ]
+
+
 def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     """Return the measured numbers of a condition in printed units, beside those of its table if it has one."""
-    runs = [reading for reading in paper.readings if reading.is_run]
-    values = [measured.values(reading.name, condition.name, chosen_by(paper, reading)) for reading in runs]
+    values = [
+        measured.values(reading.name, condition.name, chosen_by(paper, reading))
+        for reading in shown(paper, measured, condition)
+    ]
     printed = {
         (one.row, one.scheme): one for one in paper.published if condition.table and one.table == condition.table
     }
@@ -48,9 +59,9 @@ def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
 
 def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
     """Return the page; it depends on what was measured alone."""
-    runs = [reading for reading in paper.readings if reading.is_run]
     tables = []
     for condition in measured.conditions:
+        runs = shown(paper, measured, condition)
         own = pairs(paper, measured, condition)
         what = "printed (diamonds) and measured" if condition.table else "measured"
         caption = (
@@ -65,6 +76,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
                 "is_printed": bool(condition.table),
                 "svg": svg.inline(drawn, condition.name, caption),
                 "caption": caption,
+                "runs": [reading.name for reading in runs],
                 "rows": [_row(paper, one) for one in own],
                 "note": f"Inter-arrival time that dAQM divides by: {'; '.join(modes)}." if any(modes) else "",
             }
@@ -84,7 +96,6 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
         heads=[outcome.value for outcome in Outcome],
         counts=[(one.name, list(judged.counts(one.name).values())) for one in paper.readings],
         turned=[_turned(judged, claim) for claim in judged.turned],
-        runs=[reading.name for reading in runs],
         tables=tables,
         sections=[
             (outcome.value, [_claim(judged, claim, base.name) for claim in of])
