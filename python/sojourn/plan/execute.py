@@ -423,7 +423,8 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
     """Write the scheme under test into the scenario, so that the file runs as it is."""
     if scheme is None:
         return scenario
-    for link in (*scenario.get("links", ()), *scenario.get("buses", ())):
+    buses = scenario.get("buses", ())
+    for link in (*scenario.get("links", ()), *buses, *(port for bus in buses for port in bus.get("ports", ()))):
         for queue, mark in (("queue", "under_test"), ("reverse_queue", "reverse_under_test")):
             if link.get(mark):
                 link[queue] = scheme
