@@ -284,8 +284,7 @@ def schemes_of(paper: Paper, reading: Reading, condition: Condition, interarriva
     found = {}
     for name in (*condition.schemes, *condition.beside):
         text = paper.text_of(name, reading).replace(MODE, interarrival)
-        is_appended = condition.append and text.startswith("daqm") and name not in condition.fixed
-        found[name] = Scheme(f"{text} {condition.append}" if is_appended else text, name)
+        found[name] = Scheme(condition.appended(name, text), name)
     return found
 
 

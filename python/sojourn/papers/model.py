@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+DAQM: Final = "daqm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,10 @@ class Condition:
         By id: those of its tables and figures, and others that claims need.
     table
         The one that prints it.
-    append, fixed
-        What is added to the text of every dAQM scheme but the fixed ones.
+    append
+        What is added to the text of schemes: by id, or for all of dAQM by its name.
+    fixed
+        Schemes that nothing is added to.
     sets
         Overrides of the scenario.
     sizes
@@ -91,10 +95,17 @@ class Condition:
     sweep: str = ""
     at: str = ""
     table: str = ""
-    append: str = ""
+    append: tuple[tuple[str, str], ...] = ()
     fixed: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
+
+    def appended(self, scheme: str, text: str) -> str:
+        """Return a scheme's text with what the condition adds to it."""
+        family = DAQM if text.startswith(DAQM) else ""
+        added = dict(self.append)
+        more = "" if scheme in self.fixed else added.get(scheme, added.get(family, ""))
+        return f"{text} {more}" if more else text
 
 
 @dataclass(frozen=True, slots=True)

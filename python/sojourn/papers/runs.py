@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.core import SojournError
-from sojourn.papers.model import Condition, Reading
+from sojourn.papers.model import DAQM, Condition, Reading
 
-AT: Final = "{at}"
-"""In `set` and `append` of a sweep: the value of the point; a percentage as a fraction."""
+AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
+"""In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
 
 _OF_CONDITION: Final = (
     "name",
@@ -105,6 +105,7 @@ def _condition(
         values[key] = tuple(
             scheme for one in ((given,) if isinstance(given, str) else given) for scheme in groups.get(one, (one,))
         )
+    values["append"] = _append(values.get("append", ""))
     values["sizes"] = sizes
     return Condition(**values)
 
@@ -121,17 +122,33 @@ def _points(
     need(table, "sweep", file)
     found = []
     for at in points:
-        value = f"{float(at.removesuffix('%')) / 100:g}" if at.endswith("%") else at
         own = dict(table) | {
             "name": f"{name}-{slug(at)}",
             "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
             "at": at,
-            "set": [text.replace(AT, value) for text in table.get("set", ())],
-            "append": str(table.get("append", "")).replace(AT, value),
+            "set": [_filled(text, at) for text in table.get("set", ())],
+            # The texts of schemes have no spaces within a value.
+            "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
         }
         its = tuple(size for size in sizes if size != "quick" or at in quick)
         found.append(_condition(own, groups, its, file, "sweep", (*_OF_SWEEP, "at")))
     return found
+
+
+def _append(given: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    found = {DAQM: given} if isinstance(given, str) else given
+    return tuple((name, text) for name, text in found.items() if text)
+
+
+def _filled(text: str, at: str) -> str:
+    number = float(at.removesuffix("%")) / 100 if at.endswith("%") else None
+
+    def value(found: re.Match[str]) -> str:
+        if number is None:
+            return at
+        return f"{number * float(found[1] or 1):g}"
+
+    return AT.sub(value, text)
 
 
 def readings(
