@@ -166,6 +166,7 @@ class Network:
         queue: SchemeLike | None = None,
         under_test: bool | None = None,
         device_queue: Packets | None = None,
+        ports: Mapping[str, SchemeLike] | None = None,
     ) -> Network:
         """Add a shared half-duplex channel with carrier sense (CSMA).
 
@@ -185,7 +186,10 @@ class Network:
             Whether a comparison replaces it.
         device_queue
             A FIFO below the scheme, as a driver's ring has.
+        ports
+            Stations (nodes or groups) under test with a scheme of their own, as the port of a switch.
         """
+        own = [{"name": name, "queue": str(scheme), "under_test": True} for name, scheme in (ports or {}).items()]
         return self._with(
             "buses",
             {
@@ -197,6 +201,7 @@ class Network:
                 "queue": None if queue is None else str(queue),
                 "under_test": under_test,
                 "device_queue": _maybe("device_queue", device_queue, "packets"),
+                "ports": own or None,
             },
         )
 

@@ -77,6 +77,7 @@ metrics! {
     "burst_ratio", "ratio", QUEUE, "mean loss run times (1 - loss ratio)", "Mean length of runs of consecutive losses (in order of arrival) over that of independent losses; 1 when losses are independent.";
     "utilisation", "ratio", QUEUE, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
     "interarrival_ms_mode", "ms", QUEUE, "mode of whole milliseconds", "Most frequent spacing of arrivals at a queue, rounded to milliseconds (seed 000 section 4.1.1).";
+    "interarrival_fine_ms_mode", "ms", QUEUE, "mode of bins of 10 us", "Middle of the most frequent bin of spacings of arrivals at a queue, of those below 49.5 ms.";
     "goodput_bit_s", "bit/s", BOTH_ENDS, "bits over measured time", "Payload that reached the receiving application in order (TCP) or at all (UDP), each byte once.";
     "throughput_bit_s", "bit/s", BOTH_ENDS, "bits over measured time", "IP bytes that reached the receiver, retransmissions and headers included.";
     "one_way_delay_ms_mean", "ms", BOTH_ENDS, "mean over packets", "Time from sending a data packet to its arrival at the receiver, of packets that arrived.";

@@ -15,5 +15,5 @@ pub use fairness::jain;
 pub use histogram::{Histogram, Sampled};
 pub use level::Level;
 pub use losses::{burst_ratio, LossRuns};
-pub use mode::ModeMs;
+pub use mode::Mode;
 pub use moments::Moments;

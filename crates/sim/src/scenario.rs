@@ -16,7 +16,7 @@ mod sets;
 mod tests;
 mod tree;
 
-pub use document::{BusTable, Document, LinkTable, NodeTable, SeriesTable};
+pub use document::{BusTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
 pub use error::Error;
 pub use flow::*;
 pub use network::{Bus, Flow, Network, Port, PortKind, Start, Transport};

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from sojourn.cli import commands, tc
+from sojourn.cli import commands, interarrival, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
 from sojourn.papers import command as papers
@@ -127,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     tune.add(verbs)
     sensitivity.add(verbs)
     papers.add(verbs)
+    interarrival.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

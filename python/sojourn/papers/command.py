@@ -14,6 +14,7 @@ from sojourn.papers import documents, figures
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
+from sojourn.plan.model import Precision
 
 INTERRUPTED = 130
 
@@ -43,7 +44,20 @@ def add(verbs: Any) -> None:
         metavar="FIGURE",
         help='run one figure or table: --only "Table 4"; the rest of the claims is not run',
     )
-    run.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    run.add_argument(
+        "--precision",
+        metavar="METRIC=WITHIN",
+        help="replicate until the half-width of the 95 %% interval of METRIC is within this in every run condition "
+        '(--precision "one_way_delay_ms_mean=5 %%"); all then have as many replications as the one that needs most',
+    )
+    run.add_argument(
+        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+    )
+    run.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
+    )
     run.add_argument("--out", metavar="DIR", help="folder of store and report (default out/papers/NAME)")
     run.set_defaults(command=_run)
 
@@ -86,9 +100,26 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
     return [one for one in paper.conditions if one.name in found]
 
 
+def precision(text: str | None, floor: int) -> Precision | None:
+    """Return the goal that ``METRIC=WITHIN`` names.
+
+    Raises
+    ------
+    SojournError
+        If it is none.
+    """
+    if text is None:
+        return None
+    metric, sign, within = text.partition("=")
+    if not sign:
+        raise SojournError(f'--precision {text!r} has no "="; allowed: METRIC=WITHIN, as goodput_bit_s="5 %"')
+    return Precision(metric.strip(), within.strip(), floor=floor)
+
+
 def _run(options: argparse.Namespace) -> int:
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page
+    from sojourn.plan import progress
 
     paper = documents.load(options.name)
     size = "full" if options.full else "quick"
@@ -103,8 +134,12 @@ def _run(options: argparse.Namespace) -> int:
             paper,
             place / "store",
             replications=paper.replications[size],
+            size=size,
             conditions=chosen(paper, options.only),
+            precision=precision(options.precision, paper.replications[size]),
             jobs=options.jobs,
+            scheduler=options.scheduler,
+            watch=progress.for_stream(),
             say=say,
         )
         traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn.core import SojournError
-from sojourn.papers.model import Claim, Condition, Paper, Published, Reading, Row
+from sojourn.papers import runs as running
+from sojourn.papers.model import Claim, Paper, Published, Row
+from sojourn.papers.runs import need
 
 DOCUMENTS: Final = ("claims.toml", "schemes.toml", "readings.toml", "traffic.toml", "runs.toml", "published.csv")
 
@@ -69,25 +70,29 @@ def load(name: str, where: Path | None = None) -> Paper:
     claims, schemes, readings, runs = (
         _toml(place / one) for one in ("claims.toml", "schemes.toml", "readings.toml", "runs.toml")
     )
-    entries = [*_need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
+    entries = [*need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
     groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
+    file = place / "runs.toml"
+    replications = {key: int(value) for key, value in need(runs, "replications", file).items()}
+    conditions = running.conditions(runs, groups, tuple(replications), file)
     paper = Paper(
         name=name,
         folder=place,
-        title=str(_need(runs, "title", place / "runs.toml")),
-        source=str(_need(runs, "source", place / "runs.toml")),
-        scenario=str(_need(runs, "scenario", place / "runs.toml")),
+        title=str(need(runs, "title", file)),
+        source=str(need(runs, "source", file)),
+        scenario=str(need(runs, "scenario", file)),
         mode=str(runs.get("mode", "")),
-        replications={key: int(value) for key, value in _need(runs, "replications", place / "runs.toml").items()},
+        replications=replications,
         texts={entry["id"]: entry["text"] for entry in entries},
+        other_texts={entry["id"]: dict(entry.get("readings", {})) for entry in entries},
         printed={entry["id"]: entry["printed"] for entry in entries},
         groups=groups,
         figures=dict(claims.get("figures", {})),
-        rows=_rows(_need(claims, "rows", place / "claims.toml")),
+        rows=_rows(need(claims, "rows", place / "claims.toml")),
         published=_published(place / "published.csv"),
-        claims=_claims(_need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
-        conditions=_conditions(_need(runs, "condition", place / "runs.toml"), groups, place / "runs.toml"),
-        readings=_readings(runs, readings, place / "runs.toml"),
+        claims=_claims(need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
+        conditions=conditions,
+        readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
     )
     _check_schemes(paper)
@@ -100,7 +105,7 @@ def _check_schemes(paper: Paper) -> None:
         if unknown:
             raise SojournError(f"{paper.folder}/claims.toml: claim {claim.id}: unknown scheme {unknown[0]!r}")
     for condition in paper.conditions:
-        for one in condition.schemes:
+        for one in (*condition.schemes, *condition.beside):
             if one not in paper.texts:
                 raise SojournError(f"{paper.folder}/runs.toml: condition {condition.name}: unknown scheme {one!r}")
 
@@ -112,13 +117,7 @@ def _toml(file: Path) -> dict[str, Any]:
         raise SojournError(f"{file}: {error}") from None
 
 
-def _need(table: Mapping[str, Any], key: str, file: Path) -> Any:
-    if key not in table:
-        raise SojournError(f"{file}: `{key}` is missing")
-    return table[key]
-
-
-def _rows(table: Mapping[str, Any]) -> tuple[Row, ...]:
+def _rows(table: dict[str, Any]) -> tuple[Row, ...]:
     return tuple(
         Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
     )
@@ -146,7 +145,7 @@ def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
     found = []
     for sentence in sentences:
         shared = {key: value for key, value in sentence.items() if key != "claims"}
-        for one in _need(sentence, "claims", file):
+        for one in need(sentence, "claims", file):
             whole = {_RENAMED.get(key, key): value for key, value in (shared | one).items()}
             name = whole.get("id", "without id")
             missing = [key for key in ("id", "section", "place", "quote", "subject", "comparison", "metric")
@@ -160,43 +159,4 @@ def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
                 if key in _OF_CLAIM
             }
             found.append(Claim(**known))
-    return tuple(found)
-
-
-def _conditions(
-    tables: list[dict[str, Any]], groups: Mapping[str, tuple[str, ...]], file: Path
-) -> tuple[Condition, ...]:
-    found = []
-    for one in tables:
-        values: dict[str, Any] = {
-            "sets" if key == "set" else key: tuple(value) if isinstance(value, list) else value
-            for key, value in one.items()
-        }
-        name = values.get("name", "without name")
-        unknown = [key for key in values if key not in Condition.__slots__]
-        if unknown:
-            allowed = ", ".join(Condition.__slots__)
-            raise SojournError(f"{file}: condition {name}: unknown key `{unknown[0]}`; allowed: {allowed}, set")
-        for key in ("name", "title", "flow", "model", "schemes"):
-            _need(values, key, file)
-        given = values["schemes"]
-        values["schemes"] = groups.get(given, (given,)) if isinstance(given, str) else given
-        found.append(Condition(**values))
-    return tuple(found)
-
-
-def _readings(runs: Mapping[str, Any], known: Mapping[str, Any], file: Path) -> tuple[Reading, ...]:
-    found = []
-    for kind in ("run", "vary"):
-        for one in runs.get(kind, ()):
-            values = {key: str(value) for key, value in _need(one, "reading", file).items()}
-            for key, value in values.items():
-                if key not in known:
-                    raise SojournError(f"{file}: reading {one.get('name')}: unknown reading `{key}`")
-                if value not in known[key]["values"]:
-                    allowed = ", ".join(known[key]["values"])
-                    raise SojournError(f"{file}: reading {one.get('name')}: {key}={value!r}; allowed: {allowed}")
-            found.append(Reading(str(one["name"]), values, kind == "run", tuple(one.get("set", ()))))
-    if not found or not found[0].is_run:
-        raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
     return tuple(found)

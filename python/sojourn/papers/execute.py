@@ -4,31 +4,45 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
-from sojourn.plan import execute, expand, read
-from sojourn.plan.model import Plan
+from sojourn.plan import execute, expand
+from sojourn.plan.expand import Cells
+from sojourn.plan.identity import build
+from sojourn.plan.model import Plan, Precision
+from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
 from sojourn.stats import Floats
 
+if TYPE_CHECKING:
+    from sojourn.plan.progress import Watch
+
 MODE: Final = "{mode}"
 MODE_RUNS: Final = 5
 """Runs of the FIFO whose mode is taken, quick or full, so that both run the same schemes."""
+MONITOR_S: Final = 10.0
+"""FlowMonitor takes a packet for lost that is not there after this time (its `MaxPerHopDelay`)."""
+
+_AT_ONCE: Final = 1000
+"""Runs whose distributions are in memory at once."""
 
 Raw: TypeAlias = dict[str, dict[str, Floats]]
 Say: TypeAlias = Callable[[str], None]
+Key: TypeAlias = tuple[str, str]
+"""Names of the run's reading and of the condition."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,8 @@ class Measured:
     Parameters
     ----------
     raw
-        By name of the run's reading and of the condition: metrics by scheme, one value a replication.
+        By name of the run's reading and of the condition: metrics by scheme, one value a replication. Not every
+        condition is run under every reading.
     modes
         Likewise: dAQM's inter-arrival time.
     replications
@@ -47,12 +62,16 @@ class Measured:
         Runs made now, and found in the store.
     """
 
-    raw: dict[tuple[str, str], Raw]
-    modes: dict[tuple[str, str], str]
+    raw: dict[Key, Raw]
+    modes: dict[Key, str]
     replications: int
     ran: int = 0
     found: int = 0
     conditions: tuple[Condition, ...] = field(default=())
+
+    def conditions_of(self, reading: str) -> tuple[Condition, ...]:
+        """Return the conditions that were run under a reading."""
+        return tuple(one for one in self.conditions if (reading, one.name) in self.raw)
 
     def values(self, reading: str, condition: str, chosen: Mapping[str, str]) -> Values:
         """Return the metrics of a condition as readings of metrics choose them.
@@ -64,12 +83,16 @@ class Measured:
         condition
             By name.
         chosen
-            ``queue`` and ``throughput`` of ``readings.toml``.
+            ``queue``, ``throughput``, ``fct`` and ``plr`` of ``readings.toml``.
         """
         raw = self.raw[reading, condition]
         found = {name: of for name, of in raw.items() if " " not in name}
         if chosen.get("queue", "busiest") == "busiest":
             found |= {name: raw[f"busiest {name}"] for name in _OF_QUEUES}
+        if chosen.get("fct") == "completion":
+            found["flow_duration_s_mean"] = raw["flow_completion_s_mean"]
+        if chosen.get("plr") == "flowmonitor":
+            found["loss_ratio"] = raw["flow loss_ratio"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -83,9 +106,13 @@ def run(
     store: Path,
     *,
     replications: int,
+    size: str = "full",
     conditions: Sequence[Condition] | None = None,
+    precision: Precision | None = None,
     jobs: int | None = None,
+    scheduler: str | None = None,
     say: Say = lambda _: None,
+    watch: Watch | None = None,
 ) -> Measured:
     """Run what a store does not hold yet of a paper, and read its metrics.
 
@@ -97,11 +124,20 @@ def run(
         Folder of finished runs, made if it is not there.
     replications
         Of every scheme.
+    size
+        ``quick`` or ``full``: which conditions are run under which reading.
     conditions
         By default all.
+    precision
+        A goal to replicate until. Claims compare replication by replication, so every condition then has as many as
+        the one that needs most.
     jobs
         Number of threads; by default one a core. It changes no number.
+    scheduler
+        Address, or scheduler file, of a Dask cluster to run on instead.
     say
+        Told which reading comes.
+    watch
         Told how far it is.
 
     Raises
@@ -109,41 +145,108 @@ def run(
     SojournError
         Impossible scenarios, and runs that fail.
     """
-    chosen = tuple(paper.conditions if conditions is None else conditions)
-    raw: dict[tuple[str, str], Raw] = {}
-    modes: dict[tuple[str, str], str] = {}
-    ran = found = 0
-    parts = [(reading, condition) for reading in paper.readings if reading.is_run for condition in chosen]
-    for number, (reading, condition) in enumerate(parts, 1):
-        key = reading.name, condition.name
-        needs_mode = any(MODE in paper.texts[name] for name in condition.schemes)
-        if needs_mode:
-            fifo = Plan(
-                scenario=read_text(paper.scenario)[0],
-                name=_plan_name(paper, reading, condition, "fifo"),
-                schemes=(Scheme(paper.mode, "fifo"),),
-                sets=(*reading.sets, *condition.sets),
+    chosen = tuple(
+        one for one in (paper.conditions if conditions is None else conditions) if size in (*one.sizes, "full")
+    )
+    work = [
+        (reading, own)
+        for reading in paper.readings
+        if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
+    ]
+    runner = _Runner(paper, store, jobs, scheduler, watch)
+    modes: dict[Key, str] = {}
+    for reading, own in work:
+        say(f"{reading.name}: inter-arrival times of a FIFO")
+        modes |= runner.modes(reading, own)
+    count = replications
+    if precision is not None:
+        for reading, own in work:
+            say(f"{reading.name}: {precision.metric} within {precision.within}")
+            goal = [replace(one, precision=(precision,)) for one in _plans(paper, reading, own, modes, replications)]
+            count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
+    raw: dict[Key, Raw] = {}
+    for number, (reading, own) in enumerate(work, 1):
+        say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
+        plans = _plans(paper, reading, own, modes, count)
+        outcome, several = runner.drive(reading, plans)
+        parts = [
+            (cells, schemes_of(paper, reading, one, modes.get((reading.name, one.name), "")))
+            for one, cells in zip(own, several, strict=True)
+        ]
+        measured = _raw(outcome, parts, Store.open(store), is_base=reading is paper.readings[0])
+        raw |= {(reading.name, one.name): of for one, of in zip(own, measured, strict=True)}
+    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
+
+
+@dataclass
+class _Runner:
+    """Takes plans through their runs, those of one reading at once."""
+
+    paper: Paper
+    store: Path
+    jobs: int | None
+    scheduler: str | None
+    watch: Watch | None
+    ran: int = 0
+    found: int = 0
+
+    def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
+        several = [expand.cells(plan) for plan in plans]
+        whole = expand.together(f"{self.paper.name}, {reading.name}", several)
+        outcome = execute.run_cells(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
+        if outcome.failures:
+            first = outcome.failures[0]
+            raise SojournError(
+                f"{outcome.plan.name}: {len(outcome.failures)} runs failed; the first: {first.cell}, replication "
+                f"{first.replication}: {first.why}; their scenarios are in {outcome.folder / 'failed'}"
+            )
+        self.ran += outcome.ran
+        self.found += outcome.found
+        return outcome, several
+
+    def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
+        needed = [
+            one
+            for one in conditions
+            if any(MODE in self.paper.text_of(name, reading) for name in (*one.schemes, *one.beside))
+        ]
+        if not needed:
+            return {}
+        plans = [
+            Plan(
+                scenario=_scenario(self.paper, reading),
+                name=_plan_name(self.paper, reading, one, "fifo"),
+                schemes=(Scheme(self.paper.mode, "fifo"),),
+                sets=reading.sets_of(one),
                 replications=MODE_RUNS,
                 metrics=("interarrival_ms_mode",),
             )
-            outcome = _whole(execute.run(fifo, store, jobs=jobs))
-            ran, found = ran + outcome.ran, found + outcome.found
-            modes[key] = mode(outcome.cells[0].series("interarrival_ms_mode", MODE_RUNS))
-        plan = plan_of(paper, reading, condition, modes.get(key, ""), replications)
-        outcome = _whole(execute.run(plan, store, jobs=jobs))
-        ran, found = ran + outcome.ran, found + outcome.found
-        raw[key] = _metrics_of(plan, Store.open(store))
-        say(f"{number} of {len(parts)}: {condition.name}, {reading.name}: {outcome.ran} runs, {outcome.found} found")
-    return Measured(raw, modes, replications, ran, found, chosen)
+            for one in needed
+        ]
+        outcome, several = self.drive(reading, plans)
+        states = {state.cell.run(0): state for state in outcome.cells}
+        return {
+            (reading.name, one.name): mode(states[cells.cells[0].run(0)].series("interarrival_ms_mode", MODE_RUNS))
+            for one, cells in zip(needed, several, strict=True)
+        }
+
+
+def _plans(
+    paper: Paper, reading: Reading, conditions: Iterable[Condition], modes: Mapping[Key, str], replications: int
+) -> list[Plan]:
+    return [plan_of(paper, reading, one, modes.get((reading.name, one.name), ""), replications) for one in conditions]
 
 
 def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
-    """Return the plan of one condition under one reading of the simulation."""
+    """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
+    texts: dict[str | None, Scheme] = {}
+    for scheme in schemes_of(paper, reading, condition, interarrival).values():
+        texts.setdefault(scheme.canonical, scheme)
     return Plan(
         name=_plan_name(paper, reading, condition, "schemes"),
-        scenario=read_text(paper.scenario)[0],
-        schemes=tuple(Scheme(_text(paper, name, condition, interarrival), name) for name in condition.schemes),
-        sets=(*reading.sets, *condition.sets),
+        scenario=_scenario(paper, reading),
+        schemes=tuple(texts.values()),
+        sets=reading.sets_of(condition),
         replications=replications,
         metrics=("sojourn_ms_mean", "goodput_bit_s"),
         description=f"{paper.title}: {condition.title}; {reading.name}",
@@ -169,9 +272,20 @@ def mode(values: Sequence[float]) -> str:
     return f"{most}ms" if most > 0 else "measured"
 
 
-def _text(paper: Paper, name: str, condition: Condition, interarrival: str) -> str:
-    text = paper.texts[name].replace(MODE, interarrival)
-    return f"{text} {condition.append}" if condition.append and text.startswith("daqm") else text
+def _scenario(paper: Paper, reading: Reading) -> str:
+    """Return the text of a scenario: of the paper's folder, or of those that come with Sojourn."""
+    name = reading.scenario or paper.scenario
+    own = paper.folder / f"{name}.toml"
+    return read_text(own if own.is_file() else name)[0]
+
+
+def schemes_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str) -> dict[str, Scheme]:
+    """Return the schemes of a condition by id; `interarrival` is what ``{mode}`` stands for."""
+    found = {}
+    for name in (*condition.schemes, *condition.beside):
+        text = paper.text_of(name, reading).replace(MODE, interarrival)
+        found[name] = Scheme(condition.appended(name, text), name)
+    return found
 
 
 def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
@@ -179,38 +293,64 @@ def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) 
     return f"{paper.name}-{condition.name}-{slug}-{what}"
 
 
-def _whole(outcome: execute.Outcome) -> execute.Outcome:
-    if outcome.failures:
-        first = outcome.failures[0]
-        raise SojournError(
-            f"{outcome.plan.name}: {len(outcome.failures)} runs failed; the first: {first.cell}, replication "
-            f"{first.replication}: {first.why}; their scenarios are in {outcome.folder / 'failed'}"
+def _raw(
+    outcome: execute.Outcome, parts: Sequence[tuple[Cells, Mapping[str, Scheme]]], store: Store, *, is_base: bool
+) -> list[Raw]:
+    """Return the metrics of plans that ran together, each with its schemes by id."""
+    states = {state.cell.run(0): state for state in outcome.cells}
+    code = build()
+    runs: list[dict[str, list[str]]] = []
+    for cells, schemes in parts:
+        by_text = {cell.scheme.canonical: cell for cell in cells}
+        own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
+        runs.append(
+            {name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)] for name, cell in own.items()}
         )
-    return outcome
+    wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
+    table = _table(store, wanted, is_base=is_base)
+    columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
+    found: list[Raw] = []
+    for of in runs:
+        rows = {name: table.index.get_indexer(pd.Index(ids)) for name, ids in of.items()}
+        found.append(
+            {metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()}
+        )
+    return found
 
 
-def _metrics_of(plan: Plan, store: Store) -> Raw:
-    cells = expand.cells(plan)
-    runs = read.frame(cells, store)
-    known = [name for scope, name in metrics.catalogue() if scope == "run" and name in runs]
-    raw: Raw = {name: _by_scheme(runs, name) for name in known}
-    queues = read.frame(cells, store, "queues")
+def _table(store: Store, runs: Sequence[str], *, is_base: bool) -> pd.DataFrame:
+    """Return a row a run: its metrics, those of its busiest queue, and those of its flows as FlowMonitor has them.
+
+    FlowMonitor counts a packet as lost that a queue dropped, or that took longer than ten seconds: looked up under
+    the base only, with which readings of metrics are compared.
+    """
+    known = [name for scope, name in metrics.catalogue() if scope == "run"]
+    whole: pd.DataFrame = store.read("runs", ["measured_s", *known], runs).to_pandas().set_index(KEY)
+    queues = store.read("queues", ["under_test", *_OF_QUEUES], runs).to_pandas()
     queues = queues[queues["under_test"]].sort_values("queue_packets_mean", kind="stable")
-    busiest = queues.groupby(["label", "replication"], as_index=False, sort=True).last()
-    for name in _OF_QUEUES:
-        raw[f"busiest {name}"] = _by_scheme(busiest, name)
-    flows = read.frame(cells, store, "flows")
-    flows = flows[flows["flow_duration_s"] > 0].merge(runs[["run", "measured_s"]], on="run")
-    for name in _OF_FLOWS:
-        # Over the life of the flow, not of the run.
-        own = flows.assign(own=flows[name] * flows["measured_s"] / flows["flow_duration_s"])
-        mean = own.groupby(["label", "replication"], as_index=False).agg(own=("own", "mean"))
-        raw[f"flow {name}"] = _by_scheme(mean, "own")
-    return raw
+    busiest = queues.groupby(KEY, sort=False)[list(_OF_QUEUES)].last()
+    flows = store.read("flows", ["flow_duration_s", "dropped_packets", *_OF_FLOWS], runs).to_pandas()
+    dropped = flows.groupby(KEY, sort=False)["dropped_packets"].sum()
+    flows = flows[flows["flow_duration_s"] > 0]
+    # Over the life of the flow, not of the run.
+    life = whole["measured_s"].reindex(flows[KEY]).to_numpy() / flows["flow_duration_s"].to_numpy()
+    own = flows[[KEY]].assign(**{name: flows[name].to_numpy() * life for name in _OF_FLOWS})
+    of_flows = own.groupby(KEY, sort=False)[list(_OF_FLOWS)].mean()
+    lost = dropped.reindex(whole.index) + (_late(store, whole) if is_base else 0.0)
+    return whole[known].assign(
+        **{f"busiest {name}": busiest[name].reindex(whole.index) for name in _OF_QUEUES},
+        **{f"flow {name}": of_flows[name].reindex(whole.index) for name in _OF_FLOWS},
+        **{"flow loss_ratio": lost / whole["sent_packets"]},
+    )
 
 
-def _by_scheme(frame: pd.DataFrame, name: str) -> dict[str, Floats]:
-    return {
-        str(label): part.sort_values("replication")[name].to_numpy(dtype=np.float64)
-        for label, part in frame.groupby("label")
-    }
+def _late(store: Store, runs: pd.DataFrame) -> pd.Series:
+    """Return how many packets of each run arrived after FlowMonitor had taken them for lost."""
+    long = runs.index[runs["measured_s"] > MONITOR_S].tolist()
+    late = pd.Series(0.0, index=runs.index)
+    for start in range(0, len(long), _AT_ONCE):
+        of = store.read("distributions", ["quantity", "value", "cumulative"], long[start : start + _AT_ONCE])
+        delays = of.filter(pc.equal(of["quantity"], "one_way_delay_ms")).to_pandas()
+        below = delays[delays["value"] <= 1e3 * MONITOR_S].groupby(KEY, sort=False)["cumulative"].max()
+        late.loc[below.index] = 1.0 - below
+    return late * runs["delivered_packets"]

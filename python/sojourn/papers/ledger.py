@@ -90,7 +90,7 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     subject, against, figure = paper.subject_of(claim), paper.against_of(claim), paper.figure_of(claim)
     settings = [
         Setting(subject, against, figure, measured.values(simulated, one.name, chosen), words(chosen))
-        for one in conditions_of(claim, measured.conditions)
+        for one in conditions_of(claim, measured.conditions_of(simulated))
     ]
     return judge(claim, settings, [row.metric for row in paper.rows])
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+DAQM: Final = "daqm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +64,87 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Traffic that is run."""
+    """Traffic that is run.
+
+    Parameters
+    ----------
+    name, title
+        For commands and for people.
+    flow, model, sweep, at
+        Which traffic of the study it is; `at` is a point of the sweep as it is printed (``20 %``).
+    schemes, beside
+        By id: those of its tables and figures, and others that claims need.
+    table
+        The one that prints it.
+    append
+        What is added to the text of schemes: by id, or for all of dAQM by its name.
+    fixed
+        Schemes that nothing is added to.
+    sets
+        Overrides of the scenario.
+    sizes
+        In which it is run: ``quick``, ``full``.
+    """
 
     name: str
     title: str
     flow: str
     model: str
     schemes: tuple[str, ...]
+    beside: tuple[str, ...] = ()
     sweep: str = ""
     at: str = ""
     table: str = ""
-    append: str = ""
+    append: tuple[tuple[str, str], ...] = ()
+    fixed: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+    def appended(self, scheme: str, text: str) -> str:
+        """Return a scheme's text with what the condition adds to it."""
+        family = DAQM if text.startswith(DAQM) else ""
+        added = dict(self.append)
+        more = "" if scheme in self.fixed else added.get(scheme, added.get(family, ""))
+        return f"{text} {more}" if more else text
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to fill what a paper leaves open: what it changes of the base, and the overrides of its scenario."""
+    """One way to fill what a paper leaves open: what it changes of the base.
+
+    Parameters
+    ----------
+    name
+        For people.
+    values
+        By name of ``readings.toml``.
+    is_run
+        Whether it changes the simulation, rather than what is measured or judged of it.
+    sets
+        Overrides of the scenario.
+    scenario
+        Of its own: a file in the paper's folder; empty: the paper's.
+    conditions
+        Names of those that are run under it, by size.
+    only
+        Overrides for the conditions that a pattern matches.
+    is_shown
+        Whether tables have a column for it.
+    """
 
     name: str
     values: dict[str, str]
     is_run: bool
     sets: tuple[str, ...] = ()
+    scenario: str = ""
+    conditions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    is_shown: bool = False
+
+    def sets_of(self, condition: Condition) -> tuple[str, ...]:
+        """Return the overrides of the scenario for a condition: the reading's, the condition's, those of both."""
+        both = [text for name, sets in self.only.items() if fnmatchcase(condition.name, name) for text in sets]
+        return (*self.sets, *condition.sets, *both)
 
 
 @dataclass(frozen=True)
@@ -105,6 +167,8 @@ class Paper:
         By ``quick`` and ``full``.
     texts, printed
         Of the schemes by id.
+    other_texts
+        Of the schemes by id, then by reading ``scheme``.
     groups, figures
         Groups of schemes by name, and which a figure compares.
     rows, published, claims, conditions
@@ -123,6 +187,7 @@ class Paper:
     mode: str
     replications: dict[str, int]
     texts: dict[str, str]
+    other_texts: dict[str, dict[str, str]]
     printed: dict[str, str]
     groups: dict[str, tuple[str, ...]]
     figures: dict[str, str]
@@ -136,6 +201,10 @@ class Paper:
     def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the ids that ids and groups stand for, each once, in order."""
         return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
+
+    def text_of(self, scheme: str, reading: Reading) -> str:
+        """Return the text of a scheme under a reading."""
+        return self.other_texts.get(scheme, {}).get(reading.values.get("scheme", ""), self.texts[scheme])
 
     def figure_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from sojourn.core import SojournError
 from sojourn.papers import figures
-from sojourn.papers.execute import Measured, plan_of
+from sojourn.papers.execute import Measured, plan_of, schemes_of
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan import execute, expand, read
@@ -91,7 +91,9 @@ def run(
             continue
         for condition in figures.of(figure, measured.conditions):
             for reading in paper.readings:
-                if not reading.is_run or (reading.name, condition.name) not in measured.raw:
+                if not (reading.is_shown or reading is paper.readings[0]):
+                    continue
+                if (reading.name, condition.name) not in measured.raw:
                     continue
                 traces, outcome = _one(paper, measured, figure, condition, reading, store, jobs)
                 of[figure.name, reading.name, condition.name] = traces
@@ -112,7 +114,8 @@ def _one(
     own = tuple(one for one in paper.schemes(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
     mode = measured.modes.get((reading.name, condition.name), "")
-    usual = plan_of(paper, reading, replace(condition, schemes=own), mode, count)
+    condition = replace(condition, schemes=own, beside=())
+    usual = plan_of(paper, reading, condition, mode, count)
     plan = replace(
         usual, name=f"{usual.name}-{figure.slug}", series=figure.every, series_replications=count, replications=count
     )
@@ -121,14 +124,19 @@ def _one(
         first = outcome.failures[0]
         raise SojournError(f"{plan.name}: {len(outcome.failures)} runs failed; the first: {first.cell}: {first.why}")
     samples = read.frame(expand.cells(plan), Store.open(store), "series")
-    samples = samples[samples["name"].isin(figure.series)]
-    traces = {}
-    for (name, label), part in samples.groupby(["name", "label"], sort=False):
+    by_text: dict[str, dict[str, Trace]] = {}
+    for (name, label), part in samples[samples["name"].isin(figure.series)].groupby(["name", "label"], sort=False):
         table = part.pivot_table(index="replication", columns="t_s", values="value", dropna=False)
-        traces[str(name), str(label)] = Trace(
-            table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64)
-        )
-    return traces, outcome
+        trace = Trace(table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64))
+        by_text.setdefault(str(label), {})[str(name)] = trace
+    # A plan has schemes of one text once.
+    label_of = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}
+    schemes = schemes_of(paper, reading, condition, mode)
+    return {
+        (series, name): trace
+        for name, scheme in schemes.items()
+        for series, trace in by_text[label_of[scheme.canonical]].items()
+    }, outcome
 
 
 def shown(traces: Traces, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:

@@ -48,7 +48,7 @@ class Pair:
 
 def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     """Return the measured numbers of a condition in printed units, beside those of its table if it has one."""
-    runs = [reading for reading in paper.readings if reading.is_run]
+    runs = redrawn.shown(paper, measured, [condition])
     printed = {
         (one.row, one.scheme): one for one in paper.published if condition.table and one.table == condition.table
     }
@@ -112,7 +112,6 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
         turned=[_turned(judged, claim) for claim in judged.turned],
         figures=drawn,
         others=others,
-        runs=[reading.name for reading in paper.readings if reading.is_run],
         printed=[one for one in tables.values() if one["number"]],
         unpictured=[one for one in tables.values() if not one["number"]],
         every=[(name, [_line(judged, claim) for claim in of]) for name, of in homes.items() if of],
@@ -125,7 +124,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
 
 
 def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, Any]:
-    runs = [reading for reading in paper.readings if reading.is_run]
+    runs = redrawn.shown(paper, measured, [condition])
     own = pairs(paper, measured, condition)
     what = "printed (diamonds) and measured" if condition.table else "measured"
     caption = (
@@ -145,6 +144,7 @@ def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, 
         "number": condition.table,
         "svg": svg.inline(drawn, condition.name, caption),
         "caption": caption,
+        "runs": [reading.name for reading in runs],
         "rows": [_row(paper, one) for one in own],
         "note": f"Inter-arrival time that dAQM divides by: {'; '.join(modes)}." if any(modes) else "",
     }

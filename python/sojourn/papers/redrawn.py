@@ -51,12 +51,8 @@ class Data:
 
     @property
     def readings(self) -> list[Reading]:
-        """The readings of the simulation that some condition was run under."""
-        return [
-            one
-            for one in self.paper.readings
-            if one.is_run and any((one.name, of.name) in self.measured.raw for of in self.conditions)
-        ]
+        """The readings that it is drawn under."""
+        return shown(self.paper, self.measured, self.conditions)
 
     def of(self, reading: Reading, condition: Condition, row: Row) -> dict[str, Estimate]:
         """Return the estimates of a row."""
@@ -80,6 +76,16 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
         "numbers": [] if figure.kind == "series" else [_numbers(data, one) for one in data.readings],
         "missing": _missing(data),
     }
+
+
+def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition]) -> list[Reading]:
+    """Return the readings that pictures and tables show: of those that some of the conditions ran under."""
+    return [
+        one
+        for one in paper.readings
+        if (one.is_shown or one is paper.readings[0])
+        and any((one.name, condition.name) in measured.raw for condition in conditions)
+    ]
 
 
 def title(row: Row) -> str:

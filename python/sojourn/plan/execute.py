@@ -158,7 +158,22 @@ def run(
         Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
         build.
     """
-    cells = expand.cells(plan)
+    return run_cells(
+        expand.cells(plan), folder, jobs=jobs, scheduler=scheduler, force=force, max_runs=max_runs, watch=watch
+    )
+
+
+def run_cells(
+    cells: Cells,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    max_runs: int | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Do as :func:`run` for cells that are there already, also of several plans."""
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
             raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
@@ -185,7 +200,8 @@ class Driver:
         else:
             refuse_other_builds(cells, store)
         store.add_scenarios(cells.scenarios)
-        store.add_plan(cells.plan.name, document.dumps(cells.plan))
+        for plan in cells.parts or (cells.plan,):
+            store.add_plan(plan.name, document.dumps(plan))
         fill(self.states, store, self._metrics, build(), cells.plan)
         self.found = sum(state.done for state in self.states)
         self.ran = 0
@@ -407,7 +423,8 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
     """Write the scheme under test into the scenario, so that the file runs as it is."""
     if scheme is None:
         return scenario
-    for link in (*scenario.get("links", ()), *scenario.get("buses", ())):
+    buses = scenario.get("buses", ())
+    for link in (*scenario.get("links", ()), *buses, *(port for bus in buses for port in bus.get("ports", ()))):
         for queue, mark in (("queue", "under_test"), ("reverse_queue", "reverse_under_test")):
             if link.get(mark):
                 link[queue] = scheme

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -64,11 +64,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a plan, and the texts of their scenarios by hash."""
+    """The cells of a plan, and the texts of their scenarios by hash; `parts`: the plans that it is made of."""
 
     plan: Plan
     cells: tuple[Cell, ...]
     scenarios: dict[str, str] = field(repr=False)
+    parts: tuple[Plan, ...] = ()
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -129,6 +130,29 @@ def cells(plan: Plan) -> Cells:
         raise SojournError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())
     return Cells(plan, tuple(known.values()), scenarios)
+
+
+def together(name: str, several: Sequence[Cells]) -> Cells:
+    """Return the cells of several plans as those of one, so that they run at once; a run of two plans is one cell.
+
+    Goals and metrics are those of the first.
+
+    Parameters
+    ----------
+    name
+        Of the whole, for messages; a store keeps the plans that it is made of.
+    several
+        One at least.
+    """
+    found: dict[Run, Cell] = {}
+    scenarios: dict[str, str] = {}
+    for one in several:
+        scenarios |= one.scenarios
+        for cell in one:
+            own = replace(cell, number=len(found), levels={"plan": one.plan.name, **cell.levels})
+            found.setdefault(cell.run(0), own)
+    plan = replace(several[0].plan, name=name)
+    return Cells(plan, tuple(found.values()), scenarios, tuple(one.plan for one in several))
 
 
 def _impossible(plan: Plan, bad: dict[str, list[str]], total: int) -> str:

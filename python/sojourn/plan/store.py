@@ -140,20 +140,22 @@ class Store:
             Identities; all by default.
         """
         wanted = None if columns is None else list(dict.fromkeys((rows.KEY, *columns)))
+        chosen = None if runs is None else pc.field(rows.KEY).isin(pa.array(list(runs), pa.string()))
+
+        def parts() -> list[pa.Table]:
+            return [pq.read_table(file, columns=wanted, filters=chosen) for file in self.files(table)]
+
         try:
-            found = [pq.read_table(file, columns=wanted) for file in self.files(table)]
+            found = parts()
         except FileNotFoundError:
             # A writer has just merged parts.
-            found = [pq.read_table(file, columns=wanted) for file in self.files(table)]
+            found = parts()
         except pa.ArrowException as error:
             raise SojournError(f"{self.folder}: a file of the store is damaged: {error}") from None
         if not found:
             empty = rows.schema(table).empty_table()
             return empty if wanted is None else empty.select(wanted)
-        whole = pa.concat_tables(found, promote_options="default")
-        if runs is not None:
-            whole = whole.filter(pc.is_in(whole[rows.KEY], value_set=pa.array(list(runs), pa.string())))
-        return _sorted(whole)
+        return _sorted(pa.concat_tables(found, promote_options="default"))
 
     def identities(self) -> set[str]:
         """Return the identities of all finished runs."""
@@ -195,7 +197,9 @@ class Store:
 
     def add_plan(self, name: str, text: str) -> None:
         """Keep a plan's text; one of the same name is replaced."""
-        _write(self.folder / "plans" / f"{name}.toml", text.encode())
+        file = self.folder / "plans" / f"{name}.toml"
+        if not file.exists() or file.read_bytes() != text.encode():
+            _write(file, text.encode())
 
     def add_failure(self, identity: str, scenario: str, why: str) -> None:
         """Keep the scenario of a run that failed, and why."""

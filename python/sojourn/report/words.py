@@ -75,9 +75,10 @@ def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         str(bus["rate"]),
         f"{bus['delay']} propagation",
         f"every station's interface {_queue(bus.get('queue'), bus.get('under_test'))}",
+        *(f"that of {one['name']} {_queue(one.get('queue'), one.get('under_test'))}" for one in bus.get("ports", ())),
         _device(bus.get("device_queue")),
     ]
-    used = ["name", "stations", "rate", "delay", "queue", "under_test", "device_queue"]
+    used = ["name", "stations", "rate", "delay", "queue", "under_test", "ports", "device_queue"]
     return Item("bus", str(bus["name"]), _sentence(parts), _rest(bus, used))
 
 

@@ -1,5 +1,5 @@
 use sojourn_aqm::Counters;
-use sojourn_measure::{Level, LossRuns, ModeMs, Moments, Sampled};
+use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 
 /// Everything measured at one port, from the end of the warm-up on.
@@ -12,7 +12,7 @@ pub(crate) struct Meter {
     /// Time that dropped packets had waited.
     pub dropped: Moments,
     pub losses: LossRuns,
-    pub spacing: ModeMs,
+    pub spacing: Mode,
     pub last_arrival: Option<Instant>,
     /// Time spent sending (on a bus: occupying the channel).
     pub busy: Span,
@@ -28,7 +28,7 @@ impl Meter {
             sojourn: Sampled::default(),
             dropped: Moments::default(),
             losses: LossRuns::default(),
-            spacing: ModeMs::default(),
+            spacing: Mode::default(),
             last_arrival: None,
             busy: Span::ZERO,
             before: Counters::default(),

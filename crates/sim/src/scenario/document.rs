@@ -123,6 +123,23 @@ pub struct BusTable {
     /// A FIFO of so many packets below the scheme of every station; `0 p` for none.
     #[serde(default)]
     pub device_queue: Quantity<Packets>,
+    /// Stations whose queue is another than `queue`, as the port of a switch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortTable>,
+}
+
+/// The queue of one station of a bus, or of a group of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct PortTable {
+    /// Node or group, one of the bus's stations.
+    pub name: String,
+    /// Its scheme.
+    #[serde(default = "default_queue")]
+    pub queue: Scheme,
+    /// A comparison replaces `queue`.
+    #[serde(default)]
+    pub under_test: bool,
 }
 
 fn one() -> u64 {

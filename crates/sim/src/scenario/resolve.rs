@@ -4,7 +4,7 @@ mod flows;
 mod names;
 mod traffic;
 
-use super::document::{BusTable, Document, LinkTable};
+use super::document::{BusTable, Document, LinkTable, PortTable};
 use super::error::{Error, Path};
 use super::network::{Bus, Network, Port, PortKind};
 use super::quantity::Scheme;
@@ -97,7 +97,13 @@ impl Document {
         for (i, bus) in self.buses.iter().enumerate() {
             let path = Path::from(["buses".into(), i.into()]);
             moving(bus.rate.0, path.then("rate"))?;
-            ports.extend(stations(bus, i, names, &path.then("stations"))?);
+            let own = own_ports(bus, names, &path.then("ports"))?;
+            let stations = stations(bus, i, &own, names, &path.then("stations"))?;
+            if let Some((node, (port, _))) = own.iter().find(|(node, _)| stations.iter().all(|p| p.node() != **node)) {
+                let what = format!("is {}, no station of the bus; allowed: one of `stations`", names.nodes[*node]);
+                return Err(Error::new(port.then("name"), what));
+            }
+            ports.extend(stations);
             buses.push(Bus { name: bus.name.clone(), rate: bus.rate.0, delay: bus.delay.0, overhead: bus.overhead.0 });
         }
         Ok((ports, buses))
@@ -129,7 +135,22 @@ fn link_port(link: &LinkTable, names: &Names, from: usize, to: usize, queue: &Sc
     }
 }
 
-fn stations(bus: &BusTable, index: usize, names: &Names, path: &Path) -> Result<Vec<Port>, Error> {
+/// The stations of a bus with a queue of their own.
+fn own_ports<'a>(bus: &'a BusTable, names: &Names, path: &Path) -> Result<OwnPorts<'a>, Error> {
+    let mut found = BTreeMap::new();
+    for (k, port) in bus.ports.iter().enumerate() {
+        let own = path.then(k);
+        for node in names.find(&port.name, own.then("name"))? {
+            if found.insert(node, (own.clone(), port)).is_some() {
+                let what = format!("has node {} twice; allowed: each node once", names.nodes[node]);
+                return Err(Error::new(own.then("name"), what));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, path: &Path) -> Result<Vec<Port>, Error> {
     let mut seen = BTreeSet::new();
     let mut ports = Vec::new();
     for (k, name) in bus.stations.iter().enumerate() {
@@ -140,11 +161,13 @@ fn stations(bus: &BusTable, index: usize, names: &Names, path: &Path) -> Result<
                     format!("has node {} on the bus twice; allowed: each node once", names.nodes[station]),
                 ));
             }
+            let (queue, under_test) =
+                own.get(&station).map_or((&bus.queue, bus.under_test), |(_, port)| (&port.queue, port.under_test));
             ports.push(Port {
                 name: format!("{}:{}", bus.name, names.nodes[station]),
                 kind: PortKind::Bus { bus: index, station },
-                queue: bus.queue.0.clone(),
-                under_test: bus.under_test,
+                queue: queue.0.clone(),
+                under_test,
                 device_queue: device(bus.device_queue.0),
             });
         }
@@ -188,6 +211,9 @@ fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// By node: its table, and where that stands.
+type OwnPorts<'a> = BTreeMap<usize, (Path, &'a PortTable)>;
 
 /// The nodes of a name: one, or the members of a group, which are consecutive.
 type Nodes = Range<usize>;

@@ -6,7 +6,7 @@ use crate::port::{Line, LineQueue, Medium, Station};
 use crate::scenario::{PortKind, Transport};
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Counters, Tally};
-use sojourn_measure::{jain, Histogram, Level, ModeMs, Moments, Sampled};
+use sojourn_measure::{jain, Histogram, Level, Mode, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 
@@ -168,7 +168,7 @@ struct Merged {
     system: Level,
     sojourn: Sampled,
     dropped: Moments,
-    spacing: ModeMs,
+    spacing: Mode,
     counters: Counters,
     lost: u64,
     runs: u64,
@@ -246,6 +246,7 @@ impl Merged {
             metrics.insert("system_packets_mean", self.system.mean());
             metrics.insert("system_packets_sd", self.system.sd());
             metrics.insert("interarrival_ms_mode", self.spacing.mode_ms());
+            metrics.insert("interarrival_fine_ms_mode", self.spacing.mode_fine_ms());
         }
         metrics.insert("sojourn_ms_mean", self.sojourn.moments.mean_ms());
         metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());

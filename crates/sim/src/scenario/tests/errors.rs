@@ -171,6 +171,20 @@ fn islands_and_odd_groups_are_refused() {
         message,
         "test.toml:29:12: key `buses[0].stations`: has 1 nodes; allowed: at least two nodes, or a group of them"
     );
+    let port = "[[buses.ports]]\nname = \"client1\"\n\n";
+    let ports = |stations: &str, ports: &str| {
+        let whole = bus.replace("[\"client\", \"client1\"]", stations);
+        let whole = whole.replace("[[flows]]\nname = \"bulk\"", &format!("{ports}[[flows]]\nname = \"bulk\""));
+        load(&whole, "test.toml", &[]).unwrap_err().to_string()
+    };
+    assert_eq!(
+        ports("[\"client0\", \"client2\"]", port),
+        "test.toml:32:8: key `buses[0].ports[0].name`: is client1, no station of the bus; allowed: one of `stations`"
+    );
+    assert_eq!(
+        ports("[\"client\"]", &port.repeat(2)),
+        "test.toml:35:8: key `buses[0].ports[1].name`: has node client1 twice; allowed: each node once"
+    );
 }
 
 #[test]

@@ -76,6 +76,41 @@ fn groups_become_nodes_links_and_flows() {
 }
 
 #[test]
+fn a_station_of_a_bus_can_have_a_queue_of_its_own() {
+    let lan = r#"
+name = "lan"
+duration = "1 s"
+[[nodes]]
+name = "client"
+count = 2
+[[buses]]
+name = "lan"
+stations = ["client", "switch"]
+rate = "1 Gbit/s"
+delay = "1 us"
+queue = "pfifo limit 7p"
+device_queue = "3 p"
+[[buses.ports]]
+name = "switch"
+queue = "codel"
+under_test = true
+[[flows]]
+name = "bulk"
+from = "client"
+to = "switch"
+"#;
+    let network = network(lan);
+    let ports: Vec<(&str, String, bool)> =
+        network.ports.iter().map(|p| (p.name.as_str(), p.queue.text(), p.under_test)).collect();
+    let host = "pfifo limit 7p".to_owned();
+    assert_eq!(
+        ports,
+        [("lan:client0", host.clone(), false), ("lan:client1", host, false), ("lan:switch", "codel".to_owned(), true)]
+    );
+    assert!(network.ports.iter().all(|p| p.device_queue == Some(Packets::new(3))));
+}
+
+#[test]
 fn flows_of_groups_pair_by_index_modulo_the_smaller() {
     let bus = r#"
         name = "lan"

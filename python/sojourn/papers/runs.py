@@ -1,0 +1,225 @@
+"""Reading ``runs.toml``: the conditions, the sweeps that expand into more of them, and the readings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.core import SojournError
+from sojourn.papers.model import DAQM, Condition, Reading
+
+AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
+"""In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
+
+_OF_CONDITION: Final = (
+    "name",
+    "title",
+    "flow",
+    "model",
+    "schemes",
+    "beside",
+    "sweep",
+    "at",
+    "table",
+    "append",
+    "fixed",
+    "set",
+)
+_OF_SWEEP: Final = (
+    "name",
+    "title",
+    "flow",
+    "model",
+    "schemes",
+    "beside",
+    "sweep",
+    "points",
+    "quick",
+    "append",
+    "fixed",
+    "set",
+)
+_OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
+_OF_VARY: Final = ("name", "reading")
+
+
+def need(table: Mapping[str, Any], key: str, file: Path) -> Any:
+    """Return a value of a document."""
+    if key not in table:
+        raise SojournError(f"{file}: `{key}` is missing")
+    return table[key]
+
+
+def conditions(
+    runs: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
+) -> tuple[Condition, ...]:
+    """Return the conditions: those that are written, then the points of sweeps that are none of these.
+
+    Raises
+    ------
+    SojournError
+        Unknown and missing keys, two conditions of one name or of the same traffic.
+    """
+    found = [
+        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION)
+        for one in need(runs, "condition", file)
+    ]
+    taken = {_traffic(one) for one in found}
+    for one in runs.get("sweep", ()):
+        found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
+    for key in (lambda one: one.name, _traffic):
+        seen: dict[Any, str] = {}
+        for each in found:
+            if key(each) in seen:
+                raise SojournError(f"{file}: condition {each.name} is there twice: as {seen[key(each)]}")
+            seen[key(each)] = each.name
+    return tuple(found)
+
+
+def _traffic(one: Condition) -> tuple[str, ...]:
+    return one.flow, one.model, one.sweep, one.at
+
+
+def _condition(
+    table: Mapping[str, Any],
+    groups: Mapping[str, tuple[str, ...]],
+    sizes: tuple[str, ...],
+    file: Path,
+    what: str,
+    allowed: Sequence[str],
+) -> Condition:
+    name = table.get("name", "without name")
+    _check(table, allowed, file, f"{what} {name}")
+    values: dict[str, Any] = {
+        "sets" if key == "set" else key: tuple(value) if isinstance(value, list) else value
+        for key, value in table.items()
+        if key not in ("points", "quick")
+    }
+    for key in ("name", "title", "flow", "model", "schemes"):
+        need(values, key, file)
+    for key in ("schemes", "beside"):
+        given = values.get(key, ())
+        values[key] = tuple(
+            scheme for one in ((given,) if isinstance(given, str) else given) for scheme in groups.get(one, (one,))
+        )
+    values["append"] = _append(values.get("append", ""))
+    values["sizes"] = sizes
+    return Condition(**values)
+
+
+def _points(
+    table: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
+) -> list[Condition]:
+    name = table.get("name", "without name")
+    points: list[str] = need(table, "points", file)
+    quick: list[str] = table.get("quick", points)
+    stray = [one for one in quick if one not in points]
+    if stray:
+        raise SojournError(f"{file}: sweep {name}: quick: {stray[0]!r} is no point; allowed: {', '.join(points)}")
+    need(table, "sweep", file)
+    found = []
+    for at in points:
+        own = dict(table) | {
+            "name": f"{name}-{slug(at)}",
+            "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
+            "at": at,
+            "set": [_filled(text, at) for text in table.get("set", ())],
+            # The texts of schemes have no spaces within a value.
+            "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
+        }
+        its = tuple(size for size in sizes if size != "quick" or at in quick)
+        found.append(_condition(own, groups, its, file, "sweep", (*_OF_SWEEP, "at")))
+    return found
+
+
+def _append(given: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    found = {DAQM: given} if isinstance(given, str) else given
+    return tuple((name, text) for name, text in found.items() if text)
+
+
+def _filled(text: str, at: str) -> str:
+    number = float(at.removesuffix("%")) / 100 if at.endswith("%") else None
+
+    def value(found: re.Match[str]) -> str:
+        if number is None:
+            return at
+        return f"{number * float(found[1] or 1):g}"
+
+    return AT.sub(value, text)
+
+
+def readings(
+    runs: Mapping[str, Any], known: Mapping[str, Any], of: Sequence[Condition], sizes: Sequence[str], file: Path
+) -> tuple[Reading, ...]:
+    """Return the readings, the base first.
+
+    Raises
+    ------
+    SojournError
+        Unknown keys, readings and conditions, and if there is no base.
+    """
+    found = []
+    for kind, allowed in (("run", _OF_READING), ("vary", _OF_VARY)):
+        for one in runs.get(kind, ()):
+            name = str(need(one, "name", file))
+            _check(one, allowed, file, f"reading {name}")
+            values = {key: str(value) for key, value in need(one, "reading", file).items()}
+            for key, value in values.items():
+                if key not in known:
+                    raise SojournError(f"{file}: reading {name}: unknown reading `{key}`")
+                if value not in known[key]["values"]:
+                    choices = ", ".join(known[key]["values"])
+                    raise SojournError(f"{file}: reading {name}: {key}={value!r}; allowed: {choices}")
+            only = {pattern: tuple(sets) for pattern, sets in one.get("only", {}).items()}
+            for pattern in only:
+                _matching([pattern], of, name, file)
+            found.append(
+                Reading(
+                    name=name,
+                    values=values,
+                    is_run=kind == "run",
+                    sets=tuple(one.get("set", ())),
+                    scenario=str(one.get("scenario", "")),
+                    conditions={
+                        size: tuple(
+                            condition.name
+                            for condition in _matching(one.get(size, ["*"]), of, name, file)
+                            if size in condition.sizes
+                        )
+                        for size in sizes
+                    },
+                    only=only,
+                    is_shown=bool(one.get("show", False)),
+                )
+            )
+    if not found or not found[0].is_run:
+        raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
+    return tuple(found)
+
+
+def _matching(patterns: Sequence[str], of: Sequence[Condition], name: str, file: Path) -> list[Condition]:
+    for pattern in patterns:
+        if not any(fnmatchcase(one.name, pattern) for one in of):
+            known = ", ".join(one.name for one in of)
+            raise SojournError(f"{file}: reading {name}: {pattern!r} is no condition; there are: {known}")
+    return [one for one in of if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+
+
+def _check(table: Mapping[str, Any], allowed: Sequence[str], file: Path, what: str) -> None:
+    unknown = [key for key in table if key not in allowed]
+    if unknown:
+        raise SojournError(f"{file}: {what}: unknown key `{unknown[0]}`; allowed: {', '.join(allowed)}")
+
+
+def slug(text: str) -> str:
+    """Return a text as a part of a name.
+
+    Examples
+    --------
+    >>> slug("20 %"), slug("5 kbit/s")
+    ('20-percent', '5-kbit-s')
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower().replace("%", "percent")).strip("-")
