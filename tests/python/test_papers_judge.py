@@ -204,9 +204,9 @@ def test_a_statement_is_decided_wrongly_at_most_once_in_twenty() -> None:
     # where its contrary would be.
     draw = np.random.default_rng(6)
     statements = {
-        "each": (lambda s: logic.every(s), [0.0, 9.0, 9.0], False),
-        "not each": (lambda s: logic.every(s), [1e-9, 1e-9, 1e-9], True),
-        "any": (lambda s: logic.some(s), [0.0, 0.0, 0.0], False),
+        "each": (logic.every, [0.0, 9.0, 9.0], False),
+        "not each": (logic.every, [1e-9, 1e-9, 1e-9], True),
+        "any": (logic.some, [0.0, 0.0, 0.0], False),
         "two of three": (lambda s: logic.at_least(2, s), [0.0, 0.0, 9.0], False),
         "exactly one": (lambda s: logic.exactly(1, s), [9.0, 1e-9, 0.0], False),
         "any of each": (lambda s: logic.some([logic.every(s[:2]), logic.every(s[2:])]), [0.0, 0.0, 0.0, 0.0], False),

@@ -1,7 +1,7 @@
 """Comparisons of schemes in one condition: each a statement about means.
 
-Schemes see the same traffic in the same replication, so every statement is about one number a replication: a difference,
-or one value less a share of another. What each comparison means is said in ``claims.toml``.
+Schemes see the same traffic in the same replication, so every statement is about one number a replication: a
+difference, or one value less a share of another. What each comparison means is said in ``claims.toml``.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def near(one: Floats, other: Floats, margin: float) -> Statement:
 
 
 def for_subjects(claim: Claim, one: Setting, part: Callable[[str], Statement]) -> Statement:
+    """State something of each subject, or of the best of them."""
     parts = [part(scheme) for scheme in one.subject]
     return some(parts) if claim.is_best_of else every(parts)
 

@@ -40,6 +40,7 @@ MODELS: Final = "traffic_model"
 """The sweep whose points are the claim's traffic models."""
 
 EACH: Final = "each point"
+NO_SWEEP: Final = "no sweep"
 FEWEST: Final = 3
 """Points that show a sweep."""
 NEAR_PERCENT: Final = 10.0
@@ -60,7 +61,7 @@ class Place:
     others: tuple[tuple[Condition, ...], ...] = ()
 
 
-class NotThere(Exception):
+class NotThereError(Exception):
     """A condition that a claim needs is none of those that were run; the message names it."""
 
 
@@ -76,15 +77,16 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
 
     Raises
     ------
-    NotThere
+    NotThereError
         If one that it needs was not: which.
 
     Notes
     -----
-    A claim without a sweep is about its traffic as the study's tables have it; with a sweep and a point, about that
-    point; with a sweep and no point, or ``each point``, about each point of each sweep. A trend is over the sweep, and
-    `at` only says where the sentence's other claims stand. A sweep needs both ends of its range and no fewer than three
-    points. A sentence that names no traffic is about all traffic without a sweep that its schemes were run on.
+    A claim without a sweep is about its traffic as the study's tables have it; with a sweep and a point,
+    about that point; with a sweep and no point, or ``each point``, about each point of each sweep. A trend is over
+    the sweep, and `at` only says where the sentence's other claims stand. A sweep needs both ends of its range and no
+    fewer than three points. A sentence that names no traffic is about all traffic without a sweep that its schemes
+    were run on.
     """
     of = _Conditions(claim, conditions)
     kind = claim.comparison
@@ -97,9 +99,7 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
                 _check_peak(claim, place)
         return places
     if kind in OF_CONDITIONS:
-        places = [
-            Place(of.side(flow, model, claim.at), of.others(flow, model)) for flow, model in of.traffic
-        ]
+        places = [Place(of.side(flow, model, claim.at), of.others(flow, model)) for flow, model in of.traffic]
         if kind not in POOLED:
             return places
         together = tuple(dict.fromkeys(one for place in places for one in place.points))
@@ -130,7 +130,8 @@ def part_of(at: str, levels: Sequence[float]) -> list[int]:
     Parameters
     ----------
     at
-        ``0 % to 10 % of the range``, or ``50 % of the range``: those within 10 % of the range of it, at least the nearest.
+        ``0 % to 10 % of the range``, or ``50 % of the range``: those within 10 % of the range of it, at least the
+        nearest.
     levels
         Of the swept factor, ascending.
 
@@ -170,7 +171,7 @@ class _Conditions:
         schemes = {*claim.subject, *claim.against}
         found = [(one.flow, one.model) for one in self.conditions if schemes <= set(one.schemes) and not one.sweep]
         if not found:
-            raise NotThere(f"no traffic has been run with {' and '.join(sorted(schemes))}")
+            raise NotThereError(f"no traffic has been run with {' and '.join(sorted(schemes))}")
         return list(dict.fromkeys(found))
 
     def plain(self, flow: str, model: str) -> Condition:
@@ -186,7 +187,7 @@ class _Conditions:
             if (one.flow, one.model, one.sweep) == (flow, model, sweep) and level_of(one.at) == level:
                 return one
         point = f"{sweep.replace('_', ' ')} {at}, ".lstrip() if sweep or at else ""
-        raise NotThere(f"{point}{flow} {model} has not been run")
+        raise NotThereError(f"{point}{flow} {model} has not been run")
 
     def sweep(self, flow: str, model: str, sweep: str) -> tuple[Condition, ...]:
         """The points of a sweep within the claim's range, ascending."""
@@ -202,7 +203,9 @@ class _Conditions:
             points = [one for one in points if ends[0] <= level_of(one.at) <= ends[1]]
         if len(points) < FEWEST:
             count = f"only {len(points)}" if points else "none"
-            raise NotThere(f"the sweep of {factor.replace('_', ' ')}, {flow} {model}: {count} of its points have been run")
+            raise NotThereError(
+                f"the sweep of {factor.replace('_', ' ')}, {flow} {model}: {count} of its points have been run"
+            )
         return tuple(points)
 
     def _has_own_range(self, flow: str, sweep: str) -> bool:
@@ -221,7 +224,7 @@ class _Conditions:
     def side(self, flow: str, model: str, at: str) -> tuple[Condition, ...]:
         """The conditions at a point or a part of a sweep, or of all of it."""
         sweep = self.claim.sweep[0] if self.claim.sweep else ""
-        if not sweep and not at:
+        if at == NO_SWEEP or (not sweep and not at):
             return (self.plain(flow, model),)
         if not at or at == EACH:
             return self.sweep(flow, model, sweep)
@@ -230,7 +233,7 @@ class _Conditions:
             third = max(len(points) // 3, 1)
             return points[-third:] if _PARTS[at] else points[:third]
         if math.isnan(level_of(at)):
-            raise NotThere(f"no condition stands for {at!r}")
+            raise NotThereError(f"no condition stands for {at!r}")
         return (self.at(flow, model, sweep, at),)
 
     def others(self, flow: str, model: str) -> tuple[tuple[Condition, ...], ...]:
@@ -246,4 +249,6 @@ def _check_peak(claim: Claim, place: Place) -> None:
     levels = [level_of(one.at) for one in place.points]
     if not [one for one in part_of(claim.at, levels) if 0 < one < len(levels) - 1]:
         first = place.points[0]
-        raise NotThere(f"no point of {first.sweep.replace('_', ' ')}, {first.flow} {first.model}, lies at {claim.at}")
+        raise NotThereError(
+            f"no point of {first.sweep.replace('_', ' ')}, {first.flow} {first.model}, lies at {claim.at}"
+        )

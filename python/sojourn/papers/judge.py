@@ -135,7 +135,9 @@ def _averaged(settings: Sequence[Setting]) -> Setting:
     """
     first = settings[0]
     columns = [one.points or (At("", one.values),) for one in settings]
-    count = min(values.size for of in columns for at in of for metric in at.values.values() for values in metric.values())
+    count = min(
+        values.size for of in columns for at in of for metric in at.values.values() for values in metric.values()
+    )
     shared = [{name: set(at.values[name]) for name in at.values} for of in columns for at in of]
     names = set.intersection(*(set(one) for one in shared))
     schemes = {name: set.intersection(*(one[name] for one in shared)) for name in names}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.core import SojournError
-from sojourn.papers.conditions import NotThere, level_of, places_of
+from sojourn.papers.conditions import NotThereError, level_of, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.papers.model import Claim, Condition, Paper, Reading
@@ -51,7 +51,7 @@ def conditions_of(claim: Claim, conditions: Sequence[Condition]) -> tuple[Condit
     """Return all conditions that a claim is about; none unless all of them are there."""
     try:
         places = places_of(claim, conditions)
-    except NotThere:
+    except NotThereError:
         return ()
     found = [one for place in places for group in (place.points, *place.others) for one in group]
     return tuple(dict.fromkeys(found))
@@ -92,7 +92,7 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     conditions = [one for one in measured.conditions if (simulated, one.name) in measured.raw]
     try:
         places = places_of(claim, conditions)
-    except NotThere as error:
+    except NotThereError as error:
         return Verdict(Outcome.NOT_RUN, why=str(error))
 
     def at(condition: Condition) -> At:

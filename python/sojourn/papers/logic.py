@@ -1,21 +1,21 @@
 """Statements about means, decided by intervals, and what follows from several of them.
 
-A :class:`Sign` says that the mean of one number a replication is above zero. Its interval by Student's t decides: above
-zero it is true, below it is false, and with zero inside it is open. A :class:`Count` is built from others.
+A :class:`Sign` says that the mean of one number a replication is above zero. Its interval by Student's t decides:
+above zero it is true, below it is false, and with zero inside it is open. A :class:`Count` is built from others.
 
 The level of each interval is such that the whole is decided wrongly with a probability of at most 5 %, whatever the
-dependence between its parts. To say wrongly that at least k of n statements are true, one that is false must have been
-taken for true, and j more of them where n - k + 1 + j are false: with the level a / (n - k + 1) for each, Markov's
-inequality bounds that by a. So "each of them" needs no correction (k = n: the intersection-union test, Berger 1982),
-"any of them" has Bonferroni's (k = 1), and "not each of them" as well, since it is "any is not". Statements of statements
-hand their level down. Holm's method over all signs, whatever they are for, would keep the same bound and decide less:
-of "a is lower than each of seven" it asks an interval of 99.3 % of each.
+dependence between its parts. To say wrongly that at least k of n statements are true, one that is false must have
+been taken for true, and j more of them where n - k + 1 + j are false: with the level a / (n - k + 1) for each,
+Markov's inequality bounds that by a. So "each of them" needs no correction (k = n: the intersection-union test,
+Berger 1982), "any of them" has Bonferroni's (k = 1), and "not each of them" as well, since it is "any is not".
+Statements of statements hand their level down. Holm's method over all signs, whatever they are for, would keep the
+same bound and decide less: of "a is lower than each of seven" it asks an interval of 99.3 % of each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -158,9 +158,11 @@ class _Seen:
     mean: float
     deviation: float
     count: int
+    total: int
 
     def truth(self, alpha: float, count: int | None) -> Truth:
-        n = count or self.count
+        # Of more replications as large a part would have a value.
+        n = self.count if count is None else count * self.count // max(self.total, 1)
         if self.count < 2 or n < 2 or abs(self.mean) * math.sqrt(n) <= _quantile(n - 1, alpha) * self.deviation:
             return None
         return self.mean > 0
@@ -183,7 +185,9 @@ class _Evidence:
         for sign, one in zip(signs, _measure([sign.values for sign in signs]), strict=True):
             self.seen[id(sign)] = one
             self.certain[id(sign)] = (
-                one.mean > 0 or (one.mean == 0 and not sign.is_strict) if one.count > 1 and one.deviation == 0 else None
+                one.mean > 0 or (one.mean == 0 and not sign.is_strict)
+                if one.count > 1 and one.deviation == 0
+                else None
             )
         self._follow(statement)
 
@@ -266,7 +270,7 @@ def _measure(columns: list[Floats]) -> list[_Seen]:
         by_length.setdefault(values.size, []).append(place)
     for length, places in by_length.items():
         if length == 0:
-            found |= {place: _Seen(math.nan, math.nan, 0) for place in places}
+            found |= {place: _Seen(math.nan, math.nan, 0, 0) for place in places}
             continue
         table = np.vstack([columns[place] for place in places])
         finite = np.isfinite(table)
@@ -279,7 +283,7 @@ def _measure(columns: list[Floats]) -> list[_Seen]:
         # What differs by rounding errors only does not differ.
         deviations[spread <= _ROUNDING * np.abs(safe).max(axis=1)] = 0.0
         for place, mean, deviation, count in zip(places, means, deviations, counts, strict=True):
-            found[place] = _Seen(float(mean), float(deviation), int(count))
+            found[place] = _Seen(float(mean), float(deviation), int(count), length)
     return [found[place] for place in range(len(columns))]
 
 

@@ -70,7 +70,8 @@ class Setting:
     words
         How to read the claim's words.
     points
-        Of a sweep, in ascending order of its factor; of a comparison of conditions or over several, those on its side.
+        Of a sweep, in ascending order of its factor; of a comparison of conditions or over several, those on its
+        side.
     others
         What a comparison of conditions compares with: each a condition, or several that stand for one by their mean.
     """

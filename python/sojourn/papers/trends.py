@@ -2,10 +2,10 @@
 
 What is linear in the means (a trend, a peak, a difference) is one number a replication, as within a condition; over
 conditions the k-th replications make the pair, whether their random numbers are common or not. What is a product of
-means (a ratio beside a ratio) is not: the ratio of one replication has another mean than the ratio of the means. There
-the statement is about the means, and the one number a replication is the jackknife's pseudo-value (Tukey 1958), whose
-mean is unbiased for products. Largest, smallest, best and rank are not taken of the measured means, which would be biased
-towards scatter, but spelled out over all pairs that could be it.
+means (a ratio beside a ratio) is not: the ratio of one replication has another mean than the ratio of the means.
+There the statement is about the means, and the one number a replication is the jackknife's pseudo-value (Tukey 1958),
+whose mean is unbiased for products. Largest, smallest, best and rank are not taken of the measured means, which would
+be biased towards scatter, but spelled out over all pairs that could be it.
 
 What each comparison means is said in ``claims.toml``.
 """
@@ -13,7 +13,7 @@ What each comparison means is said in ``claims.toml``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,9 @@ from sojourn.papers.setting import HIGHER_IS_BETTER, At, Setting, common, mean_o
 from sojourn.stats import Floats
 
 _ROUNDING: Final = 1e-12
+FEWEST_RANKED: Final = 3
+FEWEST_POINTS: Final = 5
+"""Replications and points with fewer of which ranks agree by chance too often for Student's t."""
 
 
 def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
@@ -41,8 +44,8 @@ def _difference_of_products(a: Floats, b: Floats, c: Floats, d: Floats) -> Float
     """Return numbers, one a replication, whose mean is without bias that of a times that of b, less those of c and d.
 
     The jackknife: n f(all) - (n - 1) f(all but this one), for a function f of means. For a product of means it is
-    unbiased even where the two depend on each other: E of n mean(a) mean(b) - (n - 1) mean of those with one left out is
-    E[a] E[b].
+    unbiased even where the two depend on each other: E of n mean(a) mean(b) - (n - 1) mean of those with one left out
+    is E[a] E[b].
     """
     columns = np.stack(common(a, b, c, d))
 
@@ -66,8 +69,8 @@ def _series(one: Setting, metric: str, scheme: str) -> list[Floats]:
 def slope(columns: Sequence[Floats]) -> Floats:
     """Return the trend over the ranks of the points: the sum of (i - mean of i) x_i, above zero where they rise.
 
-    Ranks, since the study lists no points of its sweeps and its axes are percentages of a range: so the trend is the same
-    on a linear and a logarithmic axis, and a straight line, a step and a saturating curve all rise.
+    Ranks, since the study lists no points of its sweeps and its axes are percentages of a range: so the trend is the
+    same on a linear and a logarithmic axis, and a straight line, a step and a saturating curve all rise.
     """
     middle = (len(columns) - 1) / 2
     return _contrast((place - middle, column) for place, column in enumerate(columns))
@@ -78,7 +81,7 @@ def _rises(columns: Sequence[Floats], margin: float) -> Statement:
 
     A plateau is no fall; a peak followed by a fall of more than the margin is.
     """
-    steps = [above(after, before, 1 - margin, is_strict=False) for before, after in zip(columns, columns[1:])]  # noqa: B905 - pairs
+    steps = [above(after, before, 1 - margin, is_strict=False) for before, after in pairwise(columns)]
     return every([Sign(slope(columns)), *steps])
 
 
@@ -104,10 +107,10 @@ def _gaps(one: Setting, metric: str, scheme: str, other: str) -> list[Floats]:
 
 
 def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> Statement:
-    """State that |d|, d the difference, is greater at the last point than at the first (or less), and d's trend agrees.
+    """State that |d|, d the difference, is greater at the last point than at the first (or less), as its trend says.
 
-    |last| > |first| is (last - first)(last + first) > 0: the difference of the two and their sum have one sign. The trend
-    stands for the difference, so that the points between count.
+    |last| > |first| is (last - first)(last + first) > 0: the difference of the two and their sum have one sign. The
+    trend stands for the difference, so that the points between count.
     """
 
     def part(scheme: str, other: str) -> Statement:
@@ -162,7 +165,9 @@ def _peak_greater(claim: Claim, one: Setting, metric: str) -> Statement:
     return _against(claim, one, part)
 
 
-def _elsewhere(claim: Claim, one: Setting, part: Callable[[str, tuple[At, ...], tuple[At, ...]], Statement]) -> Statement:
+def _elsewhere(
+    claim: Claim, one: Setting, part: Callable[[str, tuple[At, ...], tuple[At, ...]], Statement]
+) -> Statement:
     """State something of each subject here beside each other condition."""
     return for_subjects(claim, one, lambda scheme: every(part(scheme, one.points, group) for group in one.others))
 
@@ -179,7 +184,8 @@ def _higher_in(claim: Claim, one: Setting, metric: str) -> Statement:
 
 def _alike_in(claim: Claim, one: Setting, metric: str) -> Statement:
     def part(scheme: str, here: tuple[At, ...], there: tuple[At, ...]) -> Statement:
-        return near(*common(mean_over(here, metric, scheme), mean_over(there, metric, scheme)), one.words.margin)
+        ours, theirs = common(mean_over(here, metric, scheme), mean_over(there, metric, scheme))
+        return near(ours, theirs, one.words.margin)
 
     return _elsewhere(claim, one, part)
 
@@ -192,8 +198,8 @@ def _ratio_above(a: Floats, b: Floats, c: Floats, d: Floats) -> Sign:
 def _better_in(claim: Claim, one: Setting, metric: str) -> Statement:
     """State that the subject over the best of the others is lower here (of goodput: higher).
 
-    Lower: s / min(a) = max(s / a), so for every a here some b there has s_here / a < s_there / b. Higher: s / max(a) =
-    min(s / a), so some b there is such that for every a here s_here / a > s_there / b.
+    Lower: s / min(a) = max(s / a), so for every a here some b there has s_here / a < s_there / b. Higher: s / max(a)
+    = min(s / a), so some b there is such that for every a here s_here / a > s_there / b.
     """
 
     def part(scheme: str, here: tuple[At, ...], there: tuple[At, ...]) -> Statement:
@@ -211,8 +217,8 @@ def _better_in(claim: Claim, one: Setting, metric: str) -> Statement:
 def _gap_greater_in(claim: Claim, one: Setting, metric: str) -> Statement:
     """State that |log(s / a)| is greater here than there, the relative distance that is the same from either side.
 
-    |x| > |y| is (x - y)(x + y) > 0, of x = log(s / a) here and y = log(s / a) there: s a' - s' a and s s' - a a' have one
-    sign (s', a' there). Two zeros are no distance, as two ones.
+    |x| > |y| is (x - y)(x + y) > 0, of x = log(s / a) here and y = log(s / a) there: s a' - s' a and s s' - a a' have
+    one sign (s', a' there). Two zeros are no distance, as two ones.
     """
 
     def part(scheme: str, other: str) -> Statement:
@@ -279,7 +285,7 @@ def _spread_lower_in(claim: Claim, one: Setting, metric: str) -> Statement:  # n
 
 
 def _pairs(of: Mapping[str, Floats]) -> list[tuple[str, str]]:
-    """Return all ordered pairs, those that are furthest apart first: what decides is found early, nothing is changed."""
+    """Return all ordered pairs, the furthest apart first: what decides is found early, no outcome is changed."""
     means = {name: float(values.mean()) for name, values in of.items()}
     return sorted(permutations(of, 2), key=lambda pair: (means[pair[0]] - means[pair[1]], pair))
 
@@ -295,21 +301,29 @@ def rank_correlation(drivers: Sequence[Floats], values: Sequence[Floats]) -> Flo
     Returns
     -------
     Floats
-        The values of each replication are ranked beside the means that the driver has in the *other* replications. Within
-        one replication chance moves both (a run with more losses has more retransmissions under every scheme), which
-        would correlate them where the means are unrelated. Scatter brings the correlation nearer to zero, so its size is
-        biased and its sign is what is judged. Zero where the driver or the value is the same at all points.
+        Each of the second half of the replications: its values, ranked, beside the ranks of the means that the driver
+        has in the first half; NaN in the first half. Within a replication chance moves both (a run with more losses
+        has more retransmissions under every scheme), which would correlate them where the means are unrelated; and
+        with the mean of all other replications each would be used on both sides. Scatter brings the correlation
+        nearer to zero, so its size is biased and its sign is what is judged. Zero where driver or values are the same
+        at all points; NaN throughout with fewer than :data:`FEWEST_RANKED` replications in the second half, or
+        :data:`FEWEST_POINTS` points.
     """
     x, y = np.stack(common(*drivers, *values)).reshape(2, len(drivers), -1)
     count = x.shape[1]
-    if count < 2:
-        return np.full(count, np.nan)
-    rest = (x.sum(axis=1, keepdims=True) - x) / (count - 1)
-    rest = np.where(np.ptp(rest, axis=0) <= _ROUNDING * np.abs(rest).max(axis=0), 0.0, rest)
-    ranks = [scipy_stats.rankdata(of, axis=0) for of in (rest, y)]
-    a, b = (of - of.mean(axis=0) for of in ranks)
-    size = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
-    return np.divide((a * b).sum(axis=0), size, out=np.zeros(count), where=size > 0)
+    half = count // 2
+    found = np.full(count, np.nan)
+    if count - half < FEWEST_RANKED or len(drivers) < FEWEST_POINTS:
+        return found
+    means = x[:, :half].mean(axis=1)
+    if np.ptp(means) <= _ROUNDING * np.abs(means).max():
+        means = np.zeros_like(means)
+    a = scipy_stats.rankdata(means)[:, None]
+    b = scipy_stats.rankdata(y[:, half:], axis=0)
+    a, b = a - a.mean(), b - b.mean(axis=0)
+    size = np.sqrt((a**2).sum() * (b**2).sum(axis=0))
+    found[half:] = np.divide((a * b).sum(axis=0), size, out=np.zeros(count - half), where=size > 0)
+    return found
 
 
 def _correlated(claim: Claim, one: Setting, metric: str, sign: float) -> Sign:
