@@ -110,7 +110,7 @@ LEVELS = {"a": 1000.0, "b": 1050.0, "c": 1200.0, "d": 2000.0}
         (claim("high", "c"), HOLDS),
         (claim("high", "b"), FAILS),
         (claim("unjudgeable", "a", reason="no"), Outcome.UNJUDGEABLE),
-        (claim("peaks_at", "a"), Outcome.NOT_RUN),
+        (claim("prettier", "a"), Outcome.NOT_RUN),
     ],
     ids=lambda value: f"{value.comparison}-{'-'.join(value.subject)}" if isinstance(value, Claim) else None,
 )
@@ -179,15 +179,50 @@ def test_undecided_says_how_many_replications_would_decide() -> None:
     assert logic.decide(logic.every([logic.Sign(differences), false])).truth is False
 
 
-def test_signs_of_one_claim_are_corrected_for_their_number() -> None:
+def test_intervals_are_as_wide_as_their_place_in_the_claim_needs() -> None:
     # t = 3.5 on 3 degrees of freedom: p = 0.039, below 0.05 (t 3.182) and above 0.025 (t 4.177).
     values = SHARED + 3.5 * np.sqrt(4 / 3) / 2
-    assert logic.decide(logic.Sign(values)).truth is True
-    two = logic.every([logic.Sign(values), logic.Sign(values.copy())])
-    assert logic.decide(two).truth is None
+    above, below, open_ = logic.Sign(values), logic.Sign(-values), logic.Sign(SHARED)
+    assert logic.decide(above).truth is True
+    # Each of two: to be wrong, one that is false must be taken for true, and each alone keeps that below 5 %.
+    assert logic.decide(logic.every([above, logic.Sign(values.copy())])).truth is True
+    # Any of two, and not each of two: two ways to be wrong, so 2.5 % each. An open one is a way, too.
+    assert logic.decide(logic.some([above, open_])).truth is None
+    assert logic.decide(logic.every([below, open_])).truth is None
+    # At least two of three, both clear: one of two false ones must be taken for true, a / (3 - 2 + 1).
+    assert logic.decide(logic.at_least(2, [above, logic.Sign(values.copy()), open_])).truth is None
+    clear = [logic.Sign(SHARED + 4.2 * np.sqrt(4 / 3) / 2) for _ in range(2)]
+    assert logic.decide(logic.at_least(2, [*clear, open_])).truth is True
     # Constant differences need no test, so they do not count.
-    with_constant = logic.every([logic.Sign(values), logic.Sign(np.full(4, 2.0))])
-    assert logic.decide(with_constant).truth is True
+    constant = logic.Sign(np.full(4, 2.0))
+    assert logic.decide(logic.some([above, logic.Sign(np.full(4, -2.0))])).truth is True
+    assert logic.decide(logic.at_least(2, [above, constant, logic.Sign(np.full(4, -2.0))])).truth is True
+
+
+def test_a_statement_is_decided_wrongly_at_most_once_in_twenty() -> None:
+    # Every claim here is as near to being decided wrongly as can be: means of zero where a strict sign is false, and
+    # where its contrary would be.
+    draw = np.random.default_rng(6)
+    statements = {
+        "each": (logic.every, [0.0, 9.0, 9.0], False),
+        "not each": (logic.every, [1e-9, 1e-9, 1e-9], True),
+        "any": (logic.some, [0.0, 0.0, 0.0], False),
+        "two of three": (lambda s: logic.at_least(2, s), [0.0, 0.0, 9.0], False),
+        "exactly one": (lambda s: logic.exactly(1, s), [9.0, 1e-9, 0.0], False),
+        "any of each": (lambda s: logic.some([logic.every(s[:2]), logic.every(s[2:])]), [0.0, 0.0, 0.0, 0.0], False),
+    }
+    count = 1000
+    for name, (of, means, truth) in statements.items():
+        wrong = 0
+        for _ in range(count):
+            signs = [logic.Sign(mean + draw.standard_normal(5)) for mean in means]
+            found = logic.decide(of(signs)).truth
+            wrong += found is not None and found is not truth
+        # Three standard errors of 5 % in 1000: 0.05 + 3 sqrt(0.05 * 0.95 / 1000) = 0.0707.
+        assert wrong / count < 0.0707, name
+        # And the bound is not kept by never deciding.
+        if name == "each":
+            assert wrong / count > 0.01
 
 
 def test_several_conditions_hold_in_each_in_most_or_on_average() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn.papers.documents import folder, load, names
-from sojourn.papers.judge import Outcome, Setting, Verdict, Words
+from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words
 from sojourn.papers.model import Claim, Paper
 
-__all__ = ["Claim", "Outcome", "Paper", "Setting", "Verdict", "Words", "folder", "load", "names"]
+__all__ = ["At", "Claim", "Outcome", "Paper", "Setting", "Verdict", "Words", "folder", "load", "names"]

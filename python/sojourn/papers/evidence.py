@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sojourn import metrics, stats
-from sojourn.papers import figures
+from sojourn.papers.conditions import OF_SWEEPS, NotThereError, places_of
 from sojourn.papers.execute import Measured
-from sojourn.papers.ledger import chosen_by, conditions_of
+from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Claim, Condition, Paper, Reading, Row
 from sojourn.stats import Estimate, Floats
 
 _MOST: Final = 4
 """More schemes than this are told by the lowest and the highest of them."""
+_MOST_LINES: Final = 6
 NOTHING: Final = Estimate(float("nan"), None, None, 0)
 
 
@@ -48,7 +49,7 @@ def number(of: Estimate, row: Row | None = None) -> str:
 
 
 def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> list[str]:
-    """Return a line for each condition of a claim under a reading.
+    """Return a line for each condition of a claim under a reading of the simulation.
 
     Where no quantity is named there are none: the numbers of the figure are meant.
     """
@@ -59,30 +60,28 @@ def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> l
     # "Low" and "high" are among the schemes of the figure.
     against = paper.figure_of(claim) if claim.comparison in ("low", "high") else paper.against_of(claim)
     found = []
-    for condition in _conditions(claim, measured.conditions):
+    run = _conditions(claim, measured.conditions_of(reading.name))
+    for condition in run[:_MOST_LINES]:
         of = estimates(paper, measured, reading, condition, row)
         parts = [_several(paper, row, of, subject)]
         if against:
             parts.append(_several(paper, row, of, [one for one in against if one not in subject]))
         if all(parts):
             found.append(f"{condition.title}: {' against '.join(parts)}")
-    return found
+    return [*found, f"and {len(run) - _MOST_LINES} more conditions"] if len(run) > _MOST_LINES else found
 
 
-def _conditions(claim: Claim, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Return the conditions that a claim is about; of a claim about a sweep its two ends."""
-    found = conditions_of(claim, conditions)
-    if found or len(claim.sweep) != 1 or claim.at:
-        return found
-    ends: list[Condition] = []
-    for flow in claim.flow:
-        for model in claim.model:
-            own = [one for one in conditions if (one.flow, one.model, one.sweep) == (flow, model, claim.sweep[0])]
-            if len(own) > 1:
-                _, at = figures.axis([one.at for one in own])
-                ordered = [one for _, one in sorted(zip(at, own, strict=True), key=lambda pair: pair[0])]
-                ends += [ordered[0], ordered[-1]]
-    return tuple(ends)
+def _conditions(claim: Claim, conditions: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions that a claim is about, but of a sweep its two ends."""
+    try:
+        places = places_of(claim, conditions)
+    except NotThereError:
+        return []
+    found = []
+    for place in places:
+        for group in (place.points, *place.others):
+            found += [group[0], group[-1]] if claim.comparison in OF_SWEEPS else list(group)
+    return list(dict.fromkeys(found))
 
 
 def _several(paper: Paper, row: Row, of: Mapping[str, Estimate], schemes: Sequence[str]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn.core import SojournError
+from sojourn.papers.conditions import NotThereError, level_of, places_of
 from sojourn.papers.execute import Measured
-from sojourn.papers.judge import Outcome, Setting, Verdict, Words, judge
+from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.papers.model import Claim, Condition, Paper, Reading
 
 
@@ -46,16 +47,14 @@ class Ledger:
         ]
 
 
-def conditions_of(claim: Claim, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Return the conditions that a claim is about; none unless all of them are there.
-
-    A claim about a sweep as a whole, or a point of it that is none of the conditions, has none.
-    """
-    if len(claim.sweep) > 1 or bool(claim.sweep) != bool(claim.at):
+def conditions_of(claim: Claim, conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return all conditions that a claim is about; none unless all of them are there."""
+    try:
+        places = places_of(claim, conditions)
+    except NotThereError:
         return ()
-    wanted = [(flow, model, (*claim.sweep, "")[0], claim.at) for flow in claim.flow for model in claim.model]
-    known = {(one.flow, one.model, one.sweep, one.at): one for one in conditions}
-    return tuple(known[one] for one in wanted) if all(one in known for one in wanted) else ()
+    found = [one for place in places for group in (place.points, *place.others) for one in group]
+    return tuple(dict.fromkeys(found))
 
 
 def words(chosen: Mapping[str, str]) -> Words:
@@ -88,10 +87,21 @@ def chosen_by(paper: Paper, reading: Reading) -> dict[str, str]:
 
 def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, chosen: Mapping[str, str]) -> Verdict:
     subject, against, figure = paper.subject_of(claim), paper.against_of(claim), paper.figure_of(claim)
-    settings = [
-        Setting(subject, against, figure, measured.values(simulated, one.name, chosen), words(chosen))
-        for one in conditions_of(claim, measured.conditions_of(simulated))
-    ]
+    if claim.comparison == "unjudgeable":
+        return judge(claim, (), ())
+    try:
+        places = places_of(claim, measured.conditions_of(simulated))
+    except NotThereError as error:
+        return Verdict(Outcome.NOT_RUN, why=str(error))
+
+    def at(condition: Condition) -> At:
+        return At(condition.name, measured.values(simulated, condition.name, chosen), level_of(condition.at))
+
+    settings = []
+    for place in places:
+        points = tuple(at(one) for one in place.points)
+        others = tuple(tuple(at(one) for one in group) for group in place.others)
+        settings.append(Setting(subject, against, figure, points[0].values, words(chosen), points, others))
     return judge(claim, settings, [row.metric for row in paper.rows])
 
 

@@ -1,16 +1,23 @@
 """Statements about means, decided by intervals, and what follows from several of them.
 
-A :class:`Sign` says that the mean of one number a replication is above zero. Its 95 % interval decides: above zero it
-is true, below it is false, and with zero inside it is open. A :class:`Count` is built from others; it is true or
-false as soon as those that are decided leave no choice. The signs of one claim are a family: Holm's method keeps the
-probability of even one wrong decision among them at 5 %.
+A :class:`Sign` says that the mean of one number a replication is above zero. Its interval by Student's t decides:
+above zero it is true, below it is false, and with zero inside it is open. A :class:`Count` is built from others.
+
+The level of each interval is such that the whole is decided wrongly with a probability of at most 5 %, whatever the
+dependence between its parts. To say wrongly that at least k of n statements are true, one that is false must have
+been taken for true, and j more of them where n - k + 1 + j are false: with the level a / (n - k + 1) for each,
+Markov's inequality bounds that by a. So "each of them" needs no correction (k = n: the intersection-union test,
+Berger 1982), "any of them" has Bonferroni's (k = 1), and "not each of them" as well, since it is "any is not".
+Statements of statements hand their level down. Holm's method over all signs, whatever they are for, would keep the
+same bound and decide less: of "a is lower than each of seven" it asks an interval of 99.3 % of each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,6 +27,8 @@ from sojourn.stats import LEVEL, Floats
 
 MANY: Final = 100_000
 """More replications than this are not named."""
+
+_ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,8 +93,7 @@ def every(parts: Iterable[Statement]) -> Count:
 
 def some(parts: Iterable[Statement]) -> Count:
     """At least one of them."""
-    found = tuple(parts)
-    return Count(found, 1, len(found))
+    return at_least(1, parts)
 
 
 def most_of(parts: Iterable[Statement]) -> Count:
@@ -94,10 +102,20 @@ def most_of(parts: Iterable[Statement]) -> Count:
     return Count(found, len(found) // 2 + 1, len(found))
 
 
+def at_least(least: int, parts: Iterable[Statement]) -> Count:
+    """No fewer than `least` of them."""
+    found = tuple(parts)
+    return Count(found, least, len(found))
+
+
 def at_most(most: int, parts: Iterable[Statement]) -> Count:
     """No more than `most` of them."""
-    found = tuple(parts)
-    return Count(found, 0, most)
+    return Count(tuple(parts), 0, most)
+
+
+def exactly(count: int, parts: Iterable[Statement]) -> Count:
+    """As many of them."""
+    return Count(tuple(parts), count, count)
 
 
 def contrary(part: Statement) -> Count:
@@ -106,40 +124,23 @@ def contrary(part: Statement) -> Count:
 
 
 def decide(statement: Statement, level: float = LEVEL) -> Decision:
-    """Decide a statement by the intervals of its signs, corrected for their number by Holm's method.
+    """Decide a statement by the intervals of its signs, each of the level that its place in the whole needs.
 
     Parameters
     ----------
     statement
         What is claimed.
     level
-        Of confidence.
+        Of confidence in the whole.
 
     Examples
     --------
     >>> decide(Sign(np.array([1.0, 2.0, 3.0, 2.0]))).truth
     True
     """
-    signs = list(dict.fromkeys(_signs(statement)))
-    # A family's correction counts the tests; equal values in every replication need none.
-    tested = stats.holm([_p(sign) for sign in signs])
-    known: dict[int, Truth] = {id(sign): _truth(sign, p, 1 - level) for sign, p in zip(signs, tested, strict=True)}
-    truth = _follows(statement, lambda sign: known[id(sign)])
-    if truth is not None:
-        return Decision(truth)
-    return Decision(None, _needed(statement, signs, known, level))
-
-
-def _needed(statement: Statement, signs: Sequence[Sign], known: dict[int, Truth], level: float) -> int | None:
-    """Return the least number of replications at which the signs that it decides decide the whole."""
-    family = 1 - (1 - level) / max(sum(math.isfinite(_p(sign)) for sign in signs), 1)
-    open_ = {id(sign): (needed(sign.values, family), _mean(sign) > 0) for sign in signs if known[id(sign)] is None}
-    for count in sorted({n for n, _ in open_.values() if n is not None}):
-        then = dict(known)
-        then.update({key: is_above for key, (n, is_above) in open_.items() if n is not None and n <= count})
-        if _follows(statement, lambda sign, then=then: then[id(sign)]) is not None:  # type: ignore[misc]
-            return count
-    return None
+    evidence = _Evidence(statement, 1 - level)
+    truth = evidence.truth()
+    return Decision(truth, None if truth is not None else evidence.needed())
 
 
 def needed(values: Floats, level: float = LEVEL) -> int | None:
@@ -147,23 +148,143 @@ def needed(values: Floats, level: float = LEVEL) -> int | None:
 
     The least n with t(n - 1) s / sqrt(n) < |m|. None without two values, and above :data:`MANY`.
     """
-    observed = values[np.isfinite(values)]
-    if observed.size < 2:
-        return None
-    mean, deviation = abs(float(observed.mean())), float(observed.std(ddof=1))
-    if mean == 0:
-        return None
+    return _Evidence(Sign(values), 1 - level).needed()
 
-    def is_enough(n: int) -> bool:
-        return stats.quantile_t(n - 1, level) * deviation / math.sqrt(n) < mean
 
-    low, high = 2, MANY
-    if not is_enough(high):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return low
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What replications say of a sign."""
+
+    mean: float
+    deviation: float
+    count: int
+    total: int
+
+    def truth(self, alpha: float, count: int | None) -> Truth:
+        # Of more replications as large a part would have a value.
+        n = self.count if count is None else count * self.count // max(self.total, 1)
+        if self.count < 2 or n < 2 or abs(self.mean) * math.sqrt(n) <= _quantile(n - 1, alpha) * self.deviation:
+            return None
+        return self.mean > 0
+
+
+@lru_cache(maxsize=4096)
+def _quantile(degrees: int, alpha: float) -> float:
+    return stats.quantile_t(degrees, 1 - alpha)
+
+
+class _Evidence:
+    """A statement with what is known of its signs."""
+
+    def __init__(self, statement: Statement, alpha: float) -> None:
+        self.statement, self.alpha = statement, alpha
+        self.seen: dict[int, _Seen] = {}
+        # Values that are the same in every replication need no test, and do not count as one.
+        self.certain: dict[int, Truth] = {}
+        signs = list(dict.fromkeys(_signs(statement)))
+        for sign, one in zip(signs, _measure([sign.values for sign in signs]), strict=True):
+            self.seen[id(sign)] = one
+            self.certain[id(sign)] = (
+                one.mean > 0 or (one.mean == 0 and not sign.is_strict)
+                if one.count > 1 and one.deviation == 0
+                else None
+            )
+        self._follow(statement)
+
+    def truth(self, count: int | None = None) -> Truth:
+        """Return what is decided; with `count`, would be with as many replications."""
+        if self._is(self.statement, True, self.alpha, count):
+            return True
+        return False if self._is(self.statement, False, self.alpha, count) else None
+
+    def needed(self) -> int | None:
+        """Return the least number of replications that decides; more of them never decide less."""
+        low, high = 2, MANY
+        if self.truth(high) is None:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.truth(middle) is not None else (middle + 1, high)
+        return low
+
+    def _follow(self, statement: Statement) -> Truth:
+        """Note what is certain of a statement."""
+        if isinstance(statement, Sign):
+            return self.certain[id(statement)]
+        found = [self._follow(part) for part in statement.parts]
+        true, open_ = sum(one is True for one in found), sum(one is None for one in found)
+        truth: Truth = None
+        if true > statement.most or true + open_ < statement.least:
+            truth = False
+        elif true >= statement.least and true + open_ <= statement.most:
+            truth = True
+        self.certain[id(statement)] = truth
+        return truth
+
+    def _is(self, statement: Statement, wanted: bool, alpha: float, count: int | None) -> bool:
+        """Return whether it is decided that the truth of a statement is as wanted."""
+        certain = self.certain[id(statement)]
+        if certain is not None:
+            return certain is wanted
+        if isinstance(statement, Sign):
+            return self.seen[id(statement)].truth(alpha, count) is wanted
+        total = len(statement.parts)
+        if wanted:
+            # Both bounds: each without correction.
+            enough = self._are(statement, True, statement.least, alpha, count)
+            return enough and self._are(statement, False, total - statement.most, alpha, count)
+        # Either too few are true or too many: the level is shared by what is possible.
+        certain_of = [self.certain[id(part)] for part in statement.parts]
+        bounds = [(False, total - statement.least + 1), (True, statement.most + 1)]
+        possible = [
+            (truth, need) for truth, need in bounds if need <= sum(one in (truth, None) for one in certain_of)
+        ]
+        return any(self._are(statement, truth, need, alpha / len(possible), count) for truth, need in possible)
+
+    def _are(self, whole: Count, wanted: bool, need: int, alpha: float, count: int | None) -> bool:
+        """Return whether it is decided that the truth of at least `need` parts is as wanted."""
+        certain_of = [self.certain[id(part)] for part in whole.parts]
+        need -= sum(one is wanted for one in certain_of)
+        open_ = [part for part, one in zip(whole.parts, certain_of, strict=True) if one is None]
+        spare = len(open_) - need
+        if need <= 0 or spare < 0:
+            return need <= 0
+        share = alpha / (spare + 1)
+        for part in open_:
+            if self._is(part, wanted, share, count):
+                need -= 1
+                if need == 0:
+                    return True
+            else:
+                spare -= 1
+                if spare < 0:
+                    return False
+        return False
+
+
+def _measure(columns: list[Floats]) -> list[_Seen]:
+    """Return mean and deviation of each column, without what is not finite; all of one length at once."""
+    found: dict[int, _Seen] = {}
+    by_length: dict[int, list[int]] = {}
+    for place, values in enumerate(columns):
+        by_length.setdefault(values.size, []).append(place)
+    for length, places in by_length.items():
+        if length == 0:
+            found |= {place: _Seen(math.nan, math.nan, 0, 0) for place in places}
+            continue
+        table = np.vstack([columns[place] for place in places])
+        finite = np.isfinite(table)
+        counts = finite.sum(axis=1)
+        safe = np.where(finite, table, 0.0)
+        means = safe.sum(axis=1) / np.maximum(counts, 1)
+        squares = np.where(finite, (table - means[:, None]) ** 2, 0.0).sum(axis=1)
+        deviations = np.sqrt(squares / np.maximum(counts - 1, 1))
+        spread = np.where(finite, table, -np.inf).max(axis=1) - np.where(finite, table, np.inf).min(axis=1)
+        # What differs by rounding errors only does not differ.
+        deviations[spread <= _ROUNDING * np.abs(safe).max(axis=1)] = 0.0
+        for place, mean, deviation, count in zip(places, means, deviations, counts, strict=True):
+            found[place] = _Seen(float(mean), float(deviation), int(count), length)
+    return [found[place] for place in range(len(columns))]
 
 
 def _signs(statement: Statement) -> Iterable[Sign]:
@@ -172,34 +293,3 @@ def _signs(statement: Statement) -> Iterable[Sign]:
     else:
         for part in statement.parts:
             yield from _signs(part)
-
-
-def _mean(sign: Sign) -> float:
-    observed = sign.values[np.isfinite(sign.values)]
-    return float(observed.mean()) if observed.size else math.nan
-
-
-def _is_constant(sign: Sign) -> bool:
-    observed = sign.values[np.isfinite(sign.values)]
-    return observed.size > 1 and bool(np.ptp(observed) <= 1e-12 * np.abs(observed).max())
-
-
-def _p(sign: Sign) -> float:
-    return math.nan if _is_constant(sign) else stats.paired_p(sign.values, np.zeros_like(sign.values))
-
-
-def _truth(sign: Sign, p: float, alpha: float) -> Truth:
-    mean = _mean(sign)
-    if _is_constant(sign):
-        return mean > 0 or (mean == 0 and not sign.is_strict)
-    return mean > 0 if p < alpha else None
-
-
-def _follows(statement: Statement, truth_of: Callable[[Sign], Truth]) -> Truth:
-    if isinstance(statement, Sign):
-        return truth_of(statement)
-    found = [_follows(part, truth_of) for part in statement.parts]
-    true, open_ = sum(one is True for one in found), sum(one is None for one in found)
-    if true > statement.most or true + open_ < statement.least:
-        return False
-    return True if true >= statement.least and true + open_ <= statement.most else None

@@ -27,7 +27,13 @@ class Claim:
     flow: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
     sweep: tuple[str, ...] = ()
+    sweep_range: str = ""
     at: str = ""
+    instead_flow: tuple[str, ...] = ()
+    instead_model: tuple[str, ...] = ()
+    instead_at: str = ""
+    features: tuple[str, ...] = ()
+    driver: str = ""
     amount: str = ""
     bound: str = ""
     value: str = ""

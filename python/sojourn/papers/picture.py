@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sojourn.papers.model import Paper
     from sojourn.papers.overtime import Trace
 
-_COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
-_MARKERS: Final = "os^v"
+_COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
+_MARKERS: Final = "os^vP"
 _SMALL: Final = 8.5
 """Size of text in panels, points."""
 _BELOW: Final = 0.3
@@ -79,7 +79,7 @@ def looks_of(paper: Paper) -> dict[str, Look]:
     return looks(names, [paper.texts[name].split()[0] for name in names])
 
 
-def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequence[str], most: int = 4) -> Picture:
+def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequence[str], most: int = 5) -> Picture:
     """Draw a grid of panels with the same rows; each has its own axis, from zero.
 
     Parameters

@@ -66,6 +66,7 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
     return {
         "id": figure.slug,
         "name": figure.name,
+        "number": figure.name.removeprefix("Figure ") if figure.name.startswith("Figure ") else "",
         "title": figure.title,
         "place": f"section {figure.section}" + (f", page {figure.page}" if figure.page else ""),
         "shows": figure.shows,
@@ -125,7 +126,7 @@ def _dots(data: Data) -> list[dict[str, Any]]:
         what = f"a row for each quantity, a column for each of {'; '.join(one.title for one in data.conditions)}"
     names = [reading.name for reading in readings]
     labels = [paper.printed[name] for name in data.schemes]
-    drawn = picture.dots(panels, labels, names, 4 if len(panels[0]) <= 3 else 2)
+    drawn = picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2)
     caption = (
         f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
         "Every panel has its own axis, from zero."
