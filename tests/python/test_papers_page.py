@@ -104,14 +104,15 @@ def test_a_claim_shows_what_it_was_judged_on() -> None:
     assert line == "Table 8: HTTP, CBR, packets of 1400 B: dAQM_c1 2.5 ± 2.1 against PIE 12.5 ± 2.1"
 
 
-def test_a_claim_about_a_sweep_shows_its_ends(text: str) -> None:
+def test_a_claim_about_a_sweep_shows_its_ends() -> None:
     ends = [one.at for one in figures.of(FIGURES[10], PAPER.conditions)]
     (one, *_) = [
         claim
         for claim in PAPER.claims
         if claim.sweep == ("packet_size",) and claim.comparison == "decreases_with" and "http" in claim.flow
     ]
-    lines = evidence.lines(PAPER, MEASURED, one, BASE)
+    measured = measure(PAPER, [one for one in PAPER.conditions if one.sweep == "packet_size"])
+    lines = evidence.lines(PAPER, measured, one, BASE)
     of_http = [line for line in lines if "HTTP" in line]
     assert len(of_http) == 2
     assert ends[0] in of_http[0]
@@ -125,6 +126,17 @@ def test_a_reading_that_turns_an_outcome_is_named(text: str) -> None:
     others = [name for name, verdict in of.items() if verdict.outcome is not of[BASE.name].outcome]
     assert others
     assert all(name in entry for name in others)
+    # Turned by a reading of the simulation: with what was measured under that.
+    second = PAPER.readings[1].name
+    outcomes = {Outcome.HOLDS, Outcome.FAILS}
+    (one, *_) = [
+        claim
+        for claim in LEDGER.turned
+        if {LEDGER.verdicts[claim.id][name].outcome for name in (BASE.name, second)} == outcomes
+        and claim.metric != "any"
+    ]
+    entry = text.split(f'id="claim-{one.id}"', 1)[1].split("</li>", 1)[0]
+    assert f'<div class="evidence">{second}: ' in entry
 
 
 def test_the_page_depends_on_the_measurements_alone(text: str) -> None:
