@@ -114,7 +114,7 @@ def test_what_is_missing_of_a_figure_is_said() -> None:
     paper = some_readings(PAPER)
     all_of = figures.of(FIGURES["Figure 13"], paper.conditions)
     part = redrawn.part(paper, measure(paper, all_of[1:]), Traces(), FIGURES["Figure 13"])
-    assert part["missing"] == [f"Not run for this report: {all_of[0].title}."]
+    assert part["missing"] == [f"Not run for this report: {all_of[0].at}."]
     assert len(part["pictures"]) == 2
     # Nothing at all is run: no picture, and the first of what is missing is named.
     part = redrawn.part(paper, measure(paper, []), Traces(), FIGURES["Figure 8"])
