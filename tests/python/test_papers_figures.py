@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,15 @@ def test_what_is_missing_of_a_figure_is_said() -> None:
     part = redrawn.part(paper, measure(paper, all_of[1:]), Traces(), FIGURES["Figure 13"])
     assert part["missing"] == [f"Not run for this report: {all_of[0].at}."]
     assert len(part["pictures"]) == 2
+    # A reading under which one point ran has no picture of its own.
+    measured = measure(paper, all_of)
+    second = paper.readings[1].name
+    few = replace(measured, raw={key: of for key, of in measured.raw.items() if key != (second, all_of[0].name)})
+    one = {key: of for key, of in measured.raw.items() if key[0] != second or key[1] == all_of[-1].name}
+    part = redrawn.part(paper, few, Traces(), FIGURES["Figure 13"])
+    assert (part["missing"], len(part["pictures"])) == ([f"Not run under {second}: {all_of[0].at}."], 2)
+    part = redrawn.part(paper, replace(measured, raw=one), Traces(), FIGURES["Figure 13"])
+    assert len(part["pictures"]) == 1
     # Nothing at all is run: no picture, and the first of what is missing is named.
     part = redrawn.part(paper, measure(paper, []), Traces(), FIGURES["Figure 8"])
     assert part["pictures"] == []

@@ -286,10 +286,11 @@ def _missing(data: Data) -> list[str]:
         if name not in constant
     }
     found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
+    under: dict[tuple[str, ...], list[str]] = {}
     for reading in data.readings:
-        without = [_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw]
-        if without:
-            found.append(f"Not run under {reading.name}: {_some(without)}.")
+        without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
+        under.setdefault(tuple(without), []).append(reading.name)
+    found += [f"Not run under {', '.join(names)}: {_some(heads)}." for heads, names in under.items() if heads]
     if figure.kind == "series" and data.conditions and not overtime.shown(data.traces, figure, data.conditions):
         found.append("Its time series were not run.")
     return found
