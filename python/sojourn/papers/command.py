@@ -95,8 +95,11 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
             for one in conditions_of(claim, paper.conditions)
         }
     if not found:
-        known = ", ".join(f"Table {one.table}" if one.table else one.name for one in paper.conditions)
-        raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {known}, and their figures")
+        known = [figure.name for figure in figures.load(paper)]
+        known += [
+            f"Table {one.table}" if one.table else one.name for one in paper.conditions if one.table or not one.sweep
+        ]
+        raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {', '.join(known)}")
     return [one for one in paper.conditions if one.name in found]
 
 
