@@ -136,8 +136,10 @@ impl Simulation {
         let now = self.now;
         for index in 0..self.ports.len() {
             self.ask_late(index as u32);
+            let daqm = self.daqm(index);
             let port = &mut self.ports[index];
             port.meter.restart(now, &port.counters, port.busy_until);
+            port.meter.daqm = daqm;
         }
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
             line.restart(queue, now);
@@ -164,8 +166,10 @@ impl Simulation {
         self.now = self.end;
         for index in 0..self.ports.len() {
             self.ask_late(index as u32);
+            let daqm = self.daqm(index);
             let port = &mut self.ports[index];
             port.meter.finish(self.end, port.busy_until);
+            port.meter.daqm = daqm.zip(port.meter.daqm).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
         }
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
             line.finish(queue, self.end);

@@ -4,6 +4,7 @@ use super::super::Simulation;
 use super::metrics::ratio;
 use super::{FlowReport, Metrics};
 use crate::scenario::Transport;
+use crate::transport::SenderStats;
 use sojourn_measure::{jain, Histogram, Moments};
 use sojourn_units::Span;
 
@@ -17,6 +18,7 @@ impl Simulation {
         let seconds = measured.seconds();
         let mut reports = Vec::with_capacity(self.flows.len());
         let (mut goodputs, mut durations) = (Vec::new(), Vec::new());
+        let (mut slow_starts, mut growths, mut started) = (Vec::new(), Vec::new(), 0_u64);
         let (mut payload_all, mut ip_all, mut sent, mut delivered) = (0, 0, 0, 0);
         let (mut delay, mut completions) = (Moments::default(), Histogram::default());
         let mut completed = Moments::default();
@@ -29,6 +31,7 @@ impl Simulation {
             let payload = self.payload(index);
             let tcp = TcpSums::of(self, index);
             let duration = first_sent.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds());
+            let slow_start = SlowStart::of(self, index);
             let completion = first_sent.zip(meter.completed).map(|(first, last)| last - first);
             let mut metrics = Metrics::new();
             metrics.insert("goodput_bit_s", Some(payload as f64 * 8.0 / seconds));
@@ -41,10 +44,15 @@ impl Simulation {
             metrics.insert("one_way_delay_ms_sd", meter.delay.sd_ms());
             metrics.insert("flow_duration_s", duration);
             metrics.insert("flow_completion_s", completion.map(Span::seconds));
+            metrics.insert("slow_start_s", slow_start.seconds);
+            metrics.insert("cwnd_growth_segments", slow_start.growth);
             tcp.metrics(&mut metrics);
             if first_sent.is_some() {
                 goodputs.push(payload as f64);
             }
+            started += u64::from(first_sent.is_some());
+            slow_starts.extend(slow_start.seconds);
+            growths.extend(slow_start.growth);
             durations.extend(duration);
             payload_all += payload;
             ip_all += meter.delivered_ip_bytes;
@@ -78,11 +86,38 @@ impl Simulation {
         run.insert("flow_completion_s_p99", completions.quantile_ms(0.99).map(|ms| ms / 1e3));
         run.insert("flows_completed", Some(completions.count() as f64));
         run.insert("flow_duration_s_mean", mean(&durations));
+        run.insert("flows_started", Some(started as f64));
+        run.insert("slow_start_s_mean", mean(&slow_starts));
+        run.insert("cwnd_growth_segments_mean", mean(&growths));
         run.insert("jain_index", jain(goodputs));
         run.insert("sent_packets", Some(sent as f64));
         run.insert("delivered_packets", Some(delivered as f64));
         tcp_all.metrics(run);
         reports
+    }
+}
+
+/// How a TCP flow began; nothing of a flow that sent nothing.
+#[derive(Default)]
+struct SlowStart {
+    seconds: Option<f64>,
+    /// Segments in the first second; none of a flow that began later than that before the end.
+    growth: Option<f64>,
+}
+
+impl SlowStart {
+    fn of(simulation: &Simulation, index: usize) -> Self {
+        let Some(sender) = simulation.tcp[index].as_ref().map(|tcp| &tcp.sender) else { return Self::default() };
+        let stats = sender.stats();
+        let Some(first) = stats.first_sent else { return Self::default() };
+        let end = simulation.meters[index].completed.unwrap_or(simulation.end);
+        let initial = sender.config().initial_window.get() as f64;
+        let segments = stats.cwnd_after_second.get() as f64 / sender.config().mss.get() as f64;
+        let is_over = simulation.end.since(first) >= SenderStats::FIRST;
+        Self {
+            seconds: Some(stats.left_slow_start.unwrap_or(end).since(first).seconds()),
+            growth: is_over.then(|| if segments > 0.0 { segments - initial } else { 0.0 }),
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Merged {
     dropped: Moments,
     spacing: ModeMs,
     counters: Counters,
+    /// dAQM's hits, and packets that left it or were dropped at a dequeue.
+    daqm: Option<[u64; 2]>,
     lost: u64,
     runs: u64,
     busy: Span,
@@ -94,6 +96,7 @@ impl Merged {
             metrics.insert("system_packets_mean", self.system.mean());
             metrics.insert("system_packets_sd", self.system.sd());
             metrics.insert("interarrival_ms_mode", self.spacing.mode_ms());
+            metrics.insert("daqm_hit_ratio", self.daqm.and_then(|[hits, left]| ratio(hits, left)));
         }
         metrics.insert("sojourn_ms_mean", self.sojourn.moments.mean_ms());
         metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());
@@ -123,13 +126,15 @@ impl Simulation {
                 return merged_line(&self.lines[line as usize], &self.line_queues[line as usize], self.end, measured)
             }
         };
+        let counters = since(&port.counters, &port.meter.before);
         Merged {
             waiting: port.meter.waiting.clone(),
             system: port.meter.system.clone(),
             sojourn: port.meter.sojourn.clone(),
             dropped: port.meter.dropped,
             spacing: port.meter.spacing.clone(),
-            counters: since(&port.counters, &port.meter.before),
+            counters,
+            daqm: port.meter.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
             lost: port.meter.losses.lost(),
             runs: port.meter.losses.runs(),
             busy: port.meter.busy,
@@ -147,6 +152,10 @@ impl Simulation {
             all.dropped.merge(&one.dropped);
             all.spacing.merge(&one.spacing);
             add(&mut all.counters, &one.counters);
+            if let Some([hits, left]) = one.daqm {
+                let [all_hits, all_left] = all.daqm.unwrap_or_default();
+                all.daqm = Some([all_hits + hits, all_left + left]);
+            }
             all.lost += one.lost;
             all.runs += one.runs;
             all.busy += one.busy;
