@@ -195,7 +195,7 @@ class _Conditions:
         """The points of a sweep within the claim's range, ascending."""
         factor = f"{sweep} of {' '.join(self.claim.features)}"
         if not any((one.flow, one.model, one.sweep) == (flow, model, factor) for one in self.conditions):
-            # As it was run: of all features at once (reading `drop_rate`), or of those that each scheme's claim names.
+            # As it was run: of all features at once (reading `drop_rate`), or of those that the claims name.
             factor = sweep
         points = sorted(
             (one for one in self.conditions if (one.flow, one.model, one.sweep) == (flow, model, factor)),
