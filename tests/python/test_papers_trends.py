@@ -358,7 +358,8 @@ def test_a_clear_case_is_decided_with_ten_replications(
 
 def condition(flow: str, model: str = "cbr", sweep: str = "", point: str = "", schemes: str = "a b") -> Condition:
     name = "-".join(part for part in (flow, model, sweep, point) if part)
-    return Condition(name, name, flow, model, tuple(schemes.split()), sweep, point)
+    of = tuple(schemes.split())
+    return Condition(name=name, title=name, flow=flow, model=model, schemes=of, sweep=sweep, at=point)
 
 
 LOADS = [condition("ftp", sweep="load", point=point) for point in ("10 Mbit/s", "50 kbit/s", "1 Mbit/s", "5 Mbit/s")]

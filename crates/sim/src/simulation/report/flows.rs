@@ -116,7 +116,7 @@ impl SlowStart {
         let is_over = simulation.end.since(first) >= SenderStats::FIRST;
         Self {
             seconds: Some(stats.left_slow_start.unwrap_or(end).since(first).seconds()),
-            growth: is_over.then(|| if segments > 0.0 { segments - initial } else { 0.0 }),
+            growth: is_over.then_some(if segments > 0.0 { segments - initial } else { 0.0 }),
         }
     }
 }
