@@ -283,10 +283,11 @@ class Results:
         ).astype(dict.fromkeys([*numbers, *added], "float64"))
 
     def best(self, metric: str) -> str | None:
-        """Return the scheme that is better than every other, if the paired intervals say so.
+        """Return the scheme that is better than every other, if the paired differences say so.
 
-        Better than each other scheme, that is: with the 95 % interval of the paired difference wholly on
-        the better side of zero. None otherwise, and for metrics without a better side.
+        Better than each other scheme, that is: with p-values of the paired differences below 0.05 after the
+        correction for the number of schemes (:meth:`corrected`). None otherwise, and for metrics without a better
+        side.
         """
         better = metrics.find(metric).better
         if not better or len(self.labels) < 2:
@@ -296,8 +297,7 @@ class Results:
         if not known:
             return None
         first = (min if better == "lower" else max)(known, key=lambda label: known[label])
-        others = (self.difference(first, metric, label) for label in self.labels if label != first)
-        return first if all(found.excludes_zero for found in others) else None
+        return first if all(p < 1 - stats.LEVEL for p in self.corrected(metric, first).values()) else None
 
     def arrow(self, name: str = "runs") -> pa.Table:
         """Return a table as Arrow: every column's unit is in its field's metadata, key ``unit``.

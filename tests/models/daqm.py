@@ -92,6 +92,7 @@ class Daqm(Model):
         self.next_sample = self.params.sample
         self.left: list[tuple[int, float]] = []
         self.seen: dict[str, float] = {}
+        self.hits = self.head_drops = 0
 
     def run_timers(self) -> None:
         now = self.world.now
@@ -186,6 +187,7 @@ class Daqm(Model):
         """Drop the head."""
         packet = self.depart()
         if packet is not None:
+            self.head_drops += 1
             self.world.drop(packet, "early")
 
     def taken(self) -> int:
@@ -212,12 +214,14 @@ class Daqm(Model):
             self.drop_rate = self.params.drop_rate if rate == "none" else rate
             self.until = self.world.now + (self.params.drop_duration if duration == "none" else duration)
             self.flag = True
+            self.hits += 1
         taken = self.taken()
         if self.params.inspect == "lose":
             for _ in range(taken + (hit is not None)):
                 self.discard()
         elif self.params.inspect == "deliver" and taken:
             if hit:
+                self.head_drops += 1
                 self.world.drop(self.queue.pop(taken), "early")
             self.cleared = taken - 1
         elif hit:
@@ -231,6 +235,8 @@ class Daqm(Model):
             "dropping": int(self.until is not None),
             "drop_rate": self.drop_rate if self.until is not None else 0.0,
             "interarrival_ms": spacing if spacing else math.nan,
+            "hits": self.hits,
+            "head_drops": self.head_drops,
         }
 
     def instants(self) -> list[int]:

@@ -358,7 +358,8 @@ def test_a_clear_case_is_decided_with_ten_replications(
 
 def condition(flow: str, model: str = "cbr", sweep: str = "", point: str = "", schemes: str = "a b") -> Condition:
     name = "-".join(part for part in (flow, model, sweep, point) if part)
-    return Condition(name, name, flow, model, tuple(schemes.split()), sweep, point)
+    of = tuple(schemes.split())
+    return Condition(name=name, title=name, flow=flow, model=model, schemes=of, sweep=sweep, at=point)
 
 
 LOADS = [condition("ftp", sweep="load", point=point) for point in ("10 Mbit/s", "50 kbit/s", "1 Mbit/s", "5 Mbit/s")]
@@ -390,6 +391,12 @@ def test_a_claim_is_about_its_traffic_its_point_or_each_point() -> None:
     assert names(traffic("lower", sweep=("load",), at="each point")) == each
     # No traffic named: all that was run with its schemes.
     assert names(claim("lower", "a", "b")) == [("ftp-cbr",), ("http-cbr",), ("http-vbr",), ("ftp-vbr",)]
+    assert names(claim("lower", "a", "b", sweep=("load",))) == each
+    # Of its features alone, where that was run.
+    alone = [condition("ftp", sweep="load of Q0", point=point) for point in ("1 Mbit/s", "2 Mbit/s", "3 Mbit/s")]
+    of_one = traffic("lower", sweep=("load",), features=("Q0",))
+    assert names(of_one) == each
+    assert names(of_one, (*ALL, *alone)) == [(one.name,) for one in alone]
     with pytest.raises(NotThereError, match="no traffic has been run with a and z"):
         names(claim("lower", "a", "z"))
 
@@ -428,7 +435,7 @@ def test_a_comparison_of_conditions_changes_what_it_names() -> None:
         (traffic("increases_with", sweep=("rate",)),
          "the sweep of rate, ftp cbr: only 1 of its points have been run"),
         (traffic("increases_with", sweep=("drop_rate",), features=("Q0", "Q1")),
-         "the sweep of drop rate of Q0 Q1, ftp cbr: none of its points have been run"),
+         "the sweep of drop rate, ftp cbr: none of its points have been run"),
         (traffic("increases_with", sweep=("load",), sweep_range="50 kbit/s to 20 Mbit/s"),
          "load 20 Mbit/s, ftp cbr has not been run"),
         (traffic("alike_in", instead_model=("pareto",)), "ftp pareto has not been run"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -328,3 +329,21 @@ def test_the_json_document_has_effects_and_warnings() -> None:
     late = sj.compare(sj.load("dumbbell", sets=["warm_up=0 s"]), ["codel"], replicates=1, seed=1)
     assert "warm-up of 0 s is too short" in " ".join(late.to_document()["warnings"])
     assert "warm-up of 0 s is too short" in render(late)
+
+
+def test_the_best_is_better_than_all_others_together() -> None:
+    schemes = {"a": "codel", "b": "codel target 6ms", "c": "codel target 7ms"}
+    results = sj.compare(small_network(), schemes, replicates=4)
+    # Differences of t = 3.5 on 3 degrees of freedom: p = 0.039 each, 0.079 for the two.
+    scatter = np.array([-1.0, -1.0, 1.0, 1.0])
+    just = scatter + 3.5 * math.sqrt(4 / 3) / 2
+    for others, best in ((just, None), (just + 10, "a")):
+        values = {"a": np.full(4, 100.0), "b": 100 + others, "c": 100 + others}
+        runs = results.runs.assign(
+            sojourn_ms_mean=[values[row.scheme][row.replication] for row in results.runs.itertuples()]
+        )
+        given = dataclasses.replace(results, frames=dict(results.frames) | {"runs": runs})
+        assert given.best("sojourn_ms_mean") == best
+        sentence = context.headlines(given)[0]
+        assert ("not told apart from b and c" in sentence) == (best is None)
+        assert ("lower than every other" in sentence) == (best == "a")

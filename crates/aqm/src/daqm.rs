@@ -290,6 +290,10 @@ pub struct Daqm {
     needs: Needs,
     /// Values at the last look; not a number where not looked at.
     seen: [f64; 8],
+    /// Looks that found a feature above its threshold.
+    hits: u64,
+    /// Packets dropped at a dequeue, for a look or for a hit.
+    head_drops: u64,
 }
 
 impl Daqm {
@@ -389,6 +393,7 @@ impl Daqm {
 
     fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
         if let Some(packet) = self.head(cx.now, queue) {
+            self.head_drops += 1;
             cx.drop(packet, Reason::Early);
         }
     }
@@ -438,6 +443,7 @@ impl Aqm for Daqm {
             let hit = self.look(cx.now, queue);
             if let Some(feature) = hit {
                 self.open(cx.now, feature);
+                self.hits += 1;
             }
             match self.inspect {
                 Inspect::Lose => {
@@ -447,6 +453,7 @@ impl Aqm for Daqm {
                 }
                 Inspect::Deliver if self.taken > 0 => {
                     if let Some(packet) = hit.and_then(|_| queue.remove(self.taken)) {
+                        self.head_drops += 1;
                         cx.drop(packet, Reason::Early);
                     }
                     self.cleared = self.taken - 1;
@@ -469,6 +476,8 @@ impl Aqm for Daqm {
         visit("dropping", f64::from(u8::from(matches!(self.phase, Phase::Dropping { .. }))));
         visit("drop_rate", drop_rate);
         visit("interarrival_ms", self.spacing_ms().unwrap_or(f64::NAN));
+        visit("hits", self.hits as f64);
+        visit("head_drops", self.head_drops as f64);
     }
 }
 
@@ -571,6 +580,8 @@ impl Algorithm for Daqm {
                     || params.interarrival == Some(Interarrival::Measured),
             },
             seen: [f64::NAN; 8],
+            hits: 0,
+            head_drops: 0,
         }
     }
 }

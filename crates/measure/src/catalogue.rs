@@ -78,6 +78,7 @@ metrics! {
     "utilisation", "ratio", QUEUE, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
     "interarrival_ms_mode", "ms", QUEUE, "mode of whole milliseconds", "Most frequent spacing of arrivals at a queue, rounded to milliseconds (seed 000 section 4.1.1).";
     "interarrival_fine_ms_mode", "ms", QUEUE, "mode of bins of 10 us", "Middle of the most frequent bin of spacings of arrivals at a queue, of those below 49.5 ms.";
+    "daqm_hit_ratio", "ratio", QUEUE, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature was found above its threshold, which opens a dropping phase.";
     "goodput_bit_s", "bit/s", BOTH_ENDS, "bits over measured time", "Payload that reached the receiving application in order (TCP) or at all (UDP), each byte once.";
     "throughput_bit_s", "bit/s", BOTH_ENDS, "bits over measured time", "IP bytes that reached the receiver, retransmissions and headers included.";
     "one_way_delay_ms_mean", "ms", BOTH_ENDS, "mean over packets", "Time from sending a data packet to its arrival at the receiver, of packets that arrived.";
@@ -91,6 +92,11 @@ metrics! {
     "flows_completed", "flows", RUN, "count", "Transfers that completed in the run.";
     "flow_duration_s_mean", "s", RUN, "mean over flows that delivered", "Time from a flow's first packet to the last packet of it that arrived, over the whole run.";
     "flow_duration_s", "s", FLOW, "one value", "Time from the flow's first packet to the last packet of it that arrived, over the whole run.";
+    "flows_started", "flows", RUN, "count", "Flows that had sent a packet, a SYN included, by the end of the run.";
+    "slow_start_s_mean", "s", RUN, "mean over TCP flows that sent", "Time from a flow's first packet until its window first reached ssthresh, by growth, loss or mark, or until the flow or the run ended, over the whole run; algorithms without ssthresh never do.";
+    "slow_start_s", "s", FLOW, "one value", "Time from the flow's first packet until its window first reached ssthresh, by growth, loss or mark, or until the flow or the run ended, over the whole run.";
+    "cwnd_growth_segments_mean", "segments", RUN, "mean over TCP flows that sent a second or more before the end", "Window at the last acknowledgement of a flow's first second, less the initial window, over the whole run.";
+    "cwnd_growth_segments", "segments", FLOW, "one value", "Window at the last acknowledgement of the flow's first second, less the initial window; 0 without one.";
     "jain_index", "ratio", RUN, "Jain's index of goodput over flows", "Fairness: 1 when all flows that have sent have the same goodput, 1/n when one of n has all.";
     "rtt_ms_mean", "ms", BOTH_ENDS, "mean over samples", "TCP's own round-trip time samples.";
     "retransmissions_segments", "segments", BOTH_ENDS, "count", "TCP segments sent again.";

@@ -110,6 +110,8 @@ pub(crate) struct Port {
     pub serial: u64,
     pub meter: Meter,
     pub under_test: bool,
+    /// The discipline is dAQM, whose hits are measured.
+    pub is_daqm: bool,
     /// Frames given up by the channel access after too many retries.
     pub abandoned: u64,
 }

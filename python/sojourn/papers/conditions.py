@@ -86,7 +86,7 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
     about that point; with a sweep and no point, or ``each point``, about each point of each sweep. A trend is over
     the sweep, and `at` only says where the sentence's other claims stand. A sweep needs both ends of its range and no
     fewer than three points. A sentence that names no traffic is about all traffic without a sweep that its schemes
-    were run on.
+    were run on; one that names features is about the sweep of these alone, where there is one.
     """
     of = _Conditions(claim, conditions)
     kind = claim.comparison
@@ -168,8 +168,12 @@ class _Conditions:
         claim = self.claim
         if claim.flow and claim.model:
             return list(product(claim.flow, claim.model))
-        schemes = {*claim.subject, *claim.against}
-        found = [(one.flow, one.model) for one in self.conditions if schemes <= set(one.schemes) and not one.sweep]
+        schemes, sweep = {*claim.subject, *claim.against}, (*claim.sweep, "")[0]
+        found = [
+            (one.flow, one.model)
+            for one in self.conditions
+            if schemes <= {*one.schemes, *one.beside} and one.sweep == sweep
+        ]
         if not found:
             raise NotThereError(f"no traffic has been run with {' and '.join(sorted(schemes))}")
         return list(dict.fromkeys(found))
@@ -191,7 +195,10 @@ class _Conditions:
 
     def sweep(self, flow: str, model: str, sweep: str) -> tuple[Condition, ...]:
         """The points of a sweep within the claim's range, ascending."""
-        factor = f"{sweep} of {' '.join(self.claim.features)}" if self.claim.features else sweep
+        factor = f"{sweep} of {' '.join(self.claim.features)}"
+        if not any((one.flow, one.model, one.sweep) == (flow, model, factor) for one in self.conditions):
+            # As it was run: of all features at once (reading `drop_rate`), or of those that the claims name.
+            factor = sweep
         points = sorted(
             (one for one in self.conditions if (one.flow, one.model, one.sweep) == (flow, model, factor)),
             key=lambda one: level_of(one.at),

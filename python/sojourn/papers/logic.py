@@ -168,7 +168,19 @@ class _Seen:
         return self.mean > 0
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """The parts of a count that are not certain, and how many are certainly true and false."""
+
+    parts: list[Statement]
+    true: int
+    false: int
+
+    def count(self, truth: bool) -> int:
+        return self.true if truth else self.false
+
+
+@lru_cache(maxsize=65536)
 def _quantile(degrees: int, alpha: float) -> float:
     return stats.quantile_t(degrees, 1 - alpha)
 
@@ -181,6 +193,7 @@ class _Evidence:
         self.seen: dict[int, _Seen] = {}
         # Values that are the same in every replication need no test, and do not count as one.
         self.certain: dict[int, Truth] = {}
+        self.open: dict[int, _Open] = {}
         signs = list(dict.fromkeys(_signs(statement)))
         for sign, one in zip(signs, _measure([sign.values for sign in signs]), strict=True):
             self.seen[id(sign)] = one
@@ -199,9 +212,11 @@ class _Evidence:
 
     def needed(self) -> int | None:
         """Return the least number of replications that decides; more of them never decide less."""
-        low, high = 2, MANY
-        if self.truth(high) is None:
+        if self.truth(MANY) is None:
             return None
+        low, high = 2, 16
+        while high < MANY and self.truth(high) is None:
+            low, high = high + 1, min(high * 4, MANY)
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.truth(middle) is not None else (middle + 1, high)
@@ -212,7 +227,9 @@ class _Evidence:
         if isinstance(statement, Sign):
             return self.certain[id(statement)]
         found = [self._follow(part) for part in statement.parts]
-        true, open_ = sum(one is True for one in found), sum(one is None for one in found)
+        parts = [part for part, one in zip(statement.parts, found, strict=True) if one is None]
+        true, open_ = sum(one is True for one in found), len(parts)
+        self.open[id(statement)] = _Open(parts, true, len(found) - true - open_)
         truth: Truth = None
         if true > statement.most or true + open_ < statement.least:
             truth = False
@@ -228,29 +245,25 @@ class _Evidence:
             return certain is wanted
         if isinstance(statement, Sign):
             return self.seen[id(statement)].truth(alpha, count) is wanted
-        total = len(statement.parts)
+        total, known = len(statement.parts), self.open[id(statement)]
         if wanted:
             # Both bounds: each without correction.
             enough = self._are(statement, True, statement.least, alpha, count)
             return enough and self._are(statement, False, total - statement.most, alpha, count)
         # Either too few are true or too many: the level is shared by what is possible.
-        certain_of = [self.certain[id(part)] for part in statement.parts]
         bounds = [(False, total - statement.least + 1), (True, statement.most + 1)]
-        possible = [
-            (truth, need) for truth, need in bounds if need <= sum(one in (truth, None) for one in certain_of)
-        ]
+        possible = [(truth, need) for truth, need in bounds if need <= known.count(truth) + len(known.parts)]
         return any(self._are(statement, truth, need, alpha / len(possible), count) for truth, need in possible)
 
     def _are(self, whole: Count, wanted: bool, need: int, alpha: float, count: int | None) -> bool:
         """Return whether it is decided that the truth of at least `need` parts is as wanted."""
-        certain_of = [self.certain[id(part)] for part in whole.parts]
-        need -= sum(one is wanted for one in certain_of)
-        open_ = [part for part, one in zip(whole.parts, certain_of, strict=True) if one is None]
-        spare = len(open_) - need
+        known = self.open[id(whole)]
+        need -= known.count(wanted)
+        spare = len(known.parts) - need
         if need <= 0 or spare < 0:
             return need <= 0
         share = alpha / (spare + 1)
-        for part in open_:
+        for part in known.parts:
             if self._is(part, wanted, share, count):
                 need -= 1
                 if need == 0:

@@ -99,7 +99,7 @@ def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool
 
 
 def summary_table(results: Results, names: Sequence[str] = metrics.MAIN) -> Table:
-    """Return the estimates of the main metrics; the best is marked where paired intervals say so."""
+    """Return the estimates of the main metrics; the best is marked where corrected paired differences say so."""
     columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
     best = {metric.name: results.best(metric.name) for metric in columns}
     looks = results.plot.looks
@@ -188,11 +188,8 @@ def headlines(results: Results) -> list[str]:
         elif results.best(name) == first:
             sentences.append(f"{start}; {metric.better} than every other scheme's.")
         else:
-            ties = [
-                label
-                for label in known
-                if label != first and not results.difference(first, name, label).excludes_zero
-            ]
+            corrected = results.corrected(name, first)
+            ties = [label for label in known if label != first and not corrected[label] < 1 - stats.LEVEL]
             sentences.append(f"{start}, not told apart from {_and(ties)}.")
     return sentences
 

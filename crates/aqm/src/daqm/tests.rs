@@ -102,6 +102,25 @@ fn the_first_feature_strictly_above_its_threshold_wins() {
 }
 
 #[test]
+fn hits_and_drops_at_a_dequeue_are_counted() {
+    // 9 wait, 9 > 6: a hit. With peek it drops the head; a loss of the five looked at for S3 (never above 1000) adds 5.
+    for (text, head_drops) in [("", 1.0), ("interarrival 1ms s3 1000 inspect lose ", 6.0)] {
+        let (mut host, mut queue) =
+            (Host::new(), daqm(&format!("{text}s0 none q0 6p drop_rate 0.4 drop_duration 5ms")));
+        arrive(&mut host, &mut *queue, &[1.0; 9]);
+        host.at_ms(10.0);
+        host.take(&mut *queue);
+        assert_eq!(host.internal(&mut *queue, "hits"), 1.0);
+        assert_eq!(host.internal(&mut *queue, "head_drops"), head_drops, "{text}");
+        // Within the phase nothing is looked at; after it too few wait for a hit.
+        host.take(&mut *queue);
+        host.at_ms(20.0);
+        host.take(&mut *queue);
+        assert_eq!(host.internal(&mut *queue, "hits"), 1.0);
+    }
+}
+
+#[test]
 fn a_hit_drops_the_head_delivers_the_next_and_opens_a_phase() {
     let (mut host, mut queue) = (Host::new(), daqm("s0 none q0 6p drop_rate 0.4 drop_duration 100ms"));
     arrive(&mut host, &mut *queue, &[1.0; 9]);

@@ -18,6 +18,8 @@ pub(crate) struct Meter {
     pub busy: Span,
     /// The counters when the measurement began.
     pub before: Counters,
+    /// dAQM's hits and its drops at a dequeue: when the measurement began; once it has ended, since.
+    pub daqm: Option<[u64; 2]>,
 }
 
 impl Meter {
@@ -32,6 +34,7 @@ impl Meter {
             last_arrival: None,
             busy: Span::ZERO,
             before: Counters::default(),
+            daqm: None,
         }
     }
 

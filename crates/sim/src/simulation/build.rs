@@ -218,6 +218,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             serial: 0,
             meter: Meter::new(),
             under_test: port.under_test,
+            is_daqm: config.name() == "daqm",
             abandoned: 0,
         });
     }

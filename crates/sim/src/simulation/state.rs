@@ -52,6 +52,21 @@ impl From<Backlog> for Count {
 }
 
 impl Simulation {
+    /// dAQM's hits and its drops at a dequeue so far, at the port that is number `index` of those with a discipline.
+    pub(super) fn daqm(&mut self, index: usize) -> Option<[u64; 2]> {
+        let port = &mut self.ports[index];
+        if !port.is_daqm {
+            return None;
+        }
+        let mut found = [0; 2];
+        port.discipline.internals(self.now, port.wire.rate(), &mut |name, value| match name {
+            "hits" => found[0] = value as u64,
+            "head_drops" => found[1] = value as u64,
+            _ => {}
+        });
+        Some(found)
+    }
+
     /// The state of the network's port number `index` now; nothing for a port that runs no discipline.
     pub(super) fn state(&mut self, index: usize) -> (Option<Counts>, Internals) {
         let Place::Port(port) = self.places[index] else { return (None, Internals::new()) };

@@ -8,6 +8,11 @@ use std::ops::Index;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(&'static str, Option<f64>)>);
 
+/// A share; none of nothing.
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
 impl Metrics {
     /// None yet; room for those of a queue.
     pub(super) fn new() -> Self {

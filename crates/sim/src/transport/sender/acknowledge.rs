@@ -2,7 +2,7 @@
 
 use super::scoreboard::{Progress, Seen, DUP_THRESH};
 use super::window::Prr;
-use super::{Recovery, Sender, State, WindowUnit};
+use super::{Recovery, Sender, SenderStats, State, WindowUnit};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
 use crate::transport::ranges::Range;
 use crate::transport::segment::{Ack, Control};
@@ -47,6 +47,19 @@ impl Sender {
         self.state = State::Loss { point: self.board.next };
         self.cwnd = self.congestion.cwnd().get();
         self.rto_deadline = now + self.rtt.rto(self.backoff);
+        // The window is below `ssthresh` again, so what is noted at an acknowledgement would miss it.
+        self.stats.left_slow_start.get_or_insert(now);
+    }
+
+    /// Notes the end of slow start and the window of the first second.
+    #[inline]
+    fn note_window(&mut self, now: Instant) {
+        if self.stats.left_slow_start.is_none() && !self.in_slow_start() {
+            self.stats.left_slow_start = Some(now);
+        }
+        if self.stats.first_sent.is_some_and(|first| now.since(first) <= SenderStats::FIRST) {
+            self.stats.cwnd_after_second = Bytes::new(self.cwnd);
+        }
     }
 
     /// An acknowledgement has arrived.
@@ -148,6 +161,7 @@ impl Sender {
                 self.cwnd = self.congestion.cwnd().get();
             }
         }
+        self.note_window(now);
         if advanced {
             let idle = self.board.flight() == 0;
             self.rto_deadline = if idle { Instant::NEVER } else { now + self.rtt.rto(self.backoff) };

@@ -35,9 +35,16 @@ pub struct SenderStats {
     pub window_probes: u64,
     /// When the first segment, a SYN included, left, if any did.
     pub first_sent: Option<Instant>,
+    /// When the window first reached `ssthresh`, by its growth or because of congestion; none for algorithms without one.
+    pub left_slow_start: Option<Instant>,
+    /// The window at the last acknowledgement of the first second since `first_sent`; 0 without one.
+    pub cwnd_after_second: Bytes,
 }
 
 impl SenderStats {
+    /// How long after `first_sent` the window is noted.
+    pub const FIRST: Span = Span::from_secs(1);
+
     pub(super) fn rtt(&mut self, rtt: Span) {
         self.rtt_min = if self.rtt_samples == 0 { rtt } else { self.rtt_min.min(rtt) };
         self.rtt_max = self.rtt_max.max(rtt);

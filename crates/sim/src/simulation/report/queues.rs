@@ -1,0 +1,193 @@
+//! What queues measured, one and all under test together.
+
+use super::super::{Place, Simulation};
+use super::metrics::ratio;
+use super::{Metrics, QueueReport};
+use crate::port::{Line, LineQueue};
+use crate::scenario::PortKind;
+use sojourn_aqm::{Counters, Tally};
+use sojourn_measure::{Level, Mode, Moments, Sampled};
+use sojourn_units::{Instant, Span};
+
+/// What several queues, or one, measured.
+#[derive(Default)]
+pub(super) struct Merged {
+    pub waiting: Level,
+    system: Level,
+    pub sojourn: Sampled,
+    dropped: Moments,
+    spacing: Mode,
+    counters: Counters,
+    /// dAQM's hits, and packets that left it or were dropped at a dequeue.
+    daqm: Option<[u64; 2]>,
+    lost: u64,
+    runs: u64,
+    busy: Span,
+    /// Time that the links (each bus once) had.
+    capacity: Span,
+}
+
+fn since(now: &Counters, before: &Counters) -> Counters {
+    let mut left = *now;
+    let less = |a: &mut Tally, b: &Tally| {
+        a.packets -= b.packets;
+        a.bytes -= b.bytes;
+    };
+    less(&mut left.arrived, &before.arrived);
+    less(&mut left.forwarded, &before.forwarded);
+    less(&mut left.marked, &before.marked);
+    less(&mut left.ce_on_arrival, &before.ce_on_arrival);
+    for (mine, theirs) in left.dropped.iter_mut().zip(&before.dropped) {
+        less(mine, theirs);
+    }
+    left
+}
+
+fn add(sum: &mut Counters, more: &Counters) {
+    let plus = |a: &mut Tally, b: &Tally| {
+        a.packets += b.packets;
+        a.bytes += b.bytes;
+    };
+    plus(&mut sum.arrived, &more.arrived);
+    plus(&mut sum.forwarded, &more.forwarded);
+    plus(&mut sum.marked, &more.marked);
+    for (mine, theirs) in sum.dropped.iter_mut().zip(&more.dropped) {
+        plus(mine, theirs);
+    }
+}
+
+fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> Merged {
+    let [packets, bytes, dropped_packets, dropped_bytes] = line.counted(queue);
+    let mut counters = Counters {
+        arrived: Tally { packets, bytes },
+        forwarded: Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes },
+        ..Counters::default()
+    };
+    counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
+    let mut sojourn = queue.sojourn();
+    let (lost, runs) = queue.losses();
+    sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
+    let mut dropped = Moments::default();
+    dropped.add_zeros(dropped_packets);
+    Merged {
+        waiting: queue.level(end),
+        sojourn,
+        dropped,
+        counters,
+        lost,
+        runs,
+        busy: line.busy(queue, end),
+        capacity: measured,
+        ..Merged::default()
+    }
+}
+
+impl Merged {
+    pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
+        let counters = &self.counters;
+        let drops = counters.dropped_total().packets;
+        let arrived = counters.arrived.packets;
+        let busy = (self.capacity > Span::ZERO).then(|| self.busy.seconds() / self.capacity.seconds());
+        metrics.insert("queue_packets_mean", self.waiting.mean());
+        metrics.insert("queue_packets_sd", self.waiting.sd());
+        metrics.insert("queue_packets_p50", self.waiting.quantile(0.5));
+        metrics.insert("queue_packets_p99", self.waiting.quantile(0.99));
+        if with_system {
+            metrics.insert("system_packets_mean", self.system.mean());
+            metrics.insert("system_packets_sd", self.system.sd());
+            metrics.insert("interarrival_ms_mode", self.spacing.mode_ms());
+            metrics.insert("interarrival_fine_ms_mode", self.spacing.mode_fine_ms());
+            metrics.insert("daqm_hit_ratio", self.daqm.and_then(|[hits, left]| ratio(hits, left)));
+        }
+        metrics.insert("sojourn_ms_mean", self.sojourn.moments.mean_ms());
+        metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());
+        metrics.insert("sojourn_ms_p50", self.sojourn.histogram.quantile_ms(0.5));
+        metrics.insert("sojourn_ms_p99", self.sojourn.histogram.quantile_ms(0.99));
+        metrics.insert("dropped_sojourn_ms_mean", self.dropped.mean_ms());
+        metrics.insert("arrivals_packets", Some(arrived as f64));
+        metrics.insert("drops_packets", Some(drops as f64));
+        metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
+        metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
+        metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
+        metrics.insert("marks_packets", Some(counters.marked.packets as f64));
+        metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
+        metrics.insert("loss_ratio", ratio(drops, arrived));
+        metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, arrived));
+        metrics.insert("utilisation", busy);
+        metrics.finish();
+    }
+}
+
+impl Simulation {
+    /// What the port of the network's number `index` measured.
+    fn merged(&self, index: usize, measured: Span) -> Merged {
+        let port = match self.places[index] {
+            Place::Port(port) => &self.ports[port as usize],
+            Place::Line(line) => {
+                return merged_line(&self.lines[line as usize], &self.line_queues[line as usize], self.end, measured)
+            }
+        };
+        let counters = since(&port.counters, &port.meter.before);
+        Merged {
+            waiting: port.meter.waiting.clone(),
+            system: port.meter.system.clone(),
+            sojourn: port.meter.sojourn.clone(),
+            dropped: port.meter.dropped,
+            spacing: port.meter.spacing.clone(),
+            counters,
+            daqm: port.meter.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
+            lost: port.meter.losses.lost(),
+            runs: port.meter.losses.runs(),
+            busy: port.meter.busy,
+            capacity: measured,
+        }
+    }
+
+    /// All queues under test together.
+    pub(super) fn merge_tested(&self, measured: Span) -> Merged {
+        let mut all = Merged::default();
+        let mut buses = Vec::new();
+        for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
+            let one = self.merged(index, measured);
+            all.sojourn.merge(&one.sojourn);
+            all.dropped.merge(&one.dropped);
+            all.spacing.merge(&one.spacing);
+            add(&mut all.counters, &one.counters);
+            if let Some([hits, left]) = one.daqm {
+                let [all_hits, all_left] = all.daqm.unwrap_or_default();
+                all.daqm = Some([all_hits + hits, all_left + left]);
+            }
+            all.lost += one.lost;
+            all.runs += one.runs;
+            all.busy += one.busy;
+            match spec.kind {
+                PortKind::Bus { bus, .. } if buses.contains(&bus) => {}
+                PortKind::Bus { bus, .. } => {
+                    buses.push(bus);
+                    all.capacity += measured;
+                }
+                PortKind::Link { .. } => all.capacity += measured,
+            }
+            if self.total.is_none() {
+                (all.waiting, all.system) = (one.waiting, one.system);
+            }
+        }
+        if let Some((waiting, system)) = &self.total {
+            (all.waiting, all.system) = (waiting.clone(), system.clone());
+        }
+        all
+    }
+
+    pub(super) fn queue_report(&mut self, index: usize, measured: Span) -> QueueReport {
+        let under_test = self.network.ports[index].under_test;
+        let (counts, internals) = if under_test { self.state(index) } else { Default::default() };
+        let spec = &self.network.ports[index];
+        let scheme = match &self.options.scheme {
+            Some(scheme) if spec.under_test => scheme,
+            _ => &spec.queue,
+        };
+        let mut metrics = Metrics::new();
+        self.merged(index, measured).metrics(&mut metrics, spec.under_test);
+        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), metrics, counts, internals }
+    }
+}

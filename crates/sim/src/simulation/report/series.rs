@@ -1,0 +1,93 @@
+//! Time series.
+
+use super::super::{Simulation, What};
+use super::Series;
+use sojourn_units::{Instant, Span};
+
+/// Collects the points of time series.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder {
+    pub interval: Span,
+    t_s: Vec<f64>,
+    values: [Vec<Option<f64>>; 4],
+    last: Snapshot,
+}
+
+impl Recorder {
+    pub fn new(interval: Span) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
+    /// The measurement begins.
+    pub(super) fn begin(&mut self, snapshot: Snapshot) {
+        self.last = snapshot;
+    }
+
+    /// All series.
+    pub(super) fn series(self) -> Vec<Series> {
+        let named = SERIES.iter().zip(self.values);
+        let series = named.map(|((name, unit), value)| Series {
+            name: (*name).into(),
+            unit: (*unit).into(),
+            t_s: self.t_s.clone(),
+            value,
+        });
+        series.collect()
+    }
+}
+
+/// Running totals at the last point.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Snapshot {
+    at: Instant,
+    queue_integral: u128,
+    sojourn: (u64, u128),
+    payload: u64,
+    drops: u64,
+}
+
+const SERIES: [(&str, &str); 4] =
+    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("goodput_bit_s", "bit/s"), ("drops_packets_s", "packets/s")];
+
+impl Simulation {
+    /// Time series: running totals now, over queues under test and all flows.
+    pub(super) fn snapshot(&mut self) -> Snapshot {
+        if self.recorder.is_none() {
+            return Snapshot::default();
+        }
+        let mut snapshot = Snapshot { at: self.now, ..Snapshot::default() };
+        for index in 0..self.ports.len() {
+            if !self.ports[index].under_test {
+                continue;
+            }
+            self.ask_late(index as u32);
+            let now = self.now;
+            let port = &mut self.ports[index];
+            port.meter.waiting.settle(now);
+            snapshot.queue_integral += port.meter.waiting.integral();
+            snapshot.sojourn.0 += port.meter.sojourn.moments.count();
+            snapshot.sojourn.1 += port.meter.sojourn.moments.sum_ns();
+            snapshot.drops += port.counters.dropped_total().packets;
+        }
+        snapshot.payload = (0..self.flows.len()).map(|i| self.payload(i)).sum();
+        snapshot
+    }
+
+    /// A point of the time series.
+    pub(in crate::simulation) fn sample(&mut self) {
+        let snapshot = self.snapshot();
+        let now = self.now;
+        let Some(recorder) = &mut self.recorder else { return };
+        let last = std::mem::replace(&mut recorder.last, snapshot);
+        let (interval, elapsed) = (recorder.interval, now - last.at);
+        let count = snapshot.sojourn.0.saturating_sub(last.sojourn.0);
+        let sum = snapshot.sojourn.1.saturating_sub(last.sojourn.1);
+        let waited = snapshot.queue_integral.saturating_sub(last.queue_integral);
+        recorder.t_s.push(now.seconds());
+        recorder.values[0].push(Some(waited as f64 / elapsed.nanos() as f64));
+        recorder.values[1].push((count > 0).then(|| sum as f64 / count as f64 / 1e6));
+        recorder.values[2].push(Some(snapshot.payload.saturating_sub(last.payload) as f64 * 8.0 / elapsed.seconds()));
+        recorder.values[3].push(Some(snapshot.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()));
+        self.wheel.push(now + interval, What::Sample);
+    }
+}
