@@ -219,7 +219,7 @@ def hurst(values: Floats) -> float:
 
 def test_the_self_similar_condition_is_self_similar() -> None:
     # Heavy tails of shape a make H = (3 - a)/2 (Willinger and others, 1997): 0.8 for 1.4. Independent packets: 1/2,
-    # and in the long run also periods of finite variance, as Table 1 has them (shape 2.5; here of the same mean, 1 s).
+    # and in the long run also periods of finite variance, as Table 1 has them (shape 2.5; here of mean 1 s).
     (traffic,) = [text for text in BY_NAME["http-self-similar"].sets if "traffic" in text]
     # At a rate that no queue changes.
     slow = traffic.replace("1.5 Mbit/s", "100 kbit/s").replace("1400 B", "500 B")
