@@ -94,6 +94,9 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
             if wanted in [part.strip().casefold() for part in claim.place.split(";")]
             for one in conditions_of(claim, paper.conditions)
         }
+        # A figure over a sweep is all of its points.
+        sweeps = {(one.flow, one.model, one.sweep) for one in paper.conditions if one.name in found and one.sweep}
+        found |= {one.name for one in paper.conditions if (one.flow, one.model, one.sweep) in sweeps}
     if not found:
         known = [figure.name for figure in figures.load(paper)]
         known += [
