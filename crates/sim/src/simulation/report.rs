@@ -54,8 +54,11 @@ pub struct QueueReport {
     pub name: String,
     /// A comparison replaces it.
     pub under_test: bool,
-    /// Canonical text of its scheme.
+    /// Canonical text of its scheme, at the start of the run where it was switched.
     pub scheme: String,
+    /// Schemes that it was switched to during the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
     /// Metrics of queue scope.
     pub metrics: Metrics,
     /// Counts since the start of the run; of a queue under test only.
@@ -64,6 +67,15 @@ pub struct QueueReport {
     /// The algorithm's internals at the end of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Internals::is_empty")]
     pub internals: Internals,
+}
+
+/// A change of scheme during the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Switched {
+    /// When, in seconds.
+    pub at_s: f64,
+    /// Canonical text of the new scheme.
+    pub scheme: String,
 }
 
 /// One flow.
@@ -283,6 +295,7 @@ impl Simulation {
             system.restart(now);
         }
         self.delay.clear();
+        self.payload_before += self.payload_all();
         for index in 0..self.flows.len() {
             self.before[index] = self.tcp_counts(index);
             let meter = &mut self.meters[index];
@@ -314,13 +327,18 @@ impl Simulation {
             snapshot.sojourn.1 += port.meter.sojourn.moments.sum_ns();
             snapshot.drops += port.counters.dropped_total().packets;
         }
-        snapshot.payload = (0..self.flows.len()).map(|i| self.payload(i)).sum();
+        snapshot.payload = self.payload_all();
         snapshot
     }
 
     /// Payload delivered to the application of flow `index` since the measurement began.
     fn payload(&self, index: usize) -> u64 {
         self.meters[index].payload + self.tcp_counts(index).delivered - self.before[index].delivered
+    }
+
+    /// Payload delivered by all flows since the measurement began.
+    pub(super) fn payload_all(&self) -> u64 {
+        (0..self.flows.len()).map(|index| self.payload(index)).sum()
     }
 
     /// A point of the time series.
@@ -501,7 +519,12 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
-        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), metrics, counts, internals }
+        let switched = match self.places[index] {
+            Place::Port(port) => self.ports[port as usize].switched.as_slice(),
+            Place::Line(_) => &[],
+        };
+        let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
+        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), switched, metrics, counts, internals }
     }
 
     fn flow_reports(&self, measured: Span, run: &mut Metrics) -> Vec<FlowReport> {
