@@ -1,7 +1,8 @@
 """Stepping through a run: look at a queue over windows of time, and give it another scheme on the way.
 
-What a controller needs that chooses schemes while traffic runs, in the manner of a reinforcement-learning environment:
-:meth:`Simulation.advance`, :meth:`Simulation.window` (what it sees), :meth:`Simulation.switch` (what it does).
+What a controller needs that chooses schemes while traffic runs, in the manner of a reinforcement-learning
+environment: :meth:`Simulation.advance`, :meth:`Simulation.window` (what it sees), :meth:`Simulation.switch` (what it
+does).
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class Window:
     goodput_bit_s
         Payload that reached applications, of all flows of the run.
     s0, s1, s2, s3, q0, q1, q2, q3
-        The eight features of dAQM (section 4.1 of the thesis, equations 18 to 33): sojourn time (ms) and queue length (packets),
-        and their first, second and third derivatives, per ms and per sample of 15 ms. Each is the mean, over the window's
-        samples every 15 ms, of the absolute value, as dAQM compares absolute values. The sojourn derivatives are of the last
-        five packets that left, over an average of the spacing of arrivals: dAQM's readings ``sojourn departures`` and
-        ``interarrival measured``, which any scheme's queue allows.
+        The eight features of dAQM (section 4.1 of the thesis, equations 18 to 33): sojourn time (ms) and queue length
+        (packets), and their first, second and third derivatives, per ms and per sample of 15 ms. Each is the mean,
+        over the window's samples every 15 ms, of the absolute value, as dAQM compares absolute values. The sojourn
+        derivatives are of the last five packets that left, over an average of the spacing of arrivals: dAQM's readings
+        ``sojourn departures`` and ``interarrival measured``, which any scheme's queue allows.
     """
 
     from_s: float
@@ -96,7 +97,8 @@ class Window:
 class Simulation:
     """A run under way: it stands still until it is told how far to go.
 
-    If nothing is switched, its report is that of an ordinary run with the same scheme, seed and replication, bit for bit.
+    If nothing is switched, its report is that of an ordinary run with the same scheme, seed and replication, bit for
+    bit.
 
     Parameters
     ----------
@@ -197,7 +199,8 @@ class Simulation:
     def switch(self, scheme: SchemeLike, queue: str | None = None) -> None:
         """Give queues another scheme, now. What waits moves over and keeps its age.
 
-        What the new scheme cannot hold is dropped. What the old one had learnt is lost, also if the new one is the same.
+        What the new scheme cannot hold is dropped. What the old one had learnt is lost, also if the new one is the
+        same.
 
         Parameters
         ----------
