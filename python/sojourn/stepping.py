@@ -50,8 +50,8 @@ class Window:
         The eight features of dAQM (section 4.1 of the thesis, equations 18 to 33): sojourn time (ms) and queue length
         (packets), and their first, second and third derivatives, per ms and per sample of 15 ms. Each is the mean,
         over the window's samples every 15 ms, of the absolute value, as dAQM compares absolute values. The sojourn
-        derivatives are of the last five packets that left, over an average of the spacing of arrivals: dAQM's readings
-        ``sojourn departures`` and ``interarrival measured``, which any scheme's queue allows.
+        derivatives are of the last five packets that left, over an average of the spacing of arrivals: dAQM's
+        readings ``sojourn departures`` and ``interarrival measured``, which any scheme's queue allows.
     """
 
     from_s: float
