@@ -90,8 +90,10 @@ class Window:
 
     @classmethod
     def _of(cls, document: Mapping[str, Any]) -> Window:
-        values = {**document, **dict(zip(FEATURES, document["features"], strict=True))}
-        return cls(**{one.name: math.nan if (v := values[one.name]) is None else v for one in fields(cls)})
+        values: dict[str, Any] = {**document, **dict(zip(FEATURES, document["features"], strict=True))}
+        given: dict[str, Any] = {one.name: values[one.name] for one in fields(cls)}
+        given |= {name: math.nan for name, value in given.items() if value is None}
+        return cls(**given)
 
 
 class Simulation:

@@ -88,29 +88,42 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
 def _run(options: argparse.Namespace) -> int:
     from sojourn import folder
     from sojourn.papers import execute, ledger, page
+    from sojourn.papers.future import part
 
     paper = documents.load(options.name)
     size = "full" if options.full else "quick"
     place = Path(options.out or Path("out") / "papers" / paper.name)
     start = time.monotonic()
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    is_future = options.only is not None and options.only.casefold() == (part.name_of(paper) or "").casefold()
+    future = None
     try:
         measured = execute.run(
             paper,
             place / "store",
             replications=paper.replications[size],
-            conditions=chosen(paper, options.only),
+            conditions=[] if is_future else chosen(paper, options.only),
             jobs=options.jobs,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
+            say=say,
         )
+        if is_future or options.only is None:
+            future = part.run(paper, place, size, jobs=options.jobs, say=say)
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
         return INTERRUPTED
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    folder.write_text(report, page.render(paper, measured, judged, size))
+    folder.write_text(
+        report, page.render(paper, measured, judged, size, more=future.section() if future else page.NOTHING)
+    )
     print(f"{measured.ran} runs made, {measured.found} found, in {time.monotonic() - start:.0f} s; {size}: "
           f"{measured.replications} replications")  # fmt: skip
     print(f"Report: {report}")
+    if future:
+        print("\n".join(future.said))
     print()
     print(counts(judged))
     return 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from markupsafe import Markup
 
 from sojourn import core, metrics, report, stats
 from sojourn.papers import picture
@@ -15,6 +17,8 @@ from sojourn.papers.ledger import Ledger, chosen_by, not_run
 from sojourn.papers.model import Claim, Condition, Paper
 from sojourn.report import svg
 from sojourn.stats import Estimate
+
+NOTHING: Final = Markup("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,18 @@ def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     return found
 
 
-def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
-    """Return the page; it depends on what was measured alone."""
+def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Markup = NOTHING) -> str:
+    """Return the page; it depends on what was measured alone.
+
+    Parameters
+    ----------
+    paper, measured, judged
+        What was run, and what came of it.
+    size
+        ``quick`` or ``full``.
+    more
+        Sections after the study's own.
+    """
     runs = [reading for reading in paper.readings if reading.is_run]
     tables = []
     for condition in measured.conditions:
@@ -95,6 +109,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str) -> str:
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
         schemes=[(paper.printed[name], paper.texts[name]) for name in _run_schemes(measured.conditions)],
         version=core.version(),
+        more=more,
     )
 
 
