@@ -119,7 +119,9 @@ def _run(options: argparse.Namespace) -> int:
     folder.write_text(
         report, page.render(paper, measured, judged, size, more=future.section() if future else page.NOTHING)
     )
-    print(f"{measured.ran} runs made, {measured.found} found, in {time.monotonic() - start:.0f} s; {size}: "
+    ran = measured.ran + (future.ran if future else 0)
+    found = measured.found + (future.found if future else 0)
+    print(f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
           f"{measured.replications} replications")  # fmt: skip
     print(f"Report: {report}")
     if future:

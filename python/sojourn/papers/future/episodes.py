@@ -47,7 +47,7 @@ class Episode:
     arm
         The scheme in force.
     goodput, delay, loss
-        What the reward weighs, each from 0 to 1.
+        What the reward weighs, see :func:`worth`.
     queue_packets, sojourn_ms, arrivals, departures, drops
         As in :class:`sojourn.stepping.Window`; the sojourn time is 0 where nothing left.
     switches
@@ -89,11 +89,12 @@ class Episode:
 
 
 def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
-    """Return goodput over the rate, delay over its unit and loss ratio of a window, each from 0 to 1.
+    """Return goodput over the rate, delay over its unit (at most 1) and loss ratio of a window.
 
-    A window in which nothing left has no delay if nothing waits, and the largest if something does.
+    A window in which nothing left has no delay if nothing waits, and the largest if something does. Goodput may
+    exceed the rate for a window: a retransmission sets free what had arrived out of order before.
     """
-    goodput = min(_number(window.goodput_bit_s) / adaptive.rate_bit_s, 1.0)
+    goodput = _number(window.goodput_bit_s) / adaptive.rate_bit_s
     delay = min(window.sojourn_ms_mean / adaptive.delay_unit_ms, 1.0)
     if math.isnan(delay):
         delay = 1.0 if window.backlog_packets else 0.0
@@ -253,7 +254,8 @@ def train(
             "spread": SPREAD,
         }
         bandit = Thompson.of(keeper.get("bandit", of, lambda begin=begin, end=end: more(begin, end)))  # type: ignore[misc]
-    say(f"section 7.2: a controller for the weights {weights.name!r} has learnt from {episodes} episodes")
+    every = f"{hold * adaptive.interval_s:g} s"
+    say(f"section 7.2: a controller, weights {weights.name!r}, every {every}: has learnt from {episodes} episodes")
     return bandit
 
 

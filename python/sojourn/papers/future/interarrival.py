@@ -123,8 +123,10 @@ def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
     return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
 
 
-def run(paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say) -> list[Row]:
-    """Run what a store does not hold yet, and compare.
+def run(
+    paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
+) -> tuple[list[Row], int, int]:
+    """Run what a store does not hold yet, and compare; also return how many runs were made and how many found.
 
     Parameters
     ----------
@@ -198,7 +200,7 @@ def run(paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: i
                 p = {name: stats.paired_p(*of) for name, of in values.items()}
                 rows.append(Row(condition, reading, scheme, constant, is_mode, shares, p))
     say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {ran} runs, {found} found")
-    return rows
+    return rows, ran, found
 
 
 def relative(values: Floats, baseline: Floats) -> Floats:

@@ -7,12 +7,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sojourn import core, folder
 from sojourn.core import SojournError
 
 Document: TypeAlias = Any
+
+RULES: Final = 2
+"""To be raised whenever the code around the compiled core makes something else of the same settings."""
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Keeper:
         what
             Begins the file's name.
         of
-            All that the result depends on but the build, as JSON.
+            All that the result depends on but the build and :data:`RULES`, as JSON.
         make
             Computes it: whatever JSON can say.
 
@@ -48,7 +51,7 @@ class Keeper:
         SojournError
             If a file cannot be read or written.
         """
-        text = json.dumps({"build": core.build(), "what": what, **of}, sort_keys=True)
+        text = json.dumps({"build": core.build(), "rules": RULES, "what": what, **of}, sort_keys=True)
         path = self.place / f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))

@@ -42,7 +42,7 @@ class Interarrival:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a window of time is worth: of goodput, delay and loss, each from 0 to 1."""
+    """What a window of time is worth: of goodput, delay and loss as shares."""
 
     name: str
     goodput: float

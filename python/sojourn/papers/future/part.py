@@ -36,6 +36,8 @@ class Part:
         Measured inter-arrival times against the constant.
     compared
         Who chooses among schemes.
+    ran, found
+        Runs and episodes made now, and found.
     """
 
     paper: Paper
@@ -43,6 +45,8 @@ class Part:
     size: str
     rows: Sequence[interarrival.Row]
     compared: Comparison
+    ran: int
+    found: int
 
     @property
     def said(self) -> list[str]:
@@ -65,8 +69,7 @@ class Part:
         )
         return (
             f"Measured inter-arrival times in place of the constant: of {cells} comparisons (scheme, condition, "
-            "metric) "
-            f"{better} are better, {worse} worse and {cells - better - worse} undecided. "
+            f"metric) {better} are better, {worse} worse and {cells - better - worse} undecided. "
             + (f"In the mean over conditions: {said}." if moved else "No mean over conditions differs from zero.")
         )
 
@@ -92,11 +95,9 @@ class Part:
         return [
             f"Switching: the best fixed scheme in hindsight is {name}. A controller that may decide every "
             f"{'; every '.join(told)} of reward. Over all weights and times between decisions it is ahead of the "
-            "best "
-            f"fixed scheme in {ahead} of {len(cases)} cases and behind in {behind}.",
+            f"best fixed scheme in {ahead} of {len(cases)} cases and behind in {behind} (each by its 95 % interval).",
             "One who is told the kind of traffic and takes what was best for it in training: "
-            f"{of_difference(clock)}. "
-            f"The best fixed scheme of each single episode would gain {number(gain)}.",
+            f"{of_difference(clock)}. The best fixed scheme of each single episode would gain {number(gain)}.",
             f"Switching costs what a scheme has learnt: {name} switched to itself every "
             f"{compared.adaptive.holds[0] * compared.adaptive.interval_s:g} s: {of_difference(anew)}.",
         ]
@@ -107,8 +108,8 @@ class Part:
             "future.html.j2",
             title=f"Section {self.future.section}: the future work, done",
             lead="The study ends with two wishes: inter-arrival times that are measured and not constant, and "
-            "switching between schemes or configurations as the traffic asks for. Both were tried, with a transparent "
-            "learner.",
+            "switching between schemes or configurations as the traffic asks for. Both were tried, with a learner "
+            "whose coefficients can be read.",
             interarrival=self._interarrival(),
             adaptive=self._adaptive(),
         )
@@ -137,12 +138,10 @@ class Part:
             ],
             "note": f"Relative change, mean over {len({row.condition for row in self.rows})} conditions of traffic "
             f"({readings}), with its 95 % interval over {settings.replications[self.size]} replications; positive: "
-            "more "
-            "with a measured time. Below: conditions in which it is better or worse, decided at 5 % after Holm's "
-            f"correction over the whole table. The constant is the mode of FIFO runs in {of_mode} of "
-            f"{len(self.rows)} "
-            f"comparisons; in the others that is 0 ms, by which nothing can be divided, and {settings.least} stands "
-            "for it.",
+            "more with a measured time. Below: conditions in which it is better or worse, decided at 5 % after "
+            f"Holm's correction over the whole table. The constant is the mode of FIFO runs in {of_mode} of "
+            f"{len(self.rows)} comparisons; in the others that is 0 ms, by which nothing can be divided, and "
+            f"{settings.least} stands for it.",
             "all": [
                 {
                     "name": f"{row.condition}, {self.paper.printed[row.scheme]}; {row.reading}",
@@ -163,10 +162,8 @@ class Part:
                 "timeline",
                 picture.timeline(compared, weights),
                 "Top: the scheme in force in each window, for controllers that may decide at different times and "
-                "for one who "
-                f"is told the traffic. Below: the queue under each, and under {compared.names[best]} throughout. "
-                "The first "
-                "episode of the evaluation.",
+                "for one who is told the traffic. Below: the queue under each, and (grey) under "
+                f"{compared.names[best]} throughout. The first episode of the evaluation.",
             ),
             (
                 "rewards",
@@ -179,8 +176,7 @@ class Part:
                 "cost",
                 picture.cost(compared, weights),
                 "A scheme that is switched to itself keeps its packets and forgets what it has learnt: what that "
-                "costs. "
-                f"95 % intervals over {count['evaluate']} episodes.",
+                f"costs. 95 % intervals over {count['evaluate']} episodes.",
             ),
         ]
         held = settings.holds[-1]
@@ -196,8 +192,7 @@ class Part:
             "best": compared.names[best],
             "rows": [{"name": name, "cells": self._cells(of, weights, best)} for name, of in rows],
             "note": "Means over episodes ± half-width of the 95 % interval; differences are paired by episode. "
-            "Sojourn: over "
-            "all packets that left. Goodput: payload over the rate of the bottleneck.",
+            "Sojourn: over all packets that left. Goodput: payload over the rate of the bottleneck.",
             "weight_heads": [
                 *(f"Controller, every {hold}" for hold in holds),
                 "Told the traffic",
@@ -211,10 +206,9 @@ class Part:
                 }
                 for one in settings.weights
             ],
-            "weights_note": "Differences of the reward to the best fixed scheme of these weights, 95 % intervals. A "
-            "controller was trained for each. Last column: what would be gained by knowing beforehand which fixed "
-            "scheme an "
-            "episode will suit.",
+            "weights_note": "Differences of the reward to the best fixed scheme of these weights, 95 % intervals. "
+            "A controller was trained for each. Last column: what would be gained by knowing beforehand which "
+            "fixed scheme an episode will suit.",
             "learnt_by": f"Equal weights, every {holds[-1]}",
             "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
             "learnt": [
@@ -287,9 +281,10 @@ def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: S
     future = model.load(paper)
     if future is None:
         return None
-    rows = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
-    compared = evaluate.run(paper, future.adaptive, Keeper(place / "future"), size, say)
-    return Part(paper, future, size, rows, compared)
+    rows, ran, found = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
+    keeper = Keeper(place / "future")
+    compared = evaluate.run(paper, future.adaptive, keeper, size, say)
+    return Part(paper, future, size, rows, compared, ran + keeper.made, found + keeper.found)
 
 
 def how(settings: Adaptive, count: Any) -> str:
@@ -297,17 +292,13 @@ def how(settings: Adaptive, count: Any) -> str:
     kinds = ", then ".join(kind["name"] for kind in settings.traffic)
     return (
         f"{settings.clients} clients of a kind at a time send over {settings.rate_mbit_s:g} Mbit/s "
-        f"({settings.base_rtt} round "
-        f"trip): {kinds}, "
-        f"{settings.phase} each, {settings.cycles} times over. A controller sees dAQM's eight features of the last "
-        f"{settings.interval} and nothing else; it takes the scheme whose reward a linear regression on their "
-        "logarithms "
-        f"expects to be largest. It learnt by Thompson sampling on {count['train']} episodes with seeds of their "
-        "own, and "
-        f"learns no more on the {count['evaluate']} that it is judged on. The reward of a window is goodput over "
-        "the rate, "
-        f"less mean sojourn time over {settings.delay_unit_ms:g} ms (at most 1), less the loss ratio, each times its "
-        "weight. What a choice does to later windows is not credited to it, as with any bandit."
+        f"({settings.base_rtt} round trip): {kinds}, {settings.phase} each, {settings.cycles} times over. A "
+        f"controller sees dAQM's eight features of the last {settings.interval} and nothing else; it takes the "
+        "scheme whose reward a linear regression on their logarithms expects to be largest. It learnt by Thompson "
+        f"sampling on {count['train']} episodes with seeds of their own, and learns no more on the "
+        f"{count['evaluate']} that it is judged on. The reward of a window is goodput over the rate, less mean "
+        f"sojourn time over {settings.delay_unit_ms:g} ms (at most 1), less the loss ratio, each times its weight. "
+        "What a choice does to later windows is not credited to it, as with any bandit."
     )
 
 

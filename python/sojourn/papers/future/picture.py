@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,6 @@ from sojourn.plot import Picture
 from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from sojourn.papers.future.episodes import Episode
 
 
@@ -48,13 +47,20 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
     strips.append(("told the traffic", compared.clock[weights.name][1][number]))
     own = arm_looks(compared)
     times = np.arange(len(strips[0][1].arm) + 1, dtype=np.float64) * adaptive.interval_s
-    with plot.new_figure(plot.WIDTH, 2.2 + 0.36 * len(strips) + 1.25 * len(strips)) as drawing:
+    with plot.new_figure(plot.WIDTH, 2.2 + 0.36 * len(strips) + 1.4 * len(strips)) as drawing:
         heights = [0.34 * len(strips) + 0.2, *[1.25] * len(strips)]
         panels = drawing.subplots(1 + len(strips), 1, sharex=True, height_ratios=heights)
         for row, (_, episode) in enumerate(strips):
-            for k, arm in enumerate(episode.arm):
+            # One bar a stretch: hairlines between bars would look like switches.
+            begins = [k for k, arm in enumerate(episode.arm) if k == 0 or arm != episode.arm[k - 1]]
+            for begin, end in pairwise([*begins, len(episode.arm)]):
                 panels[0].barh(
-                    row, adaptive.interval_s, left=times[k], height=0.74, color=own[arm].color, linewidth=0
+                    row,
+                    times[end] - times[begin],
+                    left=times[begin],
+                    height=0.74,
+                    color=own[episode.arm[begin]].color,
+                    linewidth=0,
                 )
         panels[0].set_yticks(range(len(strips)), [name for name, _ in strips])
         panels[0].set_ylim(len(strips) - 0.5, -0.5)
@@ -62,15 +68,15 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
         panels[0].grid(visible=False)
         used = sorted({arm for _, episode in strips for arm in episode.arm})
         handles = [panels[0].barh(-9, 0, color=own[arm].color, label=own[arm].short) for arm in used]
-        drawing.legend(handles=handles, loc="outside upper left", ncols=len(used), frameon=False, title="In force")
+        drawing.legend(handles=handles, loc="outside upper left", ncols=len(used), frameon=False)
         fixed = compared.fixed[best][number]
         for axes, (name, episode) in zip(panels[1:], strips, strict=True):
-            _queue(axes, times, fixed, MUTED, f"always {compared.names[best]}")
-            _queue(axes, times, episode, "#d55e00", name)
+            for shown, color in ((fixed, MUTED), (episode, "#d55e00")):
+                axes.stairs(shown.queue_packets, times, baseline=None, color=color, linewidth=1.3)
+            axes.set_title(f"{name}; grey: always {compared.names[best]}", loc="left", fontsize=9)
             axes.set_yscale("symlog", linthresh=10)
             axes.set_ylim(0, 3000)
             axes.set_yticks([0, 10, 100, 1000], ["0", "10", "100", "1000"])
-            axes.legend(loc="upper left", frameon=False, fontsize=8, ncols=2)
             for begin_s, _, _ in phases(adaptive)[1:]:
                 axes.axvline(begin_s, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
         for begin_s, _, kind in phases(adaptive):
@@ -130,7 +136,3 @@ def cost(compared: Comparison, weights: Weights) -> Picture:
 def every(hold: int, interval_s: float) -> str:
     """Return the name of a controller that decides once in so many windows."""
     return f"controller, every {hold * interval_s:g} s"
-
-
-def _queue(axes: Axes, times: stats.Floats, episode: Episode, color: str, name: str) -> None:
-    axes.stairs(episode.queue_packets, times, color=color, linewidth=1.3, label=name)
