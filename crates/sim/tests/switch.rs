@@ -112,6 +112,21 @@ fn packets_that_a_shaper_holds_go_when_its_successor_lets_them() {
 }
 
 #[test]
+fn packets_that_a_shaper_holds_go_at_once_though_nothing_arrives() {
+    // At 8 kbit/s CAKE sends one packet in 1.5 s: traffic ends at 2.5 s, the switch is at 3 s, and the ten packets that pfifo
+    // keeps are gone 12 ms later.
+    let text = overload("cake bandwidth 8kbit", &change("3 s", "pfifo limit 10p"));
+    let mut run =
+        simulation(&text.replace("from = \"s0\"\nto = \"r0\"", "from = \"s0\"\nto = \"r0\"\nstop = \"2500 ms\""));
+    run.watch();
+    run.run_until(at(2.999));
+    assert!(run.window(0).is_some_and(|window| window.backlog_packets > 100 && window.departures_packets < 5));
+    run.run_until(at(3.02));
+    let after = run.window(0).expect("the bottleneck is under test");
+    assert_eq!((after.departures_packets, after.backlog_packets), (10, 0));
+}
+
+#[test]
 fn a_switch_takes_effect_on_tcp_and_conserves_packets_under_every_scheme() {
     let plain = one(&tcp("pfifo limit 300p", ""));
     let changed = one(&tcp("pfifo limit 300p", &change("2 s", "codel")));
