@@ -113,15 +113,15 @@ fn packets_that_a_shaper_holds_go_when_its_successor_lets_them() {
 
 #[test]
 fn packets_that_a_shaper_holds_go_at_once_though_nothing_arrives() {
-    // At 8 kbit/s CAKE sends one packet in 1.5 s: traffic ends at 2.5 s, the switch is at 3 s, and the ten packets that pfifo
+    // At 8 kbit/s CAKE sends a packet at 0, 1.5, 3, 4.5 s: traffic ends at 2.5 s, the switch is at 3.2 s, and the ten that pfifo
     // keeps are gone 12 ms later.
-    let text = overload("cake bandwidth 8kbit", &change("3 s", "pfifo limit 10p"));
+    let text = overload("cake bandwidth 8kbit", &change("3200 ms", "pfifo limit 10p"));
     let mut run =
         simulation(&text.replace("from = \"s0\"\nto = \"r0\"", "from = \"s0\"\nto = \"r0\"\nstop = \"2500 ms\""));
     run.watch();
-    run.run_until(at(2.999));
+    run.run_until(at(3.199));
     assert!(run.window(0).is_some_and(|window| window.backlog_packets > 100 && window.departures_packets < 5));
-    run.run_until(at(3.02));
+    run.run_until(at(3.22));
     let after = run.window(0).expect("the bottleneck is under test");
     assert_eq!((after.departures_packets, after.backlog_packets), (10, 0));
 }
