@@ -18,6 +18,7 @@ from sojourn.results import Results
 from sojourn.runner import compare, run
 from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
 from sojourn.stats import Estimate
+from sojourn.stepping import Simulation, Window
 from sojourn.topologies import dumbbell, lan
 from sojourn.traffic import bulk, cbr, every, on_off, pareto, poisson, tcp, transfer, udp, vbr, weibull
 from sojourn.units import (
@@ -45,7 +46,9 @@ __all__ = [
     "Quantity",
     "Results",
     "Scheme",
+    "Simulation",
     "SojournError",
+    "Window",
     "aqm",
     "bit_s",
     "bulk",

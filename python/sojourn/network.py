@@ -16,7 +16,7 @@ from sojourn.traffic import Start, Traffic, Transport
 from sojourn.traffic import bulk as bulk_traffic
 from sojourn.units import Data, Packets, Rate, Time, as_text
 
-_LISTS = ("nodes", "links", "buses", "flows")
+_LISTS = ("nodes", "links", "buses", "flows", "changes")
 
 
 class Network:
@@ -256,6 +256,21 @@ class Network:
                 "traffic": dict(bulk_traffic() if traffic is None else traffic),
             },
         )
+
+    def change(self, *, at: Time, scheme: SchemeLike, queue: str | None = None) -> Network:
+        """Give queues another scheme during the run; what waits moves over and keeps its age.
+
+        Parameters
+        ----------
+        at
+            When; before the end of the run.
+        scheme
+            The new one; what it cannot hold of what waits is dropped.
+        queue
+            As results call it, ``left->right``; by default every queue under test.
+        """
+        text = scheme if isinstance(scheme, str) else scheme.text
+        return self._with("changes", {"at": as_text("at", at, "time"), "queue": queue, "scheme": text})
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""

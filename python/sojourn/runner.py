@@ -21,7 +21,7 @@ Series: TypeAlias = Time | Literal["auto"] | None
 Advance: TypeAlias = Callable[[int, float], None]
 
 _AUTO_SAMPLES: Final = 400
-_GREATEST_SEED: Final = 2**64 - 1
+GREATEST_SEED: Final = 2**64 - 1
 
 
 def run(
@@ -129,9 +129,9 @@ def _execute(
     progress: bool | None,
 ) -> Results:
     first_seed = int(scenario.get("seed", 1)) if seed is None else seed
-    _whole("replicates", replicates, 1, 1_000_000)
-    _whole("seed", first_seed, 0, _GREATEST_SEED)
-    threads = cores() if jobs is None else _whole("jobs", jobs, 1, 4096)
+    whole("replicates", replicates, 1, 1_000_000)
+    whole("seed", first_seed, 0, GREATEST_SEED)
+    threads = cores() if jobs is None else whole("jobs", jobs, 1, 4096)
     texts: list[str | None] = [None] if schemes is None else [scheme.text for scheme in schemes]
     tasks = [
         {
@@ -181,7 +181,14 @@ def auto_interval_ns(duration: str) -> int:
     return next(size for size in sizes if size >= least)
 
 
-def _whole(name: str, value: int, least: int, greatest: int) -> int:
+def whole(name: str, value: int, least: int, greatest: int) -> int:
+    """Return a whole number that lies between two others.
+
+    Raises
+    ------
+    SojournError
+        If it does not.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise SojournError(f"{name}={value!r} is not a whole number")
     if not least <= value <= greatest:

@@ -38,6 +38,7 @@ use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason, Value};
 use alloc::format;
 use alloc::string::{String, ToString};
+pub use signals::derivatives;
 use signals::{Departures, Samples};
 use sojourn_units::{BitRate, Instant, Packets, Probability, Span};
 

@@ -27,6 +27,7 @@ mod params;
 mod pool;
 mod queue;
 pub mod registry;
+mod replace;
 mod tc;
 #[cfg(test)]
 mod testing;
@@ -66,3 +67,4 @@ pub use packet::{AckFields, Ecn, Packet};
 pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
 pub use registry::{Config, ConfigError};
+pub use replace::replace;

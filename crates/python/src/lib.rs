@@ -1,6 +1,7 @@
 //! `sojourn._native`: the library for Python. Conversion only; documents cross as JSON text.
 
 mod driver;
+mod stepper;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -223,6 +224,7 @@ fn run_batch(
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SojournError", module.py().get_type::<SojournError>())?;
     module.add_class::<driver::Driver>()?;
+    module.add_class::<stepper::Stepper>()?;
     module.add_class::<Stop>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -2,12 +2,14 @@
 
 mod line;
 mod meter;
+mod window;
 
 pub(crate) use line::{Line, LineQueue};
 pub(crate) use meter::Meter;
+pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Counters, Discipline, Observer, Packet, Reason};
+use sojourn_aqm::{Config, Counters, Discipline, Observer, Packet, Reason};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 
@@ -114,6 +116,10 @@ pub(crate) struct Port {
     pub is_daqm: bool,
     /// Frames given up by the channel access after too many retries.
     pub abandoned: u64,
+    /// Other schemes that it was given during the run, and when.
+    pub switched: Vec<(Instant, Config)>,
+    /// What someone who steps through the run looks at.
+    pub window: Option<Box<Window>>,
 }
 
 /// Takes what a discipline drops until the simulation looks.

@@ -16,10 +16,10 @@ mod sets;
 mod tests;
 mod tree;
 
-pub use document::{BusTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
+pub use document::{BusTable, ChangeTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
 pub use error::Error;
 pub use flow::*;
-pub use network::{Bus, Flow, Network, Port, PortKind, Start, Transport};
+pub use network::{Bus, Change, Flow, Network, Port, PortKind, Start, Transport};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};
 
 use tree::Origin;

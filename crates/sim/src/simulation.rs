@@ -5,9 +5,11 @@ mod flows;
 mod ports;
 mod report;
 mod state;
+mod step;
 
-pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series};
+pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series, Switched};
 pub use state::{Count, Counts, Internals};
+pub use step::WindowReport;
 
 use crate::engine::Wheel;
 use crate::packet::Slab;
@@ -69,6 +71,8 @@ enum What {
     Measure,
     /// A point of the time series.
     Sample,
+    /// A change of the scenario's timeline.
+    Change(u32),
 }
 
 /// What varies from run to run of one scenario.
@@ -208,6 +212,8 @@ pub struct Simulation {
     delay: Histogram,
     audit: Audit,
     recorder: Option<report::Recorder>,
+    /// Payload delivered before the last restart of its measurement, for windows that reach over one.
+    payload_before: u64,
 }
 
 impl Simulation {
@@ -261,6 +267,7 @@ impl Simulation {
             What::Acknowledge(flow) => self.acknowledge_timer(flow),
             What::Measure => self.begin_measurement(),
             What::Sample => self.sample(),
+            What::Change(index) => self.change(index),
         }
     }
 }

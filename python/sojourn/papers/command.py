@@ -125,6 +125,7 @@ def precision(text: str | None, floor: int) -> Precision | None:
 def _run(options: argparse.Namespace) -> int:
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page
+    from sojourn.papers.future import part
     from sojourn.plan import progress
 
     paper = documents.load(options.name)
@@ -135,30 +136,38 @@ def _run(options: argparse.Namespace) -> int:
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
+    is_future = options.only is not None and options.only.casefold() == (part.name_of(paper) or "").casefold()
+    future = None
     try:
         measured = execute.run(
             paper,
             place / "store",
             replications=paper.replications[size],
             size=size,
-            conditions=chosen(paper, options.only),
+            conditions=[] if is_future else chosen(paper, options.only),
             precision=precision(options.precision, paper.replications[size]),
             jobs=options.jobs,
             scheduler=options.scheduler,
             watch=progress.for_stream(),
             say=say,
         )
+        if is_future or options.only is None:
+            future = part.run(paper, place, size, jobs=options.jobs, say=say)
         traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
         return INTERRUPTED
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    folder.write_text(report, page.render(paper, measured, judged, size, traces))
-    ran, found = measured.ran + traces.ran, measured.found + traces.found
+    more = future.section() if future else page.NOTHING
+    folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
+    ran = measured.ran + traces.ran + (future.ran if future else 0)
+    found = measured.found + traces.found + (future.found if future else 0)
     print(f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
           f"{measured.replications} replications")  # fmt: skip
     print(f"Report: {report}")
+    if future:
+        print("\n".join(future.said))
     print()
     print(counts(judged))
     return 0

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from sojourn import core, metrics, report
 from sojourn.papers import evidence, figures, picture, redrawn
 from sojourn.papers.execute import Measured
@@ -32,6 +34,8 @@ _SIGNS: Final = {
     Outcome.UNJUDGEABLE: "–",
     Outcome.NOT_RUN: "·",
 }
+
+NOTHING: Final = Markup("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,26 @@ def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     return found
 
 
-def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: Traces | None = None) -> str:
-    """Return the page; it depends on what was measured alone."""
+def render(
+    paper: Paper,
+    measured: Measured,
+    judged: Ledger,
+    size: str,
+    traces: Traces | None = None,
+    *,
+    more: Markup = NOTHING,
+) -> str:
+    """Return the page; it depends on what was measured alone.
+
+    Parameters
+    ----------
+    paper, measured, judged, traces
+        What was run, and what came of it.
+    size
+        ``quick`` or ``full``.
+    more
+        Sections after the study's own.
+    """
     all_figures = figures.load(paper)
     base = paper.readings[0]
     drawn = [redrawn.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
@@ -120,6 +142,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
         schemes=[(paper.printed[name], paper.texts[name]) for name in _run_schemes(measured.conditions)],
         version=core.version(),
+        more=more,
     )
 
 

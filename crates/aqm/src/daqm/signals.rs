@@ -5,8 +5,9 @@ use sojourn_units::{Instant, Span};
 
 /// The first, second and third derivative of five values, the oldest first, `step` apart:
 /// equations 18 to 25 of the thesis, and with a step of 1 equations 26 to 33.
+#[must_use]
 #[inline]
-pub(super) fn derivatives(values: &[f64; 5], step: f64) -> [f64; 3] {
+pub fn derivatives(values: &[f64; 5], step: f64) -> [f64; 3] {
     let [v1, v2, v3, v4, v5] = *values;
     let a = (v3 - v1) / (2.0 * step);
     let b = (v4 - v2) / (2.0 * step);

@@ -44,6 +44,22 @@ pub struct Document {
     /// Who sends what to whom.
     #[serde(default)]
     pub flows: Vec<FlowTable>,
+    /// What changes during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeTable>,
+}
+
+/// Another scheme for a queue, at a time. What waits moves over with its age; what the new scheme cannot hold is dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ChangeTable {
+    /// When; before the end of the run.
+    pub at: Quantity<Span>,
+    /// The queue, as results call it, `left->right` or `lan:client0`; without it, every queue under test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The new scheme.
+    pub scheme: Scheme,
 }
 
 /// Time series.

@@ -24,6 +24,19 @@ pub struct Network {
     pub groups: Vec<String>,
     /// The flows, group by group.
     pub flows: Vec<Flow>,
+    /// What changes during the run, in the order of the document.
+    pub changes: Vec<Change>,
+}
+
+/// Another scheme for queues, at an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When; before the end of the run.
+    pub at: Instant,
+    /// Indices into [`Network::ports`].
+    pub ports: Vec<usize>,
+    /// The new scheme.
+    pub scheme: Config,
 }
 
 /// A shared half-duplex channel with carrier sense.

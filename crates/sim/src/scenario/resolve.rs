@@ -4,12 +4,12 @@ mod flows;
 mod names;
 mod traffic;
 
-use super::document::{BusTable, Document, LinkTable, PortTable};
+use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::error::{Error, Path};
-use super::network::{Bus, Network, Port, PortKind};
+use super::network::{Bus, Change, Network, Port, PortKind};
 use super::quantity::Scheme;
 use names::Names;
-use sojourn_units::{BitRate, Packets, Span};
+use sojourn_units::{BitRate, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -27,6 +27,7 @@ impl Document {
         let names = Names::of(self)?;
         let (ports, buses) = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
+        let changes = self.changes(&ports)?;
         Ok(Network {
             name: self.name.clone(),
             duration: self.duration.0,
@@ -36,7 +37,36 @@ impl Document {
             ports,
             groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows,
+            changes,
         })
+    }
+
+    fn changes(&self, ports: &[Port]) -> Result<Vec<Change>, Error> {
+        let one = |(i, table): (usize, &ChangeTable)| {
+            let path = Path::from(["changes".into(), i.into()]);
+            if table.at.0 >= self.duration.0 {
+                let what = format!(
+                    "is {}, the end of the run or later; allowed: less than `duration`, {}",
+                    table.at.0, self.duration.0
+                );
+                return Err(Error::new(path.then("at"), what));
+            }
+            let is_meant = |port: &Port| table.queue.as_ref().map_or(port.under_test, |name| *name == port.name);
+            let chosen: Vec<usize> = (0..ports.len()).filter(|index| is_meant(&ports[*index])).collect();
+            match (&table.queue, chosen.is_empty()) {
+                (_, false) => {}
+                (Some(name), true) => {
+                    let what = format!("is \"{name}\", which no queue is called; allowed: {}", listed(ports));
+                    return Err(Error::new(path.then("queue"), what));
+                }
+                (None, true) => {
+                    let what = format!("is left out and no queue is under test; allowed: {}", listed(ports));
+                    return Err(Error::new(path.then("queue"), what));
+                }
+            }
+            Ok(Change { at: Instant::ZERO + table.at.0, ports: chosen, scheme: table.scheme.0.clone() })
+        };
+        self.changes.iter().enumerate().map(one).collect()
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -179,6 +209,16 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
         ));
     }
     Ok(ports)
+}
+
+/// Names of queues; not all when there are many.
+fn listed(ports: &[Port]) -> String {
+    const SHOWN: usize = 8;
+    let names: Vec<&str> = ports.iter().take(SHOWN).map(|port| port.name.as_str()).collect();
+    match ports.len().saturating_sub(SHOWN) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }
 
 fn device(packets: Packets) -> Option<Packets> {

@@ -41,6 +41,7 @@ impl Simulation {
             delay: Histogram::default(),
             audit: Audit::default(),
             recorder: options.series.map(report::Recorder::new),
+            payload_before: 0,
             dropped: Dropped::default(),
             flows: Vec::with_capacity(network.flows.len()),
             tcp: Vec::with_capacity(network.flows.len()),
@@ -57,6 +58,9 @@ impl Simulation {
         };
         // Before the flows: what starts with the measurement is measured.
         simulation.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        for (index, change) in network.changes.iter().enumerate() {
+            simulation.wheel.push(change.at, What::Change(index as u32));
+        }
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index]);
         }
@@ -180,7 +184,7 @@ struct Ports {
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let (mut places, mut ports, mut lines, mut line_queues) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for port in &network.ports {
+    for (index, port) in network.ports.iter().enumerate() {
         let config = match &options.scheme {
             Some(scheme) if port.under_test => scheme,
             _ => &port.queue,
@@ -194,7 +198,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             }
         };
         let wire = Wire::new(rate, overhead);
-        let plain = !port.under_test && port.device_queue.is_none() && matches!(medium, Medium::Link);
+        let changes = network.changes.iter().any(|change| change.ports.contains(&index));
+        let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
             lines.push(Line::new(wire, delay));
@@ -220,6 +225,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             under_test: port.under_test,
             is_daqm: config.name() == "daqm",
             abandoned: 0,
+            switched: Vec::new(),
+            window: None,
         });
     }
     Ports { places, ports, lines, line_queues }

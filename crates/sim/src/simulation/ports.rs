@@ -3,7 +3,7 @@
 use super::{Hashes, Hop, Simulation, What};
 use crate::packet::Body;
 use crate::port::{Medium, Station};
-use sojourn_aqm::{Cx, Dequeued, Ecn, Packet, Random};
+use sojourn_aqm::{replace, Config, Cx, Dequeued, Ecn, Packet, Random};
 use sojourn_units::{Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
@@ -100,6 +100,9 @@ impl Simulation {
         };
         port.discipline.enqueue(&mut cx, packet);
         port.meter.waiting.up(now);
+        if let Some(window) = &mut port.window {
+            window.arrived(now);
+        }
         if port.under_test {
             port.meter.system.up(now);
         }
@@ -153,6 +156,27 @@ impl Simulation {
         debug_assert!(matches!(_empty, Dequeued::Empty));
     }
 
+    /// Another scheme for a port that runs a discipline, now.
+    pub(super) fn replace_scheme(&mut self, index: u32, scheme: &Config) {
+        self.free_first(index);
+        let now = self.now;
+        let port = &mut self.ports[index as usize];
+        let mut cx = Cx {
+            now,
+            rate: port.wire.rate(),
+            random: &mut port.random,
+            observer: &mut self.dropped,
+            counters: &mut port.counters,
+        };
+        replace(&mut port.discipline, scheme.build(), &mut cx);
+        port.switched.push((now, scheme.clone()));
+        self.take_drops(index);
+        // The old scheme may have held back what the new one lets go.
+        if self.ports[index as usize].meter.waiting.get() > 0 {
+            self.serve(index);
+        }
+    }
+
     /// Frees what a discipline has dropped.
     #[inline]
     fn take_drops(&mut self, index: u32) {
@@ -169,6 +193,9 @@ impl Simulation {
             port.meter.losses.add(packet.serial);
             port.meter.dropped.add(now - packet.enqueued);
             port.meter.waiting.down(now);
+            if let Some(window) = &mut port.window {
+                window.dropped(now);
+            }
             if port.under_test {
                 port.meter.system.down(now);
                 if let Some((waiting, system)) = &mut self.total {
@@ -208,6 +235,9 @@ impl Simulation {
             Dequeued::Packet(packet) => {
                 port.meter.waiting.down(now);
                 port.meter.sojourn.add(now - packet.enqueued);
+                if let Some(window) = &mut port.window {
+                    window.left(now, packet.enqueued);
+                }
                 if port.under_test {
                     if let Some((waiting, _)) = &mut self.total {
                         waiting.down(now);

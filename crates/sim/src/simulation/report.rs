@@ -55,8 +55,11 @@ pub struct QueueReport {
     pub name: String,
     /// A comparison replaces it.
     pub under_test: bool,
-    /// Canonical text of its scheme.
+    /// Canonical text of its scheme, at the start of the run where it was switched.
     pub scheme: String,
+    /// Schemes that it was switched to during the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
     /// Metrics of queue scope.
     pub metrics: Metrics,
     /// Counts since the start of the run; of a queue under test only.
@@ -65,6 +68,15 @@ pub struct QueueReport {
     /// The algorithm's internals at the end of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Internals::is_empty")]
     pub internals: Internals,
+}
+
+/// A change of scheme during the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Switched {
+    /// When, in seconds.
+    pub at_s: f64,
+    /// Canonical text of the new scheme.
+    pub scheme: String,
 }
 
 /// One flow.
@@ -149,6 +161,7 @@ impl Simulation {
             system.restart(now);
         }
         self.delay.clear();
+        self.payload_before += self.payload_all();
         for index in 0..self.flows.len() {
             self.before[index] = self.tcp_counts(index);
             let meter = &mut self.meters[index];

@@ -14,6 +14,11 @@ impl Simulation {
         self.meters[index].payload + self.tcp_counts(index).delivered - self.before[index].delivered
     }
 
+    /// Payload delivered by all flows since the measurement began.
+    pub(in crate::simulation) fn payload_all(&self) -> u64 {
+        (0..self.flows.len()).map(|index| self.payload(index)).sum()
+    }
+
     pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> Vec<FlowReport> {
         let seconds = measured.seconds();
         let mut reports = Vec::with_capacity(self.flows.len());

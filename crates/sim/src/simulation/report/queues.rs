@@ -2,7 +2,7 @@
 
 use super::super::{Place, Simulation};
 use super::metrics::ratio;
-use super::{Metrics, QueueReport};
+use super::{Metrics, QueueReport, Switched};
 use crate::port::{Line, LineQueue};
 use crate::scenario::PortKind;
 use sojourn_aqm::{Counters, Tally};
@@ -188,6 +188,11 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
-        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), metrics, counts, internals }
+        let switched = match self.places[index] {
+            Place::Port(port) => self.ports[port as usize].switched.as_slice(),
+            Place::Line(_) => &[],
+        };
+        let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
+        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), switched, metrics, counts, internals }
     }
 }

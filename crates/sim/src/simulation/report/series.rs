@@ -69,7 +69,7 @@ impl Simulation {
             snapshot.sojourn.1 += port.meter.sojourn.moments.sum_ns();
             snapshot.drops += port.counters.dropped_total().packets;
         }
-        snapshot.payload = (0..self.flows.len()).map(|i| self.payload(i)).sum();
+        snapshot.payload = self.payload_all();
         snapshot
     }
 

@@ -1,0 +1,121 @@
+//! Stepping through a run from outside: looking at queues over windows, and giving them other schemes on the way.
+
+use super::{Place, Simulation};
+use crate::port::Window;
+use serde::Serialize;
+use sojourn_aqm::Config;
+use sojourn_units::{Instant, Span};
+
+/// What one queue did from `from_s` to `to_s`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WindowReport {
+    /// Begin, in seconds.
+    pub from_s: f64,
+    /// End, in seconds.
+    pub to_s: f64,
+    /// Offered to the queue.
+    pub arrivals_packets: u64,
+    /// Left to be sent.
+    pub departures_packets: u64,
+    /// Dropped, for any reason.
+    pub drops_packets: u64,
+    /// Marked CE here.
+    pub marks_packets: u64,
+    /// Waiting, mean over time.
+    pub queue_packets_mean: Option<f64>,
+    /// Waiting at the end.
+    pub backlog_packets: u64,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// Sojourn time of packets that left: mean.
+    pub sojourn_ms_mean: Option<f64>,
+    /// Its median.
+    pub sojourn_ms_p50: Option<f64>,
+    /// Its 95 % quantile.
+    pub sojourn_ms_p95: Option<f64>,
+    /// Its 99 % quantile.
+    pub sojourn_ms_p99: Option<f64>,
+    /// Of packets that left, with their framing.
+    pub throughput_bit_s: Option<f64>,
+    /// Payload that reached applications, of all flows of the run.
+    pub goodput_bit_s: Option<f64>,
+    /// S0 (ms) to S3 and Q0 (packets) to Q3 of dAQM: means over samples every 15 ms of absolute values.
+    pub features: [Option<f64>; 8],
+}
+
+impl Simulation {
+    /// The end of the scenario.
+    #[must_use]
+    pub fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Begins a window at every queue under test; those of [`Simulation::window`] follow on it.
+    pub fn watch(&mut self) {
+        let payload = self.payload_ever();
+        for port in self.ports.iter_mut().filter(|port| port.under_test) {
+            let waiting = port.meter.waiting.get();
+            port.window = Some(Box::new(Window::new(self.now, waiting, port.counters, payload)));
+        }
+    }
+
+    /// What the network's port number `index` did since its window began, and the next window begins. `None` where it
+    /// is not watched: only queues under test are.
+    pub fn window(&mut self, index: usize) -> Option<WindowReport> {
+        let Some(Place::Port(port)) = self.places.get(index).copied() else { return None };
+        let (now, payload) = (self.now, self.payload_ever());
+        let port = &mut self.ports[port as usize];
+        let window = port.window.as_mut()?;
+        window.advance(now);
+        window.waiting.settle(now);
+        let (counters, before) = (&port.counters, &window.before);
+        let length = now - window.since;
+        let rate = |bytes: u64| (length > Span::ZERO).then(|| bytes as f64 * 8.0 / length.seconds());
+        let backlog = port.discipline.backlog();
+        let sojourn = &window.sojourn;
+        let report = WindowReport {
+            from_s: window.since.seconds(),
+            to_s: now.seconds(),
+            arrivals_packets: counters.arrived.packets - before.arrived.packets,
+            departures_packets: counters.forwarded.packets - before.forwarded.packets,
+            drops_packets: counters.dropped_total().packets - before.dropped_total().packets,
+            marks_packets: counters.marked.packets - before.marked.packets,
+            queue_packets_mean: window.waiting.mean(),
+            backlog_packets: backlog.packets,
+            backlog_bytes: backlog.bytes,
+            sojourn_ms_mean: sojourn.moments.mean_ms(),
+            sojourn_ms_p50: sojourn.histogram.quantile_ms(0.5),
+            sojourn_ms_p95: sojourn.histogram.quantile_ms(0.95),
+            sojourn_ms_p99: sojourn.histogram.quantile_ms(0.99),
+            throughput_bit_s: rate(counters.forwarded.bytes - before.forwarded.bytes),
+            goodput_bit_s: rate(payload - window.payload_before),
+            features: window.features(),
+        };
+        window.restart(now, port.counters, payload);
+        Some(report)
+    }
+
+    /// Gives the network's port number `index` another scheme now: what waits moves over, see [`sojourn_aqm::replace`].
+    /// False where it has no queue that can change: a plain tail drop that is not under test is computed, not simulated.
+    #[must_use]
+    pub fn switch(&mut self, index: usize, scheme: &Config) -> bool {
+        let Some(Place::Port(port)) = self.places.get(index).copied() else { return false };
+        self.replace_scheme(port, scheme);
+        true
+    }
+
+    /// A change of the scenario's timeline.
+    pub(super) fn change(&mut self, index: u32) {
+        let network = std::sync::Arc::clone(&self.network);
+        let Some(change) = network.changes.get(index as usize) else { return };
+        for port in &change.ports {
+            // Ports that change are simulated (`make_ports`).
+            let _ = self.switch(*port, &change.scheme);
+        }
+    }
+
+    /// Payload delivered by all flows since the start of the run.
+    fn payload_ever(&self) -> u64 {
+        self.payload_before + self.payload_all()
+    }
+}

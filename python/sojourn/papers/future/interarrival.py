@@ -1,0 +1,246 @@
+"""Measured inter-arrival times in place of the constant: section 7.2's first wish, over the study's conditions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn import stats
+from sojourn.core import SojournError
+from sojourn.network import read_text
+from sojourn.papers.execute import MODE, MODE_RUNS, mode
+from sojourn.papers.future.model import Interarrival
+from sojourn.papers.model import Paper
+from sojourn.plan import execute, expand, read
+from sojourn.plan.model import Plan
+from sojourn.plan.store import Store
+from sojourn.scheme import Scheme
+from sojourn.stats import Estimate, Floats
+
+METRICS: Final = {
+    "flow_duration_s_mean": ("flow duration", False),
+    "one_way_delay_ms_mean": ("delay", False),
+    "loss_ratio": ("loss ratio", False),
+    "queue_packets_mean": ("queue length", False),
+    "sojourn_ms_mean": ("sojourn time", False),
+    "goodput_bit_s": ("goodput", True),
+}
+"""The study's six, with their names and whether more is better."""
+
+MEASURED: Final = "measured"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A scheme in a condition under a reading: a measured inter-arrival time against the constant.
+
+    Parameters
+    ----------
+    condition, reading, scheme
+        Which.
+    constant
+        The constant; where the mode of FIFO runs is 0 ms, the least in its place.
+    is_mode
+        Whether the constant is the mode.
+    shares
+        By metric: paired differences over the mean with the constant, one a replication.
+    p
+        By metric: of the paired t test.
+    """
+
+    condition: str
+    reading: str
+    scheme: str
+    constant: str
+    is_mode: bool
+    shares: Mapping[str, Floats]
+    p: Mapping[str, float]
+
+    def change(self, metric: str) -> Estimate:
+        """Return the mean relative change of a metric with its 95 % interval."""
+        return stats.estimate(self.shares[metric])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A metric of a scheme over all conditions and readings.
+
+    Parameters
+    ----------
+    scheme, metric
+        Which.
+    change
+        Mean over conditions of the relative change, one number a replication.
+    better, worse, neither
+        In how many conditions a measured time is, decided at 5 % after Holm's correction over all of the table.
+    """
+
+    scheme: str
+    metric: str
+    change: Estimate
+    better: int
+    worse: int
+    neither: int
+
+
+def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the overrides of every flow type under every model, by ``flow-model``.
+
+    Parameters
+    ----------
+    traffic
+        The paper's ``traffic.toml``.
+    """
+    found = {}
+    for flow, of in traffic["flow"].items():
+        for model, law in traffic["model"].items():
+            sets = [f"duration={of['duration']}"]
+            if of["protocol"] == "udp":
+                sets.append('flows.http.transport={kind="udp"}')
+            if law["start"] == "together":
+                sets.append("flows.http.start=0 s")
+            sets.append(f"flows.http.traffic={_kind(model, law, of)}")
+            found[f"{flow}-{model}"] = tuple(sets)
+    return found
+
+
+def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
+    packet = f'packet_size="{flow["packet"]}"'
+    if model == "poisson":
+        return f'{{kind="poisson", packets_per_second={flow["poisson_lambda_packets_s"]}, {packet}}}'
+    if model == "pareto":
+        return f'{{kind="pareto", scale="{law["k"]} ms", shape={law["alpha"]}, {packet}}}'
+    if model == "weibull":
+        return f'{{kind="weibull", scale="{law["b"]} ms", shape={law["c"]}, {packet}}}'
+    return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
+
+
+def run(
+    paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
+) -> tuple[list[Row], int, int]:
+    """Run what a store does not hold yet, and compare; also return how many runs were made and how many found.
+
+    Parameters
+    ----------
+    paper
+        Whose schemes and traffic.
+    settings
+        Of this comparison.
+    store
+        Of the paper: what another part of it has run is found.
+    size
+        ``quick`` or ``full``.
+    jobs
+        Number of threads.
+    say
+        Told how far it is.
+
+    Raises
+    ------
+    SojournError
+        Runs that fail.
+    """
+    known = conditions(tomllib.loads((Path(paper.folder) / "traffic.toml").read_text(encoding="utf-8")))
+    chosen = list(settings.quick) if size == "quick" else list(known)
+    readings = list(settings.readings.items())[: 1 if size == "quick" else None]
+    count = settings.replications[size]
+    rows: list[Row] = []
+    ran = found = 0
+    for reading, sets in readings:
+        for condition in chosen:
+            both = (*sets, *known[condition])
+            name = re.sub(r"[^a-z0-9]+", "-", f"{paper.name}-7-2-{condition}-{reading}".lower())
+            fifo = Plan(
+                scenario=read_text(paper.scenario)[0],
+                name=f"{name}-fifo",
+                schemes=(Scheme(paper.mode, "fifo"),),
+                sets=both,
+                replications=MODE_RUNS,
+                metrics=("interarrival_ms_mode",),
+            )
+            outcome = _whole(execute.run(fifo, store, jobs=jobs))
+            ran, found = ran + outcome.ran, found + outcome.found
+            constant = mode(outcome.cells[0].series("interarrival_ms_mode", MODE_RUNS))
+            is_mode = constant != MEASURED
+            constant = constant if is_mode else settings.least
+            texts = {
+                f"{scheme} {kind}": paper.texts[scheme].replace(MODE, kind)
+                for scheme in settings.schemes
+                for kind in (constant, MEASURED)
+            }
+            plan = Plan(
+                scenario=read_text(paper.scenario)[0],
+                name=f"{name}-schemes",
+                schemes=tuple(Scheme(text, label) for label, text in texts.items()),
+                sets=both,
+                replications=count,
+                metrics=("sojourn_ms_mean", "goodput_bit_s"),
+            )
+            outcome = _whole(execute.run(plan, store, jobs=jobs))
+            ran, found = ran + outcome.ran, found + outcome.found
+            frame = read.frame(expand.cells(plan), Store.open(store))
+            for scheme in settings.schemes:
+                own = {
+                    kind: frame[frame["label"] == f"{scheme} {kind}"].sort_values("replication")
+                    for kind in (constant, MEASURED)
+                }
+                values = {
+                    name: tuple(own[kind][name].to_numpy(dtype=np.float64) for kind in (MEASURED, constant))
+                    for name in METRICS
+                }
+                shares = {name: relative(*of) for name, of in values.items()}
+                p = {name: stats.paired_p(*of) for name, of in values.items()}
+                rows.append(Row(condition, reading, scheme, constant, is_mode, shares, p))
+    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {ran} runs, {found} found")
+    return rows, ran, found
+
+
+def relative(values: Floats, baseline: Floats) -> Floats:
+    """Return paired differences over the baseline's mean; where that is zero, zeros or NaN.
+
+    Examples
+    --------
+    >>> relative(np.array([2.0, 3.0]), np.array([1.0, 3.0])).tolist()
+    [0.5, 0.0]
+    """
+    differences: Floats = values - baseline
+    mean = float(np.mean(baseline))
+    if mean:
+        return differences / mean
+    return np.where(differences == 0, 0.0, np.nan)
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """Return every metric of every scheme over all conditions."""
+    keys = [(row, name) for row in rows for name in METRICS]
+    corrected = stats.holm([row.p[name] for row, name in keys])
+    found = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        for name, (_, more_is_better) in METRICS.items():
+            signs = [
+                (1 if (row.change(name).mean > 0) == more_is_better else -1) if p < 0.05 else 0
+                for (row, of), p in zip(keys, corrected, strict=True)
+                if of == name and row.scheme == scheme
+            ]
+            own = np.stack([row.shares[name] for row in rows if row.scheme == scheme])
+            with warnings.catch_warnings():
+                # A metric that no condition has is no number.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                change = stats.estimate(np.nanmean(own, axis=0))
+            found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))
+    return found
+
+
+def _whole(outcome: execute.Outcome) -> execute.Outcome:
+    if outcome.failures:
+        first = outcome.failures[0]
+        raise SojournError(f"{outcome.plan.name}: {len(outcome.failures)} runs failed; the first: {first.why}")
+    return outcome

@@ -1,0 +1,317 @@
+"""Section 7.2 as a part of a paper: run it, say what came of it, and show it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from sojourn import report, stats
+from sojourn.papers.future import evaluate, interarrival, model, picture
+from sojourn.papers.future.episodes import Episode, Say
+from sojourn.papers.future.evaluate import Comparison, values
+from sojourn.papers.future.keep import Keeper
+from sojourn.papers.future.model import Adaptive, Future, Weights
+from sojourn.papers.model import Paper
+from sojourn.report import svg
+from sojourn.stats import Estimate
+from sojourn.stepping import FEATURES
+
+
+@dataclass(frozen=True)
+class Part:
+    """What came of section 7.2.
+
+    Parameters
+    ----------
+    paper, future
+        Whose, and its settings.
+    size
+        ``quick`` or ``full``.
+    rows
+        Measured inter-arrival times against the constant.
+    compared
+        Who chooses among schemes.
+    ran, found
+        Runs and episodes made now, and found.
+    """
+
+    paper: Paper
+    future: Future
+    size: str
+    rows: Sequence[interarrival.Row]
+    compared: Comparison
+    ran: int
+    found: int
+
+    @property
+    def said(self) -> list[str]:
+        """What came of it for a terminal, a line each."""
+        return [f"Section {self.future.section}. {verdict}" for verdict in self.verdicts]
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What came of it, a sentence each."""
+        return [self._interarrival_verdict(), *self._adaptive_verdicts()]
+
+    def _interarrival_verdict(self) -> str:
+        found = interarrival.summaries(self.rows)
+        better, worse = sum(one.better for one in found), sum(one.worse for one in found)
+        cells = sum(one.better + one.worse + one.neither for one in found)
+        moved = [one for one in found if one.change.excludes_zero]
+        said = "; ".join(
+            f"{self.paper.printed[one.scheme]} {interarrival.METRICS[one.metric][0]} {percent(one.change)}"
+            for one in moved
+        )
+        return (
+            f"Measured inter-arrival times in place of the constant: of {cells} comparisons (scheme, condition, "
+            f"metric) {better} are better, {worse} worse and {cells - better - worse} undecided. "
+            + (f"In the mean over conditions: {said}." if moved else "No mean over conditions differs from zero.")
+        )
+
+    def _adaptive_verdicts(self) -> list[str]:
+        compared, weights = self.compared, self.compared.adaptive.weights[0]
+        best = compared.best(weights)
+        name = compared.names[best]
+        told = [
+            f"{hold * compared.adaptive.interval_s:g} s: "
+            f"{of_difference(compared.difference(compared.learnt[weights.name, hold], weights, best))}"
+            for hold in compared.adaptive.holds
+        ]
+        cases, ahead, behind = compared.count()
+        gain = stats.estimate(compared.hindsight(weights) - values(compared.fixed[best], weights, "reward"))
+        clock = compared.difference(compared.clock[weights.name][1], weights, best)
+        anew = compared.difference(compared.anew[compared.adaptive.holds[0]][best], weights, best)
+        return [
+            f"Switching: the best fixed scheme in hindsight is {name}. A controller that may decide every "
+            f"{'; every '.join(told)} of reward. Over all weights and times between decisions it is ahead of the "
+            f"best fixed scheme in {ahead} of {cases} cases and behind in {behind} (at 5 % after Holm's correction).",
+            "One who is told the kind of traffic and takes what was best for it in training: "
+            f"{of_difference(clock)}. The best fixed scheme of each single episode would gain {number(gain)}.",
+            f"Switching costs what a scheme has learnt: {name} switched to itself every "
+            f"{compared.adaptive.holds[0] * compared.adaptive.interval_s:g} s: {of_difference(anew)}.",
+        ]
+
+    def section(self) -> Markup:
+        """Return the section as HTML for the paper's report; its heading has the id ``future``."""
+        text = report.page(
+            "future.html.j2",
+            title=f"Section {self.future.section}: the future work, done",
+            lead="The study ends with two wishes: inter-arrival times that are measured and not constant, and "
+            "switching between schemes or configurations as the traffic asks for. Both were tried, with a learner "
+            "whose coefficients can be read.",
+            interarrival=self._interarrival(),
+            adaptive=self._adaptive(),
+        )
+        return Markup(text)  # noqa: S704 - our own template, which escapes
+
+    def _interarrival(self) -> dict[str, Any]:
+        settings = self.future.interarrival
+        found = {(one.scheme, one.metric): one for one in interarrival.summaries(self.rows)}
+        of_mode = sum(row.is_mode for row in self.rows)
+        readings = ", ".join(dict.fromkeys(row.reading for row in self.rows))
+        return {
+            "verdict": self._interarrival_verdict(),
+            "heads": [name for name, _ in interarrival.METRICS.values()],
+            "rows": [
+                {
+                    "scheme": self.paper.printed[scheme],
+                    "cells": [
+                        {
+                            "text": percent(found[scheme, metric].change),
+                            "counts": f"{found[scheme, metric].better} better, {found[scheme, metric].worse} worse",
+                        }
+                        for metric in interarrival.METRICS
+                    ],
+                }
+                for scheme in settings.schemes
+            ],
+            "note": f"Relative change, mean over {len({row.condition for row in self.rows})} conditions of traffic "
+            f"({readings}), with its 95 % interval over {settings.replications[self.size]} replications; positive: "
+            "more with a measured time. Below: conditions in which it is better or worse, decided at 5 % after "
+            f"Holm's correction over the whole table. The constant is the mode of FIFO runs in {of_mode} of "
+            f"{len(self.rows)} comparisons; in the others that is 0 ms, by which nothing can be divided, and "
+            f"{settings.least} stands for it.",
+            "all": [
+                {
+                    "name": f"{row.condition}, {self.paper.printed[row.scheme]}; {row.reading}",
+                    "constant": row.constant if row.is_mode else f"{row.constant} (mode 0)",
+                    "cells": [percent(row.change(metric)) for metric in interarrival.METRICS],
+                }
+                for row in self.rows
+            ],
+        }
+
+    def _adaptive(self) -> dict[str, Any]:
+        compared, settings = self.compared, self.compared.adaptive
+        weights, best = settings.weights[0], self.compared.best(settings.weights[0])
+        rows = self._rows(weights)
+        count = settings.episodes[self.size]
+        figures = [
+            (
+                "timeline",
+                picture.timeline(compared, weights),
+                "Top: the scheme in force in each window, for controllers that may decide at different times and "
+                "for one who is told the traffic. Below: the queue under each, and (grey) under "
+                f"{compared.names[best]} throughout. The first episode of the evaluation.",
+            ),
+            (
+                "rewards",
+                picture.differences(
+                    [(name, compared.difference(of, weights, best)) for name, of in rows], compared.names[best]
+                ),
+                f"Rewards with equal weights, over {count['evaluate']} episodes.",
+            ),
+            (
+                "cost",
+                picture.cost(compared, weights),
+                "A scheme that is switched to itself keeps its packets and forgets what it has learnt: what that "
+                f"costs. 95 % intervals over {count['evaluate']} episodes.",
+            ),
+        ]
+        held = settings.holds[-1]
+        learnt_by = compared.bandits[weights.name, held].mean()
+        holds = [f"{hold * settings.interval_s:g} s" for hold in settings.holds]
+        return {
+            "verdicts": self._adaptive_verdicts(),
+            "how": how(settings, count),
+            "figures": [
+                {"id": name, "svg": svg.inline(drawn, name, caption), "caption": caption}
+                for name, drawn, caption in figures
+            ],
+            "best": compared.names[best],
+            "rows": [{"name": name, "cells": self._cells(of, weights, best)} for name, of in rows],
+            "note": "Means over episodes ± half-width of the 95 % interval; differences are paired by episode. "
+            "Sojourn: over all packets that left. Goodput: payload over the rate of the bottleneck.",
+            "weight_heads": [
+                *(f"Controller, every {hold}" for hold in holds),
+                "Told the traffic",
+                "Best of each episode",
+            ],
+            "weights": [
+                {
+                    "name": f"{one.name}: {one.goodput:g} goodput, {one.delay:g} delay, {one.loss:g} loss",
+                    "best": compared.names[compared.best(one)],
+                    "cells": self._weighed(one),
+                }
+                for one in settings.weights
+            ],
+            "weights_note": "Differences of the reward to the best fixed scheme of these weights, 95 % intervals. "
+            "A controller was trained for each. Last column: what would be gained by knowing beforehand which "
+            "fixed scheme an episode will suit.",
+            "learnt_by": f"Equal weights, every {holds[-1]}",
+            "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
+            "learnt": [
+                {"name": name, "cells": [f"{value:+.3f}" for value in of]}
+                for name, of in zip(compared.names, learnt_by, strict=True)
+            ],
+        }
+
+    def _rows(self, weights: Weights) -> list[tuple[str, list[Episode]]]:
+        compared, settings = self.compared, self.compared.adaptive
+        best = compared.best(weights)
+
+        def each(name: str, of: Any) -> list[tuple[str, list[Episode]]]:
+            return [(f"{name}, every {hold * settings.interval_s:g} s", of(hold)) for hold in settings.holds]
+
+        told, clock = compared.clock[weights.name]
+        kinds = ", ".join(compared.names[arm] for arm in told)
+        return [
+            *((f"always {name}", of) for name, of in zip(compared.names, compared.fixed, strict=True)),
+            *each("controller", lambda hold: compared.learnt[weights.name, hold]),
+            (f"told the traffic: {kinds}", clock),
+            *each("at random", lambda hold: compared.chance[hold]),
+            *each(f"{compared.names[best]} anew", lambda hold: compared.anew[hold][best]),
+        ]
+
+    def _cells(self, episodes: Sequence[Episode], weights: Weights, best: int) -> list[str]:
+        def mean(measure: str, scale: float = 1.0) -> str:
+            return number(stats.estimate(values(episodes, weights, measure) * scale))
+
+        difference = self.compared.difference(episodes, weights, best)
+        less = "–" if episodes is self.compared.fixed[best] else number(difference)
+        shares = (mean("sojourn_ms"), mean("loss_ratio", 100.0), mean("goodput", 100.0))
+        return [mean("reward"), less, *shares, f"{values(episodes, weights, 'switches').mean():.1f}"]
+
+    def _weighed(self, weights: Weights) -> list[str]:
+        compared, best = self.compared, self.compared.best(weights)
+        own = [compared.learnt[weights.name, hold] for hold in compared.adaptive.holds]
+        gain = compared.hindsight(weights) - values(compared.fixed[best], weights, "reward")
+        differences = [compared.difference(of, weights, best) for of in (*own, compared.clock[weights.name][1])]
+        return [number(one) for one in (*differences, stats.estimate(gain))]
+
+
+def name_of(paper: Paper) -> str | None:
+    """Return what ``--only`` calls this part of a paper, None where it has none."""
+    future = model.load(paper)
+    return None if future is None else f"Section {future.section}"
+
+
+def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part | None:
+    """Run what is not finished yet of a paper's future work; None where it has none.
+
+    Parameters
+    ----------
+    paper
+        Which.
+    place
+        Folder of its results: ``store`` for runs, ``future`` for episodes and what was learnt.
+    size
+        ``quick`` or ``full``.
+    jobs
+        Number of threads of runs.
+    say
+        Told how far it is.
+
+    Raises
+    ------
+    SojournError
+        Bad settings, and runs that fail.
+    """
+    future = model.load(paper)
+    if future is None:
+        return None
+    rows, ran, found = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
+    keeper = Keeper(place / "future")
+    compared = evaluate.run(paper, future.adaptive, keeper, size, say)
+    return Part(paper, future, size, rows, compared, ran + keeper.made, found + keeper.found)
+
+
+def how(settings: Adaptive, count: Any) -> str:
+    """Return how it was tried, in words."""
+    kinds = ", then ".join(kind["name"] for kind in settings.traffic)
+    return (
+        f"{settings.clients} clients of a kind at a time send over {settings.rate_mbit_s:g} Mbit/s "
+        f"({settings.base_rtt} round trip): {kinds}, {settings.phase} each, {settings.cycles} times over. A "
+        f"controller sees dAQM's eight features of the last {settings.interval} and nothing else; it takes the "
+        "scheme whose reward a linear regression on their logarithms expects to be largest. It learnt by Thompson "
+        f"sampling on {count['train']} episodes with seeds of their own, and learns no more on the "
+        f"{count['evaluate']} that it is judged on. The reward of a window is goodput over the rate, less mean "
+        f"sojourn time over {settings.delay_unit_ms:g} ms (at most 1), less the loss ratio, each times its weight. "
+        "What a choice does to later windows is not credited to it, as with any bandit."
+    )
+
+
+def number(of: Estimate) -> str:
+    """Return an estimate with its half-width."""
+    return f"{of.mean:.3g}" if of.half_width is None else f"{of.mean:.3f} ± {of.half_width:.3f}"
+
+
+def percent(of: Estimate) -> str:
+    """Return a relative change with its interval."""
+    if math.isnan(of.mean):
+        return "–"
+    half = "" if of.half_width is None else f" ± {100 * of.half_width:.1f}"
+    return f"{100 * of.mean:+.1f}{half} %"
+
+
+def of_difference(of: Estimate) -> str:
+    """Return a difference with its interval and what it says."""
+    if of.low is None or of.high is None:
+        return f"{of.mean:+.3f}"
+    said = "ahead by" if of.low > 0 else "behind by" if of.high < 0 else "no different,"
+    return f"{said} {abs(of.mean) if of.excludes_zero else of.mean:.3f} [{of.low:+.3f}, {of.high:+.3f}]"

@@ -1,0 +1,248 @@
+"""Stepping through a run: look at a queue over windows of time, and give it another scheme on the way.
+
+What a controller needs that chooses schemes while traffic runs, in the manner of a reinforcement-learning
+environment: :meth:`Simulation.advance`, :meth:`Simulation.window` (what it sees), :meth:`Simulation.switch` (what it
+does).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from sojourn import tables
+from sojourn._native import Stepper
+from sojourn.core import Document, SojournError
+from sojourn.network import Network
+from sojourn.results import Results
+from sojourn.runner import GREATEST_SEED, whole
+from sojourn.scheme import Scheme, SchemeLike, as_schemes
+from sojourn.units import Time, from_ns, to_ns
+
+FEATURES: Final = ("s0", "s1", "s2", "s3", "q0", "q1", "q2", "q3")
+"""dAQM's eight features: sojourn time and queue length with their first three derivatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one queue did over a window of time. NaN where there was nothing to measure.
+
+    Parameters
+    ----------
+    from_s, to_s
+        Begin and end, since the start of the run.
+    arrivals_packets, departures_packets, drops_packets, marks_packets
+        Offered to the queue, sent on, dropped for any reason, marked CE here.
+    queue_packets_mean
+        Waiting packets, mean over time.
+    backlog_packets, backlog_bytes
+        Waiting at the end.
+    sojourn_ms_mean, sojourn_ms_p50, sojourn_ms_p95, sojourn_ms_p99
+        Time that packets which left had waited.
+    throughput_bit_s
+        Of packets that left, with their framing.
+    goodput_bit_s
+        Payload that reached applications, of all flows of the run.
+    s0, s1, s2, s3, q0, q1, q2, q3
+        The eight features of dAQM (section 4.1 of the thesis, equations 18 to 33): sojourn time (ms) and queue length
+        (packets), and their first, second and third derivatives, per ms and per sample of 15 ms. Each is the mean,
+        over the window's samples every 15 ms, of the absolute value, as dAQM compares absolute values. The sojourn
+        derivatives are of the last five packets that left, over an average of the spacing of arrivals: dAQM's
+        readings ``sojourn departures`` and ``interarrival measured``, which any scheme's queue allows.
+    """
+
+    from_s: float
+    to_s: float
+    arrivals_packets: int
+    departures_packets: int
+    drops_packets: int
+    marks_packets: int
+    queue_packets_mean: float
+    backlog_packets: int
+    backlog_bytes: int
+    sojourn_ms_mean: float
+    sojourn_ms_p50: float
+    sojourn_ms_p95: float
+    sojourn_ms_p99: float
+    throughput_bit_s: float
+    goodput_bit_s: float
+    s0: float
+    s1: float
+    s2: float
+    s3: float
+    q0: float
+    q1: float
+    q2: float
+    q3: float
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """The eight features, in the order of :data:`FEATURES`."""
+        return tuple(float(getattr(self, name)) for name in FEATURES)
+
+    @property
+    def loss_ratio(self) -> float:
+        """Dropped over offered; NaN where nothing arrived."""
+        return self.drops_packets / self.arrivals_packets if self.arrivals_packets else math.nan
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any]) -> Window:
+        values: dict[str, Any] = {**document, **dict(zip(FEATURES, document["features"], strict=True))}
+        given: dict[str, Any] = {one.name: values[one.name] for one in fields(cls)}
+        given |= {name: math.nan for name, value in given.items() if value is None}
+        return cls(**given)
+
+
+class Simulation:
+    """A run under way: it stands still until it is told how far to go.
+
+    If nothing is switched, its report is that of an ordinary run with the same scheme, seed and replication, bit for
+    bit.
+
+    Parameters
+    ----------
+    network
+        What to run.
+    scheme
+        Of the queues under test, at the start; by default as the scenario has them.
+    seed
+        By default the scenario's own.
+    replication
+        Another one draws other numbers from the same seed.
+    series
+        Sampling interval of time series in the report; none by default.
+
+    Raises
+    ------
+    SojournError
+        Bad scenario or scheme.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> net = sj.dumbbell(flows=2, rate=sj.mbit_s(10), duration=sj.s(4), warm_up=sj.s(1))
+    >>> simulation = sj.Simulation(net, "pfifo limit 200p", seed=1)
+    >>> simulation.advance(sj.s(2))
+    >>> before = simulation.window()
+    >>> simulation.switch("codel")
+    >>> simulation.advance(sj.s(2))
+    >>> simulation.window().sojourn_ms_mean < before.sojourn_ms_mean, simulation.is_done
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        scheme: SchemeLike | None = None,
+        *,
+        seed: int | None = None,
+        replication: int = 0,
+        series: Time | None = None,
+    ) -> None:
+        self._scenario: Document = network.canonical()
+        self._scheme = None if scheme is None else as_schemes([scheme])[0]
+        self._seed = int(self._scenario.get("seed", 1)) if seed is None else seed
+        whole("seed", self._seed, 0, GREATEST_SEED)
+        whole("replication", replication, 0, GREATEST_SEED)
+        task = {
+            "scheme": self._scheme and self._scheme.text,
+            "seed": self._seed,
+            "replication": replication,
+            "series": None if series is None else str(from_ns(to_ns("series", series))),
+        }
+        self._stepper = Stepper(json.dumps(self._scenario), json.dumps(task))
+        self._queues = tuple(name for name, is_tested in self._stepper.queues() if is_tested)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Names of the queues under test."""
+        return self._queues
+
+    @property
+    def time_s(self) -> float:
+        """Seconds since the start of the run."""
+        return self._stepper.times_ns()[0] / 1e9
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the scenario is at its end."""
+        now, end = self._stepper.times_ns()
+        return now >= end
+
+    def advance(self, time: Time) -> None:
+        """Let so much time pass; at the end of the scenario time stands still.
+
+        Raises
+        ------
+        TypeError
+            If `time` is a bare number.
+        """
+        now, end = self._stepper.times_ns()
+        self._stepper.run_until(min(now + to_ns("time", time), end))
+
+    def window(self, queue: str | None = None) -> Window:
+        """Return what a queue did since it was last asked, or since the start; the next window begins.
+
+        Parameters
+        ----------
+        queue
+            One under test; by default the only one.
+
+        Raises
+        ------
+        SojournError
+            No such queue under test, or several and none named.
+        """
+        return Window._of(json.loads(self._stepper.window(self._one(queue))))
+
+    def switch(self, scheme: SchemeLike, queue: str | None = None) -> None:
+        """Give queues another scheme, now. What waits moves over and keeps its age.
+
+        What the new scheme cannot hold is dropped. What the old one had learnt is lost, also if the new one is the
+        same.
+
+        Parameters
+        ----------
+        scheme
+            The new one.
+        queue
+            By default every queue under test.
+
+        Raises
+        ------
+        SojournError
+            Bad scheme, no such queue, or one whose scheme cannot change.
+        """
+        text = as_schemes([scheme])[0].text
+        if queue is None and not self._queues:
+            raise SojournError("no queue is under test: name the queue that is to change")
+        for name in self._queues if queue is None else (queue,):
+            self._stepper.switch(name, text)
+
+    def report(self) -> Results:
+        """Return the results of the whole run; what is left of it is run with the schemes of now, in a copy."""
+        document: Document = json.loads(self._stepper.report())
+        scheme = self._scheme or Scheme("")
+        return Results(
+            scenario=self._scenario,
+            schemes=(scheme,),
+            seed=self._seed,
+            replications=1,
+            frames=tables.from_documents([scheme.label], [document]),
+            kind="run",
+        )
+
+    def _one(self, queue: str | None) -> str:
+        if queue is not None:
+            return queue
+        if len(self._queues) != 1:
+            known = ", ".join(self._queues[:8]) or "none"
+            raise SojournError(f"{len(self._queues)} queues are under test: name one; there are: {known}")
+        return self._queues[0]
+
+    def __repr__(self) -> str:
+        now, end = self._stepper.times_ns()
+        return f"<Simulation of {self._scenario['name']!r} at {now / 1e9:g} of {end / 1e9:g} s>"

@@ -1,0 +1,197 @@
+"""Section 7.2 of the dAQM thesis: measured inter-arrival times, and a controller that switches between schemes."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn import papers
+from sojourn.papers.future import controller, episodes, evaluate, interarrival, model, part, traffic
+from sojourn.papers.future.interarrival import METRICS
+from sojourn.papers.future.keep import Keeper
+from sojourn.papers.future.model import Weights
+
+PAPER = papers.load("daqm")
+FUTURE = model.load(PAPER)
+assert FUTURE is not None
+# One round of three phases of 2 s.
+SMALL = replace(
+    FUTURE,
+    interarrival=replace(FUTURE.interarrival, quick=("http-cbr", "voip-poisson"), replications={"quick": 2}),
+    adaptive=replace(
+        FUTURE.adaptive,
+        phase="2 s",
+        cycles=1,
+        holds=(1, 4),
+        episodes={"quick": {"train": 2, "evaluate": 2}},
+        weights=FUTURE.adaptive.weights[:1],
+    ),
+)
+EQUAL = Weights("equal", 1.0, 1.0, 1.0)
+
+
+def window(**values: float) -> sj.Window:
+    fields = dict.fromkeys(sj.Window.__slots__, 0.0)
+    return sj.Window(**{**fields, **values})  # type: ignore[arg-type]
+
+
+def test_the_conditions_are_those_of_the_study() -> None:
+    known = interarrival.conditions(tomllib.loads((PAPER.folder / "traffic.toml").read_text(encoding="utf-8")))
+    # Five flow types by five models.
+    assert len(known) == 25
+    mine = {one.name: one for one in PAPER.conditions if one.name in known}
+    assert len(mine) >= 8
+    for name, condition in mine.items():
+        theirs = sj.load(PAPER.scenario, sets=condition.sets).canonical()
+        ours = sj.load(PAPER.scenario, sets=known[name]).canonical()
+        assert ours == theirs, name
+
+
+def test_a_change_is_relative_to_the_constant() -> None:
+    assert interarrival.relative(np.array([3.0, 1.0]), np.array([2.0, 2.0])).tolist() == [0.5, -0.5]
+    assert interarrival.relative(np.zeros(2), np.zeros(2)).tolist() == [0.0, 0.0]
+    assert np.isnan(interarrival.relative(np.ones(2), np.zeros(2))).all()
+
+
+def test_more_goodput_is_better_and_more_delay_is_worse() -> None:
+    # Everything rises by 10 % in all of five replications but for scatter of a thousandth.
+    shares = np.array([0.1, 0.1001, 0.0999, 0.1, 0.1])
+    rows = [
+        interarrival.Row(
+            condition, "r", "daqm_c1", "1ms", True, dict.fromkeys(METRICS, shares), dict.fromkeys(METRICS, 1e-9)
+        )
+        for condition in ("a", "b")
+    ]
+    found = {one.metric: one for one in interarrival.summaries(rows)}
+    assert (found["goodput_bit_s"].better, found["goodput_bit_s"].worse) == (2, 0)
+    assert (found["loss_ratio"].better, found["loss_ratio"].worse) == (0, 2)
+    assert found["loss_ratio"].change.mean == pytest.approx(0.1)
+    assert found["loss_ratio"].change.excludes_zero
+
+
+def test_the_bandit_finds_the_better_arm_of_each_context() -> None:
+    # Arm 0 brings x, arm 1 brings 1 - x, for x of 0 or 1: after a hundred of each the means lie near these lines.
+    # With precision 1 + 100 the coefficient of a feature that alone was seen is 100/101 of the truth.
+    bandit = controller.Thompson.new(2, 2, 0.3)
+    for _ in range(100):
+        for x in (0.0, 1.0):
+            seen = np.array([1.0, x])
+            bandit.learn(0, seen, x)
+            bandit.learn(1, seen, 1.0 - x)
+    assert bandit.best(np.array([1.0, 1.0])) == 0
+    assert bandit.best(np.array([1.0, 0.0])) == 1
+    assert bandit.mean()[0] @ [1.0, 1.0] == pytest.approx(1.0, abs=0.03)
+    again = controller.Thompson.of(bandit.document())
+    assert again.mean().tolist() == bandit.mean().tolist()
+    # After 200 observations draws have a deviation of 0.3 sqrt(x' P^-1 x) < 0.05, beside a gap of 1: never the worse
+    # arm.
+    random = np.random.default_rng(1)
+    assert {bandit.explore(np.array([1.0, 1.0]), random) for _ in range(200)} == {0}
+    # Who has seen nothing takes both.
+    fresh = controller.Thompson.new(2, 2, 0.3)
+    assert {fresh.explore(np.array([1.0, 1.0]), random) for _ in range(50)} == {0, 1}
+
+
+def test_a_context_is_one_and_the_logarithms_of_the_features() -> None:
+    seen = controller.context(window(s0=math.e - 1, q0=math.nan, q3=3.0))
+    assert seen.tolist() == pytest.approx([1.0, 1.0, 0, 0, 0, 0, 0, 0, math.log(4)])
+
+
+def test_the_clock_knows_the_phase() -> None:
+    choose = controller.by_clock([5, 4, 1], 2.0)
+    assert [choose(window(to_s=t), 0) for t in (0.0, 1.5, 2.0, 3.999, 4.0, 6.0)] == [5, 5, 4, 4, 1, 5]
+
+
+def test_what_a_window_is_worth() -> None:
+    # 5 of 10 Mbit/s, 25 of 100 ms, 10 of 50 packets lost: 0.5 - 0.25 - 0.2.
+    seen = window(goodput_bit_s=5e6, sojourn_ms_mean=25.0, arrivals_packets=50, drops_packets=10)
+    assert EQUAL.of(*episodes.worth(seen, SMALL.adaptive)) == pytest.approx(0.05)
+    # Nothing left: no delay where nothing waits, the largest where something does.
+    empty = window(goodput_bit_s=math.nan, sojourn_ms_mean=math.nan)
+    assert episodes.worth(empty, SMALL.adaptive) == (0.0, 0.0, 0.0)
+    assert episodes.worth(replace(empty, backlog_packets=3), SMALL.adaptive) == (0.0, 1.0, 0.0)
+
+
+def test_who_never_changes_plays_an_ordinary_run() -> None:
+    net = traffic.network(SMALL.adaptive)
+    played = episodes.play(net, SMALL.adaptive, ["codel limit 2000p"], controller.always(0), seed=4)
+    whole = sj.compare(net, ["codel limit 2000p"], replicates=1, seed=4, series=None).runs.iloc[0]
+    assert played.switches == 0
+    assert len(played.arm) == 12
+    assert sum(played.arrivals) == whole["arrivals_packets"]
+    assert sum(played.drops) == whole["drops_packets"]
+    rate = SMALL.adaptive.rate_bit_s
+    assert np.mean(played.goodput) == pytest.approx(whole["goodput_bit_s"] / rate, rel=1e-9)
+    assert played.measures(EQUAL)["sojourn_ms"] == pytest.approx(whole["sojourn_ms_mean"], rel=1e-9)
+
+
+def test_to_switch_to_itself_costs_what_a_scheme_has_learnt() -> None:
+    net = traffic.network(SMALL.adaptive)
+
+    def reward(text: str, *, is_reset: bool) -> float:
+        one = episodes.play(net, SMALL.adaptive, [text], controller.always(0), 4, is_reset=is_reset)
+        assert one.switches == (11 if is_reset else 0)
+        return one.measures(EQUAL)["reward"]
+
+    # Tail drop has nothing to forget; PIE forgets its drop probability.
+    assert reward("pfifo limit 100p", is_reset=True) == reward("pfifo limit 100p", is_reset=False)
+    assert reward("pie", is_reset=True) < reward("pie", is_reset=False) - 0.1
+
+
+def test_what_is_finished_is_not_made_again(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path)
+    assert keeper.get("x", {"a": 1}, lambda: {"found": [1, 2.5]}) == {"found": [1, 2.5]}
+    assert keeper.get("x", {"a": 1}, lambda: pytest.fail("made again")) == {"found": [1, 2.5]}
+    assert keeper.get("x", {"a": 2}, dict) == {}
+    assert (keeper.made, keeper.found) == (2, 1)
+    next(tmp_path.iterdir()).write_text("{")
+    with pytest.raises(sj.SojournError, match="remove it to compute it again"):
+        [keeper.get("x", {"a": a}, dict) for a in (1, 2)]
+
+
+def test_the_smoke_of_section_7_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "load", lambda _: SMALL)
+    assert part.name_of(PAPER) == "Section 7.2"
+    first = part.run(PAPER, tmp_path, "quick", jobs=2)
+    assert first is not None
+    assert first.found == 0
+    text = first.section()
+    # Eight fixed, two controllers, the clock, two of chance, two anew.
+    table = text[text.index('id="adaptive-table"') :].split("</table>")[0]
+    assert table.count('<th scope="row">') == 8 + 2 + 1 + 2 + 2
+    assert all(f'id="{name}-figure"' in text for name in ("timeline", "rewards", "cost"))
+    assert all(verdict.split(".")[0].replace("'", "&#39;") in text for verdict in first.verdicts)
+    # Again, with one episode lost, as a kill leaves it: that one alone is played, and all is as before.
+    next((tmp_path / "future").glob("episode-*.json")).unlink()
+    again = part.run(PAPER, tmp_path, "quick", jobs=1)
+    assert again is not None
+    assert (again.ran, again.found) == (1, first.ran - 1)
+    assert again.section() == text
+
+
+def test_the_best_in_hindsight_is_no_worse_than_any_fixed(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path)
+    compared = evaluate.run(PAPER, SMALL.adaptive, keeper, "quick", lambda _: None)
+    rewards = np.array([evaluate.values(of, EQUAL, "reward") for of in compared.fixed])
+    assert compared.best(EQUAL) == int(np.argmax(rewards.mean(axis=1)))
+    assert (compared.hindsight(EQUAL) == rewards.max(axis=0)).all()
+    own = compared.difference(compared.fixed[3], EQUAL, 3)
+    assert (own.mean, own.low, own.high) == (0.0, 0.0, 0.0)
+
+
+def test_unknown_schemes_are_refused(tmp_path: Path) -> None:
+    text = (PAPER.folder / "future.toml").read_text(encoding="utf-8")
+    (tmp_path / "future.toml").write_text(text.replace('"daqm_c3"]', '"daqm_c4"]'), encoding="utf-8")
+    with pytest.raises(sj.SojournError, match=r"future\.toml: unknown schemes daqm_c4"):
+        model.load(replace(PAPER, folder=tmp_path))
+    (tmp_path / "future.toml").write_text("", encoding="utf-8")
+    with pytest.raises(sj.SojournError, match="KeyError"):
+        model.load(replace(PAPER, folder=tmp_path))
+    (tmp_path / "future.toml").unlink()
+    assert model.load(replace(PAPER, folder=tmp_path)) is None
