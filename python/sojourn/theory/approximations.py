@@ -34,7 +34,7 @@ def square_root_window(loss_ratio: float, *, packets_per_ack: float = 1.0) -> fl
 
 
 def cubic_window(loss_ratio: float, rtt_s: float, *, c: float = 0.4, beta: float = 0.7) -> float:
-    """Return CUBIC's mean window in packets (RFC 9438, section 5.1), the larger of its cubic and its Reno-friendly one.
+    """Return CUBIC's mean window in packets (RFC 9438, 5.1), the larger of the cubic and the Reno-friendly one.
 
     Parameters
     ----------
