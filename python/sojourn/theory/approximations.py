@@ -53,7 +53,7 @@ def cubic_window(loss_ratio: float, rtt_s: float, *, c: float = 0.4, beta: float
     5926
     """
     p, rtt = _share("loss_ratio", loss_ratio), _positive("rtt_s", rtt_s)
-    cubic = (c * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (rtt / p) ** 0.75
+    cubic = math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt / p, 0.75)
     # Section 4.3: additive increase of 3 (1 - beta)/(1 + beta) gives Reno's mean window.
     return max(cubic, square_root_window(p))
 
@@ -137,7 +137,7 @@ class OperatingPoint:
 
 
 def kleinrock(*, scv: float = 1.0) -> OperatingPoint:
-    """Return the load of largest power of an M/G/1 queue (Kleinrock 1979); the mean number there is 1 for any service.
+    """Return the load of largest power of an M/G/1 queue (Kleinrock 1979); any service has a mean number of 1 there.
 
     Power is rho/T with T = 1 + rho (1 + c^2) / (2 (1 - rho)). Its derivative is zero where
     a rho^2 = (1 - rho)^2 with a = (1 + c^2)/2: rho = 1/(1 + sqrt(a)).

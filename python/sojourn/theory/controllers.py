@@ -1,6 +1,6 @@
 """Controllers of queues in fluid form: a loss probability from queue and arrival rate, vectorised over links.
 
-Each has a state of shape (states, links) that it differentiates. Parameters are the simulator's; packets, packets/s, s.
+Each has a state of shape (states, links) that it differentiates. Parameters are the simulator's, in packets and s.
 Sources: RED and PI: Misra, Gong and Towsley 2000, Hollot et al. 2001; PIE: RFC 8033; REM: Athuraliya et al. 2001;
 AVQ: Kunniyur and Srikant 2004; CoDel: RFC 8289, as its control law alone; threshold: Raina, Towsley and Wischik 2005.
 """
@@ -63,7 +63,7 @@ class Red:
         if not (0 <= self.min_packets < self.max_packets and 0 < self.max_p <= 1 and 0 < self.w < 1):
             raise SojournError(f"{self}: allowed: 0 <= min < max, max_p up to 1, w between 0 and 1")
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         average = state[0]
         first = (average - self.min_packets) / (self.max_packets - self.min_packets) * self.max_p
         if self.gentle:
@@ -74,9 +74,9 @@ class Red:
         p = np.clip(p, 0.0, 1.0)
         return 2 * p / (1 + p) if self.spaced else p
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         # One sample an arrival; at a busy link these come at the rate of the link.
-        return -np.log1p(-self.w) * capacity * (queue - state)
+        return np.asarray(-np.log1p(-self.w) * capacity * (queue - state), dtype=np.float64)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
         wanted = p / (2 - p) if self.spaced else p
@@ -104,10 +104,10 @@ class Pi:
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
-        return np.clip(state[0], 0.0, 1.0)
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
+        return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         rate = (self.a - self.b) / self.tupdate_s * (queue - self.q_ref_packets) + self.b * filling
         return _held(state, rate[None, :], 0.0, 1.0)
 
@@ -135,10 +135,10 @@ class Pie:
     _STEPS: ClassVar[Floats] = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
     _SCALES: ClassVar[Floats] = 1.0 / np.array([2048, 512, 128, 32, 8, 2, 1])
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
-        return np.clip(state[0], 0.0, 1.0)
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
+        return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         scale = self._SCALES[np.searchsorted(self._STEPS, state[0], side="right")]
         excess = queue / capacity - self.target_s
         rate = scale * (self.alpha / self.tupdate_s * excess + self.beta * filling / capacity)
@@ -167,10 +167,10 @@ class Rem:
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
-        return -np.expm1(-np.log(self.phi) * np.maximum(state[0], 0.0))
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
+        return np.asarray(-np.expm1(-np.log(self.phi) * np.maximum(state[0], 0.0)), dtype=np.float64)
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         mismatch = (arriving - capacity) + self.alpha * (queue - self.b_ref_packets) / self.tupdate_s
         return _held(state, self.gamma * mismatch[None, :], 0.0, np.inf)
 
@@ -196,9 +196,9 @@ class Avq:
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         virtual = np.clip(state[0], 0.0, 1.0) * capacity
-        return np.clip(1 - virtual / np.maximum(arriving, 1e-9), 0.0, 1.0)
+        return np.asarray(np.clip(1 - virtual / np.maximum(arriving, 1e-9), 0.0, 1.0), dtype=np.float64)
 
     def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         # The state is the virtual capacity over the link's; lost packets change nothing.
@@ -226,18 +226,18 @@ class Codel:
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         losses = np.sqrt(np.maximum(state[0], 0.0)) / self.interval_s
-        return np.clip(losses / np.maximum(arriving, 1e-9), 0.0, 1.0)
+        return np.asarray(np.clip(losses / np.maximum(arriving, 1e-9), 0.0, 1.0), dtype=np.float64)
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         count = np.maximum(state[0], 0.0)
         rising = np.sqrt(np.maximum(count, 1.0)) / self.interval_s
         # Below target nothing is dropped, and the count of a later state starts near the old one for 16 intervals.
         falling = -count / (16 * self.interval_s)
         excess = queue / capacity - self.target_s
         share = 0.5 * (1 + np.tanh(excess / (0.1 * self.target_s)))
-        return (share * rising + (1 - share) * falling)[None, :]
+        return np.asarray((share * rising + (1 - share) * falling)[None, :], dtype=np.float64)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
         count = (p * capacity / (1 - p) * self.interval_s) ** 2
@@ -263,7 +263,7 @@ class Threshold:
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = False
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         rho = np.maximum(arriving / capacity, 1e-9)
         # At rho = 1 it is 1/(b + 1); near it the closed form divides by almost zero.
         safe = np.where(np.abs(rho - 1) < 1e-6, 1 + 1e-6, rho)
@@ -274,7 +274,7 @@ class Threshold:
             np.exp(np.minimum(log, 0.0)) * (1 - safe) / (1 - np.exp(np.minimum(log, 0.0)) * safe),
         )
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.zeros_like(state)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
@@ -293,10 +293,10 @@ class TailDrop:
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = True
 
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.zeros_like(queue)
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:  # noqa: ARG002
+    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.zeros_like(state)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:

@@ -48,6 +48,36 @@ def _formula(text: str) -> str:
     return f"dropping_function formula {text} count system"
 
 
+def _small_buffer(x: float, width: float, most: float) -> str:  # noqa: ARG001 - a shape's three numbers
+    return f"dropping_function table 0:0,{round(x)}:1 between step count system"
+
+
+def _constant(x: float, width: float, most: float) -> str:  # noqa: ARG001
+    return f"dropping_function table 0:0,{round(x)}:{most!r} between step count system"
+
+
+def _red(x: float, width: float, most: float) -> str:
+    return _formula(f"min({most!r},max(0,{most / width!r}*(n-{x!r})))")
+
+
+def _nlred(x: float, width: float, most: float) -> str:
+    return _formula(f"min({most!r},{most!r}*(max(0,n-{x!r})/{width!r})^2)")
+
+
+def _rem(x: float, width: float, most: float) -> str:
+    return _formula(f"max(0,{most!r}-{most!r}*exp(({x!r}-n)/{width!r}))")
+
+
+def _s(x: float, width: float, most: float) -> str:
+    half = repr(most / 2)
+    low, high = (f"min({half},{half}*exp(({of})/{width!r}))" for of in (f"n-{x!r}", f"{x!r}-n"))
+    return _formula(f"{low}+{half}-{high}")
+
+
+def _exponential(x: float, width: float, most: float) -> str:
+    return _formula(f"min({most!r},{most!r}*exp((n-{x!r})/{width!r}))")
+
+
 def _gred(x: float, width: float, most: float) -> str:
     # Two lines, the second three times as steep, so the larger of both holds.
     rise = most / 4 / (width / 2)
@@ -69,26 +99,18 @@ SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
     {
         shape.name: shape
         for shape in (
-            Shape("small_buffer", "small buffer", "d0", 100, 0,
-                  lambda x, w, m: f"dropping_function table 0:0,{round(x)}:1 between step count system", True),
-            Shape("red", "RED", "d1", 90.4, 30,
-                  lambda x, w, m: _formula(f"min({m!r},max(0,{m / w!r}*(n-{x!r})))")),
+            Shape("small_buffer", "small buffer", "d0", 100, 0, _small_buffer, is_whole=True),
+            Shape("red", "RED", "d1", 90.4, 30, _red),
             Shape("gred", "GRED", "d2", 86.74, 30, _gred),
-            Shape("nlred", "NLRED", "d3", 80.88, 40,
-                  lambda x, w, m: _formula(f"min({m!r},{m!r}*(max(0,n-{x!r})/{w!r})^2)")),
+            Shape("nlred", "NLRED", "d3", 80.88, 40, _nlred),
             Shape("tred", "TRED", "d4", 88.05, 30, _tred),
-            Shape("rem", "REM", "d5", 93.86, 10,
-                  lambda x, w, m: _formula(f"max(0,{m!r}-{m!r}*exp(({x!r}-n)/{w!r}))")),
-            Shape("s", "S", "d6", 100.74, 3,
-                  lambda x, w, m: _formula(f"min({m / 2!r},{m / 2!r}*exp((n-{x!r})/{w!r}))+{m / 2!r}"
-                                           f"-min({m / 2!r},{m / 2!r}*exp(({x!r}-n)/{w!r}))")),
-            Shape("exponential", "exponential", "d7", 107.3, 5,
-                  lambda x, w, m: _formula(f"min({m!r},{m!r}*exp((n-{x!r})/{w!r}))")),
-            Shape("constant", "constant", "d8", 99, 0,
-                  lambda x, w, m: f"dropping_function table 0:0,{round(x)}:{m!r} between step count system", True),
+            Shape("rem", "REM", "d5", 93.86, 10, _rem),
+            Shape("s", "S", "d6", 100.74, 3, _s),
+            Shape("exponential", "exponential", "d7", 107.3, 5, _exponential),
+            Shape("constant", "constant", "d8", 99, 0, _constant, is_whole=True),
         )
     }
-)  # fmt: skip
+)
 """By name; the locations are those printed, which leave out no digit but those that rounding took."""
 
 

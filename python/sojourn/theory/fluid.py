@@ -124,8 +124,8 @@ class Steady:
 class Fluid:
     """A network in fluid form.
 
-    The state is one vector: windows (Reno: W; CUBIC: the last maximum and the time since the last loss), queues, and the
-    controllers' states.
+    The state is one vector: windows (Reno: W; CUBIC: the last maximum and the time since the last loss), queues, and
+    the controllers' states.
 
     Parameters
     ----------
@@ -178,6 +178,14 @@ class Fluid:
             at += controller.states * len(of)
         self.size = at
 
+    def _on(self, of_classes: Floats) -> Floats:
+        """Return sums over the classes that cross each link."""
+        return np.asarray(self.routes @ of_classes, dtype=np.float64)
+
+    def _along(self, of_links: Floats) -> Floats:
+        """Return sums over the links of each class's route."""
+        return np.asarray(self._back @ of_links, dtype=np.float64)
+
     def window(self, x: Floats) -> Floats:
         """Return the windows, shape (classes,), packets."""
         own = np.maximum(x[self._windows], 1e-3)
@@ -193,11 +201,11 @@ class Fluid:
 
     def rtt(self, x: Floats) -> Floats:
         """Return the round-trip times, shape (classes,), s."""
-        return self.base + self._back @ (self.queue(x) / self.capacity)
+        return self.base + self._along(self.queue(x) / self.capacity)
 
     def arriving(self, x: Floats) -> Floats:
         """Return what arrives at each link, shape (links,), packets/s."""
-        return self.routes @ (self.flows * self.window(x) / self.rtt(x))
+        return self._on(self.flows * self.window(x) / self.rtt(x))
 
     def flow(self, x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
         """Return what a flow of each class loses, 1/s, and dx/dt as a function of the losses that it hears of.
@@ -206,7 +214,7 @@ class Fluid:
         """
         window, rtt, queue = self.window(x), self.rtt(x), self.queue(x)
         rate = window / rtt
-        arriving = self.routes @ (self.flows * rate)
+        arriving = self._on(self.flows * rate)
         p = np.zeros(len(self.links))
         for (controller, of), place in zip(self.groups, self._states, strict=True):
             state = x[place].reshape(controller.states, len(of))
@@ -229,7 +237,7 @@ class Fluid:
                 found[place] = own.ravel()
             return found
 
-        return rate * np.minimum(self._back @ p, 1.0), derivative
+        return rate * np.minimum(self._along(p), 1.0), derivative
 
     def probability(self, x: Floats) -> Floats:
         """Return the loss probability of each link but for its buffer's end."""
@@ -243,7 +251,7 @@ class Fluid:
     def initial(self) -> Floats:
         """Return a state to start from: windows that fill the links, empty queues."""
         x = np.zeros(self.size)
-        users = self.routes @ self.flows
+        users = self._on(self.flows)
         fair = self.capacity / np.maximum(users, 1e-12)
         share = np.array([min(fair[at] for at in one.route) for one in self.classes])
         x[self._windows] = np.maximum(share * self.base, 1.0)
@@ -279,7 +287,7 @@ class Fluid:
             raise SojournError(f"step_s={step}; allowed: above 0, below the shortest base RTT {self.base.min():g} s")
         x = self.initial() if start is None else start.copy()
         count = max(1, round(duration_s / step))
-        longest = float(np.max(self.base + self._back @ (np.minimum(self.buffer, 1e5) / self.capacity)))
+        longest = float(np.max(self.base + self._along(np.minimum(self.buffer, 1e5) / self.capacity)))
         depth = min(int(longest / step) + 3, count + 2)
         past = np.tile(self.flow(x)[0], (depth, 1))
         columns = np.arange(len(self.classes))
@@ -319,8 +327,8 @@ class Fluid:
     def steady(self) -> Steady:
         """Return the fixed point, stable or not.
 
-        Loss probabilities are moved until each link carries what its controller wants or, with no loss, less: they act
-        as prices of a network whose flows' rates fall with them (Kelly, Maulloo and Tan 1998).
+        Loss probabilities are moved until each link carries what its controller wants or, with no loss, less: they
+        act as prices of a network whose flows' rates fall with them (Kelly, Maulloo and Tan 1998).
 
         Raises
         ------
@@ -333,7 +341,7 @@ class Fluid:
         for _ in range(20_000):
             queue, wanted = self._held_by(p)
             window, rtt = self._windows_at(p, queue)
-            arriving = self.routes @ (self.flows * window / rtt)
+            arriving = self._on(self.flows * window / rtt)
             excess = np.log(np.maximum(arriving * (1 - p), 1e-12) / (wanted * self.capacity))
             error = float(np.max(np.where(p > _NO_LOSS, np.abs(excess), np.maximum(excess, 0.0))))
             if error < 1e-11:
@@ -355,8 +363,8 @@ class Fluid:
         return np.where(p > _NO_LOSS, np.minimum(queue, self.buffer), 0.0), wanted
 
     def _windows_at(self, p: Floats, queue: Floats) -> tuple[Floats, Floats]:
-        rtt = self.base + self._back @ (queue / self.capacity)
-        loss = np.clip(self._back @ p, 1e-15, 1.0)
+        rtt = self.base + self._along(queue / self.capacity)
+        loss = np.clip(self._along(p), 1e-15, 1.0)
         reno = np.sqrt(self._growth / (self._fall * loss))
         # The time between losses, R/(W p), is that to come back to the maximum: cbrt(W (1 - beta)/C).
         cubic = (rtt / loss) ** 0.75 * (_C / (1 - _BETA)) ** 0.25

@@ -97,8 +97,8 @@ def phase_type(
     start, silent
         Initial distribution, shape (phases,), and sub-generator, shape (phases, phases), up to 64.
     scv
-        Instead of both: a squared coefficient of variation. Below 1 the Erlang distribution of the nearest 1/k, above 1
-        two exponential branches with balanced means.
+        Instead of both: a squared coefficient of variation. Below 1 the Erlang distribution of the nearest 1/k,
+        above 1 two exponential branches with balanced means.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def phase_type(
     if start is not None and silent is not None:
         return Service({"kind": "phased", "start": np.asarray(start).tolist(), "silent": np.asarray(silent).tolist()})
     assert scv is not None  # noqa: S101 - the line above
-    if not 1 / 64 <= scv:
+    if not scv >= 1 / 64:
         raise SojournError(f"phase_type: scv={scv}; allowed: at least 1/64 (fixed() is 0)")
     if scv > 1:
         return Service({"kind": "hyperexponential", "scv": scv})
@@ -291,8 +291,8 @@ def loss_runs(
         longest=int(longest),
     )
     nan = float("nan")
-    own = (nan if found[key] is None else found[key] for key in ("mean", "ratio"))
-    return LossRuns(*own, np.asarray(found["lengths"], dtype=np.float64))
+    mean, ratio = (nan if found[key] is None else float(found[key]) for key in ("mean", "ratio"))
+    return LossRuns(mean, ratio, np.asarray(found["lengths"], dtype=np.float64))
 
 
 @dataclass(frozen=True)
