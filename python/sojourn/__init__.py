@@ -19,7 +19,20 @@ from sojourn.runner import compare, run
 from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
 from sojourn.stats import Estimate
 from sojourn.topologies import dumbbell, lan
-from sojourn.traffic import bulk, cbr, every, on_off, pareto, poisson, tcp, transfer, udp, vbr, weibull
+from sojourn.traffic import (
+    bulk,
+    cbr,
+    every,
+    on_off,
+    pareto,
+    poisson,
+    switched_poisson,
+    tcp,
+    transfer,
+    udp,
+    vbr,
+    weibull,
+)
 from sojourn.units import (
     Quantity,
     bit_s,
@@ -71,6 +84,7 @@ __all__ = [
     "poisson",
     "run",
     "s",
+    "switched_poisson",
     "tcp",
     "transfer",
     "udp",

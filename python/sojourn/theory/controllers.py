@@ -72,7 +72,7 @@ class Red:
         else:
             p = np.where(average < self.max_packets, first, 1.0)
         p = np.clip(p, 0.0, 1.0)
-        return 2 * p / (1 + p) if self.spaced else p
+        return np.asarray(2 * p / (1 + p) if self.spaced else p, dtype=np.float64)
 
     def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         # One sample an arrival; at a busy link these come at the rate of the link.
