@@ -34,9 +34,7 @@ _MAKERS: Final[Mapping[str, Callable[[Values], Controller]]] = {
         of["wait"] != "true",
     ),
     "pi": lambda of: Pi(_number(of["a"]), _number(of["b"]), _number(of["q_ref"]), _number(of["tupdate"])),
-    "pie": lambda of: Pie(
-        _number(of["target"]), _number(of["tupdate"]), _number(of["alpha"]), _number(of["beta"])
-    ),
+    "pie": lambda of: Pie(_number(of["target"]), _number(of["tupdate"]), _number(of["alpha"]), _number(of["beta"])),
     "rem": lambda of: Rem(
         _number(of["gamma"]), _number(of["alpha"]), _number(of["phi"]), _number(of["b_ref"]), _number(of["tupdate"])
     ),
@@ -53,7 +51,7 @@ def controller(scheme: str) -> tuple[Controller, float]:
     Parameters
     ----------
     scheme
-        ``red``, ``pi``, ``pie``, ``rem``, ``avq``, ``codel``, ``threshold`` or ``pfifo`` with parameters, as tc writes it.
+        One of red, pi, pie, rem, avq, codel, threshold and pfifo with parameters, as tc writes it.
         Limits in bytes have no place here.
 
     Raises
