@@ -76,7 +76,7 @@ class Beside:
 
 def simulated(net: sj.Network, schemes: list[str], replicates: int) -> dict[str, dict[str, np.ndarray]]:
     """Metrics by scheme: one value a replication."""
-    runs = sj.compare(net, schemes, replicates=replicates, seed=1).runs()
+    runs = sj.compare(net, schemes, replicates=replicates, seed=1).runs
     return {
         str(label): {name: part[name].to_numpy(dtype=np.float64) for name in METRICS}
         for label, part in runs.groupby("scheme")
@@ -138,9 +138,9 @@ def queues() -> dict[str, Any]:
     half_s = "flows.poisson.traffic.packet_size=1000 B"
     # 40 B and 1500 B, half each: two Poisson streams; 770 B on average, so 10 Mbit/s serve 1623.4 a second.
     served = 10e6 / 8 / 770
-    mixed = sj.load(
+    mixed = sj.Network.from_dict(
         {
-            **mm1().document(),
+            **mm1().to_dict(),
             "flows": [
                 {
                     "name": f"of-{size}",
@@ -286,7 +286,7 @@ def fluids() -> dict[str, Any]:
             "pi limit 4000p q_ref 200p",
         ):
             found = fluid_of(text, flows, rate, 100).steady()
-            runs = sj.compare(dumbbell(flows, rate, 100, 120), [text], replicates=4, seed=1).runs()
+            runs = sj.compare(dumbbell(flows, rate, 100, 120), [text], replicates=4, seed=1).runs
             queue, loss = (_interval(runs[name].to_numpy()) for name in ("queue_packets_mean", "loss_ratio"))
             rows.append(
                 [
@@ -308,14 +308,13 @@ def fluids() -> dict[str, Any]:
         shown[f"fluid, base RTT {rtt} ms"] = fluid.run(60, step_s=rtt / 1e3 / 20)
     series = {}
     for rtt in (80, 200):
-        results = sj.run(dumbbell(200, 240, rtt, 60), scheme=text, seed=1, series=sj.ms(100))
-        samples = results.series()
-        series[rtt] = samples
+        samples = sj.compare(dumbbell(200, 240, rtt, 60), [text], replicates=1, seed=1, series=sj.ms(100)).series
+        series[rtt] = samples[samples["name"] == "queue_packets"]
     with new_figure(WIDTH, 4.6) as drawing:
         panels = drawing.subplots(2, 1, sharex=True)
         for axes, rtt, own in zip(panels, (80, 200), shown.values(), strict=True):
             samples = series[rtt]
-            axes.plot(samples["time_s"], samples["queue_packets"], color=MUTED, linewidth=0.9, label="simulator")
+            axes.plot(samples["t_s"], samples["value"], color=MUTED, linewidth=0.9, label="simulator")
             axes.plot(own.time_s, own.queue_packets[:, 0], color=plots.COLORS[1], linewidth=1.4, label="fluid")
             axes.set_ylabel("packets")
             axes.set_title(f"base RTT {rtt} ms")
@@ -350,7 +349,7 @@ def stable() -> dict[str, Any]:
         rtts = [round(hopf.value * 1e3 * part) for part in (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)]
         spread = []
         for rtt in rtts:
-            runs = sj.compare(dumbbell(flows, 240, rtt, 90), [red], replicates=3, seed=1).runs()
+            runs = sj.compare(dumbbell(flows, 240, rtt, 90), [red], replicates=3, seed=1).runs
             spread.append(float((runs["queue_packets_sd"] / runs["queue_packets_mean"]).mean()))
         onset = float(np.interp(COV, spread, rtts))
         curves[f"{flows} flows, w {red.split('w ')[1].split()[0]}"] = (rtts, spread, hopf.value * 1e3)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 from sojourn import theory
+from sojourn.cli import main
 from sojourn.core import SojournError
 from sojourn.theory import stability
 from sojourn.theory.controllers import Avq, Codel, Controller, Pi, Pie, Red, Rem, TailDrop, Threshold
@@ -183,3 +185,55 @@ def test_the_sawtooth_closure_gives_mathis() -> None:
     fluid = Fluid([Link(6250, Pi(), 500)], [FlowClass(50, 0.1, closure=SAWTOOTH)])
     found = fluid.steady()
     assert found.window_packets[0] == pytest.approx(theory.square_root_window(float(found.probability[0])))
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["theory", *words])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = asked(
+        capsys, "queue", "dropping_function function d0 count system", "--json", "--quantile", "0.5"
+    )
+    found = json.loads(out)
+    assert status == 0
+    assert found["mean_packets"] == pytest.approx(50)
+    # Tail drop at load 1 with room for 100: mean run 2, L = 1/101.
+    assert found["burst_ratio"] == pytest.approx(200 / 101)
+    _, out, _ = asked(capsys, "design", "red", "--mean", "50")
+    assert "dropping_function formula" in out
+    _, out, _ = asked(
+        capsys,
+        "stability",
+        "red min 50p max 150p gentle",
+        "--flows",
+        "50",
+        "--rate",
+        "75 Mbit/s",
+        "--rtt",
+        "20 ms",
+        "--json",
+    )
+    # The Hopf point of the same loop, above, is near 34 ms.
+    assert json.loads(out)["growth_per_s"] < 0
+    assert json.loads(out)["hopf"]["value"] == pytest.approx(0.034, abs=0.001)
+    _, out, _ = asked(capsys, "rules", "--flows", "50", "--rate", "75 Mbit/s", "--rtt", "100 ms", "--json")
+    assert json.loads(out)["bandwidth-delay product"] == pytest.approx(625)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("queue", "codel"), "codel is no function of the queue length alone"),
+        (("queue", "dropping_function", "--bursts", "1,2"), "3 numbers"),
+        (("design", "oval", "--mean", "50"), "no shape"),
+        (("stability", "fq_codel", "--flows", "1", "--rate", "1 Mbit/s", "--rtt", "1 ms"), "no fluid model"),
+        (("rules", "--flows", "1", "--rate", "3", "--rtt", "1 ms"), "unit"),
+    ],
+)
+def test_bad_questions_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:
+    status, out, err = asked(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sojourn.cli import text
 from sojourn.core import SojournError
-from sojourn.units import Quantity, as_text, to_ns
 
 
 def add(verbs: Any) -> None:
@@ -120,18 +120,26 @@ def _service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="mean size (default 1500 B)")
 
 
+_RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+_SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
+_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
 def _packets_s(rate: str, packet: str) -> float:
     """Return the packets/s of a rate."""
-    bits = _base("--rate", rate, "rate", {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9})
-    size = _base("--packet", packet, "data", {"B": 1, "kB": 1e3, "KiB": 1024})
-    return bits / 8 / size
+    return _base("--rate", rate, _RATES) / 8 / _base("--packet", packet, _SIZES)
 
 
-def _base(name: str, given: str, dimension: Any, units: dict[str, float]) -> float:
-    value, _, unit = as_text(name, given, dimension).partition(" ")
-    if unit not in units or not float(value) > 0:
-        raise SojournError(f"{name}={given!r}; allowed: a number above 0 with one of {', '.join(units)}")
-    return float(value) * units[unit]
+def _base(name: str, given: str, units: dict[str, float]) -> float:
+    """Return a quantity in the unit whose factor is 1."""
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
+    try:
+        value = float(found[1]) * units[found[2]] if found else 0.0
+    except (KeyError, ValueError):
+        value = 0.0
+    if not value > 0:
+        raise SojournError(f"{name}={given!r}; allowed: a number above 0 with a unit: {', '.join(units)}")
+    return value
 
 
 def _numbers(name: str, given: str, count: int) -> list[float]:
@@ -238,7 +246,7 @@ def _stability(options: argparse.Namespace) -> None:
 
     own, limit = controller(options.scheme)
     capacity = _packets_s(options.rate, options.packet)
-    rtt = to_ns("--rtt", _time(options.rtt)) / 1e9
+    rtt = _base("--rtt", options.rtt, _TIMES)
 
     def model(base: float) -> Fluid:
         return Fluid([Link(capacity, own, limit)], [FlowClass(options.flows, base)])
@@ -274,16 +282,11 @@ def _stability(options: argparse.Namespace) -> None:
     _print(options, rows, document)
 
 
-def _time(given: str) -> Quantity | str:
-    value, _, unit = as_text("--rtt", given, "time").partition(" ")
-    return Quantity(float(value), unit)
-
-
 def _rules(options: argparse.Namespace) -> None:
     from sojourn import theory
 
     capacity = _packets_s(options.rate, options.packet)
-    rtt = to_ns("--rtt", _time(options.rtt)) / 1e9
+    rtt = _base("--rtt", options.rtt, _TIMES)
     bdp = capacity * rtt
     window = bdp / options.flows
     loss = 1.5 / window**2 if window > 1.3 else math.nan
