@@ -20,7 +20,20 @@ from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
 from sojourn.stats import Estimate
 from sojourn.stepping import Simulation, Window
 from sojourn.topologies import dumbbell, lan
-from sojourn.traffic import bulk, cbr, every, on_off, pareto, poisson, tcp, transfer, udp, vbr, weibull
+from sojourn.traffic import (
+    bulk,
+    cbr,
+    every,
+    on_off,
+    pareto,
+    poisson,
+    switched_poisson,
+    tcp,
+    transfer,
+    udp,
+    vbr,
+    weibull,
+)
 from sojourn.units import (
     Quantity,
     bit_s,
@@ -74,6 +87,7 @@ __all__ = [
     "poisson",
     "run",
     "s",
+    "switched_poisson",
     "tcp",
     "transfer",
     "udp",

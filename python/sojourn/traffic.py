@@ -115,6 +115,30 @@ def poisson(
     )
 
 
+def switched_poisson(
+    *, packets_per_second: tuple[float, float], hold: tuple[Time, Time], packet_size: Data | Distribution
+) -> Traffic:
+    """Packets of a Poisson process that switches between two rates: correlated arrivals.
+
+    Parameters
+    ----------
+    packets_per_second
+        In each phase.
+    hold
+        Mean time in each phase; each stay is exponential.
+    packet_size
+        Of every packet.
+    """
+    return Traffic(
+        {
+            "kind": "switched_poisson",
+            "packets_per_second": list(packets_per_second),
+            "hold": [as_text("hold", one, "time") for one in hold],
+            "packet_size": amount("packet_size", packet_size, "data"),
+        }
+    )
+
+
 def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
     """Packets with Pareto spacing: at least `scale` apart, tail index `shape`."""
     return Traffic({"kind": "pareto", **_tail(scale, shape, packet_size)})

@@ -91,6 +91,12 @@ pub struct DroppingFunction {
 }
 
 impl DroppingFunction {
+    /// d(0), d(1), ..., d(limit).
+    #[must_use]
+    pub fn probabilities(&self) -> &[f64] {
+        &self.d
+    }
+
     /// n: what an arrival finds.
     fn length(&self, queue: &Queue) -> usize {
         let in_service = self.count == Count::System && self.in_service;

@@ -86,6 +86,12 @@ fn metrics() -> String {
     Value::Array(catalogue::METRICS.iter().map(one).collect()).to_string()
 }
 
+/// The answer of queueing theory to a question; both are JSON.
+#[pyfunction]
+fn theory(py: Python<'_>, question: &str) -> PyResult<String> {
+    py.detach(|| sojourn_theory::answer(question)).map_err(refuse)
+}
+
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn schema() -> String {
@@ -231,6 +237,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(aqms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;

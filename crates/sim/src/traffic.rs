@@ -46,6 +46,15 @@ pub enum Traffic {
         /// Payload of a packet, drawn for each.
         packet_size: Distribution<Bytes>,
     },
+    /// A Poisson process whose rate switches between two values, each held for an exponential time: correlated arrivals.
+    Switched {
+        /// Packets a second in each phase; one of them above 0.
+        rates: [f64; 2],
+        /// Mean time in each phase.
+        holds: [Span; 2],
+        /// Payload of a packet, drawn for each.
+        packet_size: Distribution<Bytes>,
+    },
     /// A renewal process: independent inter-departures of any distribution (Pareto, Weibull).
     Renewal {
         /// Time between packets, drawn for each.

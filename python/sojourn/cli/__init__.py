@@ -19,6 +19,7 @@ from sojourn.crosscheck import command as crosscheck
 from sojourn.papers import command as papers
 from sojourn.plan import command as plan
 from sojourn.sensitivity import command as sensitivity
+from sojourn.theory import command as theory
 from sojourn.tune import command as tune
 
 __all__ = ["main", "parser"]
@@ -128,6 +129,7 @@ def parser() -> argparse.ArgumentParser:
     sensitivity.add(verbs)
     papers.add(verbs)
     interarrival.add(verbs)
+    theory.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

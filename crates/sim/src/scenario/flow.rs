@@ -158,6 +158,8 @@ tagged! {
         OnOff(OnOffTable) = "on_off",
         /// Exponential inter-departures.
         Poisson(PoissonTable) = "poisson",
+        /// A Poisson process that switches between two rates.
+        SwitchedPoisson(SwitchedTable) = "switched_poisson",
         /// Pareto inter-departures.
         Pareto(TailTable) = "pareto",
         /// Weibull inter-departures.
@@ -242,6 +244,18 @@ pub struct PoissonTable {
     /// Mean packets a second, in place of `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_second: Option<f64>,
+    /// Payload of a packet.
+    pub packet_size: Amount<Bytes>,
+}
+
+/// A Poisson process that switches between two rates: correlated arrivals with a known theory (a Markovian arrival process).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct SwitchedTable {
+    /// Packets a second in each phase.
+    pub packets_per_second: [f64; 2],
+    /// Mean time in each phase; each stay is exponential.
+    pub hold: [Quantity<Span>; 2],
     /// Payload of a packet.
     pub packet_size: Amount<Bytes>,
 }

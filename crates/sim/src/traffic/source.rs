@@ -31,6 +31,17 @@ enum Process {
         /// Bit-nanoseconds (numerator over `rate`) by which emissions so far lie before their exact instants.
         carry: u64,
     },
+    Switched {
+        /// Packets a nanosecond in each phase.
+        rates: [f64; 2],
+        /// Mean nanoseconds in each phase.
+        holds: [f64; 2],
+        phase: usize,
+        /// Nanoseconds of the present phase that remain; `None` before the first.
+        left: Option<f64>,
+        /// As for renewals.
+        carry: f64,
+    },
     Renewal {
         gap: Gap,
         /// Nanoseconds, within half of one, by which emissions so far lie before their exact instants.
@@ -57,6 +68,11 @@ impl Source {
             }
             Traffic::Poisson { packets_per_second, packet_size } => {
                 (packet_size, renewal(Gap::Exponential(1e9 / packets_per_second)))
+            }
+            Traffic::Switched { rates, holds, packet_size } => {
+                let holds = holds.map(|hold| hold.nanos() as f64);
+                let rates = rates.map(|rate| rate * 1e-9);
+                (packet_size, Process::Switched { rates, holds, phase: 0, left: None, carry: 0.0 })
             }
             Traffic::Renewal { gap, packet_size } => (packet_size, renewal(Gap::Drawn(gap))),
         };
@@ -95,19 +111,56 @@ impl Process {
                 *left = Some(if available == Span::MAX { available } else { available.saturating_sub(rest) });
                 gap + rest
             }
+            Self::Switched { rates, holds, phase, left, carry } => {
+                // It begins in either phase with the share of time that each has: the process is stationary.
+                let mut rest = match *left {
+                    Some(left) => left,
+                    None => {
+                        *phase = usize::from(random.uniform() * (holds[0] + holds[1]) >= holds[0]);
+                        exponential(holds[*phase], random)
+                    }
+                };
+                let mut gap = 0.0;
+                for _ in 0..PHASES_MAX {
+                    let next =
+                        if rates[*phase] > 0.0 { exponential(1.0 / rates[*phase], random) } else { f64::INFINITY };
+                    if next <= rest {
+                        *left = Some(rest - next);
+                        return whole(gap + next, carry);
+                    }
+                    // Without memory, the wait for a packet starts again in the next phase.
+                    gap += rest;
+                    *phase = 1 - *phase;
+                    rest = exponential(holds[*phase], random);
+                }
+                *left = Some(rest);
+                whole(gap, carry)
+            }
             Self::Renewal { gap, carry } => {
                 let drawn = match *gap {
-                    // -ln(1 - u), exact for small u.
-                    Gap::Exponential(mean) => -mean * libm::log1p(-random.uniform()),
+                    Gap::Exponential(mean) => exponential(mean, random),
                     Gap::Drawn(gap) => gap.draw(random),
                 };
-                let exact = drawn + *carry;
-                let whole = libm::round(exact).max(0.0);
-                *carry = if whole < 1e18 { exact - whole } else { 0.0 };
-                Span::from_nanos(whole as u64)
+                whole(drawn, carry)
             }
         }
     }
+}
+
+/// Phases without a packet after which one comes all the same, so that the loop ends.
+const PHASES_MAX: u32 = 1_000_000;
+
+/// -mean ln(1 - u), exact for small u.
+fn exponential(mean: f64, random: &mut dyn Random) -> f64 {
+    -mean * libm::log1p(-random.uniform())
+}
+
+/// Whole nanoseconds, with the rest carried.
+fn whole(exact: f64, carry: &mut f64) -> Span {
+    let exact = exact + *carry;
+    let whole = libm::round(exact).max(0.0);
+    *carry = if whole < 1e18 { exact - whole } else { 0.0 };
+    Span::from_nanos(whole as u64)
 }
 
 /// Time in which `rate` makes `bytes`, rounded down with the remainder carried, so that the sum is exact.

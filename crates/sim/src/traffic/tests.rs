@@ -137,6 +137,32 @@ fn poisson_gaps_are_exponential() {
 }
 
 #[test]
+fn a_switched_process_has_its_rates_and_correlation() {
+    // 1000 and 100 packets a second, held for 0.1 s and 0.3 s: (0.1 x 1000 + 0.3 x 100) / 0.4 = 325 a second.
+    let traffic = Traffic::Switched {
+        rates: [1000.0, 100.0],
+        holds: [Span::from_millis(100), Span::from_millis(300)],
+        packet_size: Distribution::Constant(Bytes::new(100)),
+    };
+    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let last = *instants(&emissions).last().unwrap() as f64 * 1e-9;
+    // Counts vary by their index of dispersion, 1 + 2 (r1 - r2)^2 p1 p2 / (mean (1/h1 + 1/h2)) with shares p of time:
+    // 1 + 2 x 900^2 x 0.25 x 0.75 / (325 x 13.33) = 71.1: a million packets are off by sqrt(71.1 x 10^6) = 8430.
+    near(MILLION as f64 / last / 325.0, 1.0, 71.1_f64.sqrt(), MILLION, "rate");
+    // The index itself, from counts in windows of 10 s, long against the phases: 3250 packets with variance 71.1 x 3250.
+    let mut counts = vec![0.0_f64; (last / 10.0) as usize];
+    for at in instants(&emissions) {
+        if let Some(count) = counts.get_mut((at as f64 * 1e-10) as usize) {
+            *count += 1.0;
+        }
+    }
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    let variance = counts.iter().map(|c| (c - mean) * (c - mean)).sum::<f64>() / (counts.len() - 1) as f64;
+    // The end effect of a window of T is 1/(T x 13.33), under 1 %; a sample variance of 307 windows has 2/307 relative.
+    near(variance / mean / 71.1, 1.0, (2.0_f64).sqrt(), counts.len(), "index of dispersion");
+}
+
+#[test]
 fn a_fast_poisson_process_keeps_its_rate_although_gaps_are_whole_nanoseconds() {
     // 400 million a second: a mean gap of 2.5 ns, which rounding each gap by itself would get wrong.
     let traffic = Traffic::Poisson { packets_per_second: 4e8, packet_size: Distribution::Constant(Bytes::new(64)) };

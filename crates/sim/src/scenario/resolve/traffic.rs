@@ -1,7 +1,7 @@
 //! Traffic: from tables to distributions.
 
 use super::{moving, Error, Path};
-use crate::scenario::flow::{Amount, PoissonTable, TailTable, TrafficTable, TransportTable};
+use crate::scenario::flow::{Amount, PoissonTable, SwitchedTable, TailTable, TrafficTable, TransportTable};
 use crate::scenario::quantity::{Quantity, Unit};
 use crate::traffic::{Distribution, Measure, Traffic};
 use sojourn_units::{BitRate, Bytes, Span};
@@ -30,7 +30,7 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
     match table {
         TrafficTable::Bulk(_) | TrafficTable::Transfer(_) if udp => {
             let what =
-                "has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, pareto, weibull, or transport tcp";
+                "has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport tcp";
             Err(Error::new(path.then("kind"), what))
         }
         TrafficTable::Bulk(_) => Ok(Traffic::Bulk),
@@ -62,6 +62,7 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
             let packet_size = size(&poisson.packet_size)?;
             Ok(Traffic::Poisson { packets_per_second: lambda(poisson, &packet_size, path)?, packet_size })
         }
+        TrafficTable::SwitchedPoisson(t) => switched(t, size(&t.packet_size)?, path),
         TrafficTable::Pareto(t) => tail(t, false),
         TrafficTable::Weibull(t) => tail(t, true),
     }
@@ -85,6 +86,19 @@ fn on_off(
         return Err(Error::new(path.then("on"), what));
     }
     Ok(Traffic::OnOff { rate, packet_size, on, off })
+}
+
+fn switched(table: &SwitchedTable, packet_size: Distribution<Bytes>, path: &Path) -> Result<Traffic, Error> {
+    let rates = table.packets_per_second;
+    if rates.iter().any(|rate| !(rate.is_finite() && *rate >= 0.0)) || rates == [0.0, 0.0] {
+        let what = format!("is {rates:?}; allowed: two numbers of at least 0, one of them above 0");
+        return Err(Error::new(path.then("packets_per_second"), what));
+    }
+    let holds = table.hold.map(|hold| hold.0);
+    if holds.contains(&Span::ZERO) {
+        return Err(Error::new(path.then("hold"), "is 0; allowed: two times above 0"));
+    }
+    Ok(Traffic::Switched { rates, holds, packet_size })
 }
 
 fn lambda(table: &PoissonTable, packet_size: &Distribution<Bytes>, path: &Path) -> Result<f64, Error> {

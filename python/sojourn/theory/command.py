@@ -1,0 +1,304 @@
+"""``sojourn theory``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn.cli import text
+from sojourn.core import SojournError
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``theory`` to `verbs`."""
+    top = verbs.add_parser(
+        "theory",
+        help="what queueing theory and control theory say: queues, designs, stability, rules of thumb",
+        description="What theory says, without a simulation.",
+    )
+    actions = top.add_subparsers(title="questions", metavar="QUESTION", required=True)
+
+    queue = actions.add_parser(
+        "queue",
+        help="the steady state of a queue with a dropping function",
+        description="The steady state of a queue whose losses depend on its length alone: dropping_function, "
+        "threshold, pfifo.",
+        epilog='example: sojourn theory queue "dropping_function function d1 count system" --load 1.0',
+    )
+    queue.add_argument("scheme", metavar="SCHEME", help="as tc writes it")
+    _load(queue)
+    queue.add_argument(
+        "--scv",
+        type=float,
+        default=1.0,
+        metavar="C2",
+        help="squared coefficient of variation of the service time: 1 exponential (default), 0 fixed",
+    )
+    queue.add_argument(
+        "--bursts",
+        metavar="RATIO,BUSY,CYCLE",
+        help="arrivals that switch between two rates: their ratio, the busy share of time, mean service times of a "
+        "busy phase",
+    )
+    queue.add_argument(
+        "--quantile", type=float, action="append", default=[], metavar="Q", help="of the delay, repeatable"
+    )
+    queue.add_argument(
+        "--buffer", action="store_true", help="with the buffer's end of a dropping function (default: as if endless)"
+    )
+    _service(queue)
+    queue.set_defaults(command=_queue)
+
+    design = actions.add_parser(
+        "design",
+        help="the parameters of a dropping function for a goal",
+        description="Solve for the location of a dropping function, so that the queue meets a goal.",
+        epilog="example: sojourn theory design red --mean 50",
+    )
+    design.add_argument(
+        "shape",
+        metavar="SHAPE",
+        help="small_buffer, red, gred, nlred, tred, rem, s, exponential, constant, or a formula in n with an x to "
+        "solve for",
+    )
+    _load(design)
+    goal = design.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--mean", type=float, metavar="PACKETS", help="mean number in the system")
+    goal.add_argument("--loss", type=float, metavar="RATIO", help="loss ratio")
+    goal.add_argument("--response", type=float, metavar="SERVICES", help="mean time in the system")
+    goal.add_argument(
+        "--delay", metavar="Q,SERVICES", help="a share of packets, and the time that it does not exceed: 0.99,120"
+    )
+    design.add_argument("--d-max", type=float, default=0.5, metavar="P", help="largest probability (default 0.5)")
+    design.add_argument("--width", type=float, metavar="PACKETS", help="of the rise (default: as published)")
+    design.set_defaults(command=_design)
+
+    stability = actions.add_parser(
+        "stability",
+        help="fixed point and stability of TCP over one link",
+        description="The fixed point of Reno flows over one link in the fluid model, and whether it is stable.",
+        epilog='example: sojourn theory stability "red min 50p max 150p" --flows 50 --rate "75 Mbit/s" --rtt 100ms',
+    )
+    stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
+    stability.add_argument("--flows", type=float, required=True, metavar="N")
+    stability.add_argument("--rate", required=True, metavar="RATE", help="of the link, as in 75 Mbit/s")
+    stability.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
+    stability.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    _json(stability)
+    stability.set_defaults(command=_stability)
+
+    buffer = actions.add_parser(
+        "rules",
+        help="rules of thumb for a link: BDP, buffer, windows, congestion levels",
+        description="Rules of thumb for a link.",
+    )
+    buffer.add_argument("--flows", type=int, required=True, metavar="N")
+    buffer.add_argument("--rate", required=True, metavar="RATE")
+    buffer.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
+    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    _json(buffer)
+    buffer.set_defaults(command=_rules)
+
+
+def _load(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--load", type=float, default=1.0, metavar="RHO", help="arrivals over capacity (default 1)")
+    _json(parser)
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+
+
+def _service(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rate", metavar="RATE", help="of the link: times are printed in ms, too")
+    parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="mean size (default 1500 B)")
+
+
+_RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+_SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
+_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def _packets_s(rate: str, packet: str) -> float:
+    """Return the packets/s of a rate."""
+    return _base("--rate", rate, _RATES) / 8 / _base("--packet", packet, _SIZES)
+
+
+def _base(name: str, given: str, units: dict[str, float]) -> float:
+    """Return a quantity in the unit whose factor is 1."""
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
+    try:
+        value = float(found[1]) * units[found[2]] if found else 0.0
+    except (KeyError, ValueError):
+        value = 0.0
+    if not value > 0:
+        raise SojournError(f"{name}={given!r}; allowed: a number above 0 with a unit: {', '.join(units)}")
+    return value
+
+
+def _numbers(name: str, given: str, count: int) -> list[float]:
+    try:
+        found = [float(one) for one in given.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        raise SojournError(f"{name}={given!r}; allowed: {count} numbers with commas between them")
+    return found
+
+
+def _print(options: argparse.Namespace, rows: list[tuple[str, float | str, str]], document: dict[str, Any]) -> None:
+    if options.json:
+        print(json.dumps(document, allow_nan=False, default=float))
+        return
+    shown = [[name, value if isinstance(value, str) else f"{value:.6g}", unit] for name, value, unit in rows]
+    print(text.table(["", "value", "unit"], shown))
+
+
+def _queue(options: argparse.Namespace) -> None:
+    from sojourn import theory
+
+    arrivals = theory.poisson()
+    if options.bursts:
+        ratio, busy, cycle = _numbers("--bursts", options.bursts, 3)
+        arrivals = theory.switched(ratio=ratio, busy=busy, cycle=cycle)
+    if options.scv == 0:
+        service = theory.fixed()
+    elif options.scv == 1:
+        service = theory.exponential()
+    else:
+        service = theory.phase_type(scv=options.scv)
+    found = theory.queue(
+        options.scheme,
+        options.load,
+        arrivals=arrivals,
+        service=service,
+        quantiles=options.quantile,
+        endless=not options.buffer,
+    )
+    runs = None
+    if options.scv > 0:
+        runs = theory.loss_runs(
+            options.scheme, options.load, arrivals=arrivals, service=service, endless=not options.buffer
+        )
+    rows: list[tuple[str, float | str, str]] = [
+        ("mean number in the system", found.mean_packets, "packets"),
+        ("standard deviation", found.sd_packets, "packets"),
+        ("mean number waiting", found.waiting_packets, "packets"),
+        ("loss ratio", found.loss_ratio, ""),
+        ("utilisation", found.utilisation, ""),
+        ("mean time in the system", found.response, "service times"),
+        *((f"{q:g} quantile of it", value, "service times") for q, value in found.quantiles.items()),
+    ]
+    if runs is not None and math.isfinite(runs.burst_ratio):
+        rows.append(("burst ratio", runs.burst_ratio, ""))
+    if options.rate:
+        each = 1e3 / _packets_s(options.rate, options.packet)
+        rows.append(("mean time in the system", found.response * each, "ms"))
+        rows += [(f"{q:g} quantile of it", value * each, "ms") for q, value in found.quantiles.items()]
+    document = {key: value for key, value in asdict(found).items() if key != "distribution"}
+    document["distribution"] = found.distribution.tolist()
+    if runs is not None and math.isfinite(runs.burst_ratio):
+        document["burst_ratio"] = runs.burst_ratio
+    _print(options, rows, document)
+
+
+def _design(options: argparse.Namespace) -> None:
+    from sojourn import theory
+
+    level = _numbers("--delay", options.delay, 2) if options.delay else None
+    goal = theory.Goal(options.mean, options.loss, options.response, (level[0], level[1]) if level else None)
+    found = theory.design(options.shape, goal, load=options.load, d_max=options.d_max, width=options.width)
+    rows: list[tuple[str, float | str, str]] = [
+        ("location", found.location, "packets"),
+        ("mean number in the system", found.found.mean_packets, "packets"),
+        ("standard deviation", found.found.sd_packets, "packets"),
+        ("loss ratio", found.found.loss_ratio, ""),
+        ("mean time in the system", found.found.response, "service times"),
+        *((f"{q:g} quantile of it", value, "service times") for q, value in found.found.quantiles.items()),
+    ]
+    _print(
+        options,
+        rows,
+        {
+            "scheme": found.scheme,
+            "location": found.location,
+            "mean_packets": found.found.mean_packets,
+            "sd_packets": found.found.sd_packets,
+            "loss_ratio": found.found.loss_ratio,
+            "response": found.found.response,
+            "quantiles": dict(found.found.quantiles),
+        },
+    )
+    if not options.json:
+        print(f"\n{found.scheme}")
+
+
+def _stability(options: argparse.Namespace) -> None:
+    from sojourn.theory import stability
+    from sojourn.theory.fluid import FlowClass, Fluid, Link
+    from sojourn.theory.translate import controller
+
+    own, limit = controller(options.scheme)
+    capacity = _packets_s(options.rate, options.packet)
+    rtt = _base("--rtt", options.rtt, _TIMES)
+
+    def model(base: float) -> Fluid:
+        return Fluid([Link(capacity, own, limit)], [FlowClass(options.flows, base)])
+
+    linear = stability.linearise(model(rtt))
+    growth = float(stability.roots(linear)[0].real)
+    margin = stability.delay_margin(linear)
+    hopf = stability.hopf(model, min(rtt, 0.001), max(rtt, 1.0))
+    steady = linear.steady
+    rows: list[tuple[str, float | str, str]] = [
+        ("window", float(steady.window_packets[0]), "packets"),
+        ("queue", float(steady.queue_packets[0]), "packets"),
+        ("loss probability", float(steady.probability[0]), ""),
+        ("round-trip time", float(steady.rtt_s[0]) * 1e3, "ms"),
+        ("fixed point", "stable" if growth < 0 else "unstable", ""),
+        ("growth of a disturbance", growth, "1/s"),
+        ("delay margin", margin.delay_s * 1e3 if math.isfinite(margin.delay_s) else "none limits it", "ms"),
+    ]
+    if hopf is not None:
+        rows += [
+            ("changes stability at a base RTT of", hopf.value * 1e3, "ms"),
+            ("period of the oscillation there", hopf.period_s, "s"),
+        ]
+    document: dict[str, Any] = {
+        "window_packets": float(steady.window_packets[0]),
+        "queue_packets": float(steady.queue_packets[0]),
+        "loss_probability": float(steady.probability[0]),
+        "rtt_s": float(steady.rtt_s[0]),
+        "growth_per_s": growth,
+        "delay_margin_s": margin.delay_s if math.isfinite(margin.delay_s) else None,
+        "hopf": None if hopf is None else asdict(hopf),
+    }
+    _print(options, rows, document)
+
+
+def _rules(options: argparse.Namespace) -> None:
+    from sojourn import theory
+
+    capacity = _packets_s(options.rate, options.packet)
+    rtt = _base("--rtt", options.rtt, _TIMES)
+    bdp = capacity * rtt
+    window = bdp / options.flows
+    loss = 1.5 / window**2 if window > 1.3 else math.nan
+    rows: list[tuple[str, float | str, str]] = [
+        ("bandwidth-delay product", bdp, "packets"),
+        ("window of a flow when the link is full", window, "packets"),
+        ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", ""),
+        ("buffer for many flows, BDP / sqrt(n)", theory.appenzeller_buffer(bdp, options.flows), "packets"),
+        *(
+            (f"flows of {level} congestion, buffer = BDP", float(theory.congestion_flows(level, 2 * bdp)), "")
+            for level in ("mild", "medium", "heavy")
+        ),
+    ]
+    document = {name: value if isinstance(value, str) or np.isfinite(value) else None for name, value, _ in rows}
+    _print(options, rows, document)
