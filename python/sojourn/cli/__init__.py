@@ -17,8 +17,10 @@ from sojourn.cli import commands, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
 from sojourn.papers import command as papers
+from sojourn.placement import command as placement
 from sojourn.plan import command as plan
 from sojourn.sensitivity import command as sensitivity
+from sojourn.topology import command as topology
 from sojourn.tune import command as tune
 
 __all__ = ["main", "parser"]
@@ -127,6 +129,8 @@ def parser() -> argparse.ArgumentParser:
     tune.add(verbs)
     sensitivity.add(verbs)
     papers.add(verbs)
+    topology.add(verbs)
+    placement.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(
