@@ -39,8 +39,10 @@ class Case:
         Number of flows by (from, to).
     routes
         Of every pair that has flows.
+    rates
+        In bit/s of each direction of each link, by (from, to).
     offered
-        Traffic in bit/s on each direction of each link, by (from, to).
+        Traffic in bit/s, likewise.
     flow_bit_s
         What one flow stands for.
     words
@@ -52,6 +54,7 @@ class Case:
     tcp: Mapping[tuple[int, int], int]
     udp: Mapping[tuple[int, int], int]
     routes: Mapping[tuple[int, int], Route]
+    rates: Mapping[tuple[int, int], int]
     offered: Mapping[tuple[int, int], float]
     flow_bit_s: float
     words: tuple[str, ...]
@@ -59,11 +62,6 @@ class Case:
     def utilisation(self, way: tuple[int, int]) -> float:
         """Return offered traffic over capacity of one direction of a link."""
         return self.offered[way] / self.rates[way]
-
-    @property
-    def rates(self) -> dict[tuple[int, int], int]:
-        """Rate in bit/s of each direction of each link."""
-        return {way: link.rate_bit_s or 0 for link in self.topology.links for way in (link.ends, link.ends[::-1])}
 
     def placed(self, routers: Collection[int], scheme: str) -> Document:
         """Return the scenario with `scheme` in all output queues of `routers`."""
@@ -151,7 +149,7 @@ def build(
         for place, (kind, number) in enumerate(numbers.items())
     }
     pairs = sorted({*counts["tcp"], *counts["udp"]})
-    given = {pair: route for pair, route in (routes or {}).items() if pair in set(pairs)}
+    given = {pair: routes[pair] for pair in pairs if routes and pair in routes}
     ways = {**routing.shortest(topology, [pair for pair in pairs if pair not in given], metric), **given}
     both = {pair: counts["tcp"].get(pair, 0) + counts["udp"].get(pair, 0) for pair in pairs}
     crossing = routing.loads(topology, ways, both)
@@ -175,7 +173,7 @@ def build(
         f"{len(given)} routes given, {len(pairs) - len(given)} by the shortest path ({metric})",
     )
     offered = {way: number * flow_bit_s for way, number in crossing.items()}
-    return Case(topology, document, counts["tcp"], counts["udp"], ways, offered, flow_bit_s, words)
+    return Case(topology, document, counts["tcp"], counts["udp"], ways, rates, offered, flow_bit_s, words)
 
 
 def _check(load: float, flows: int, udp: float, tcp: str) -> None:

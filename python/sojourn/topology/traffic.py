@@ -123,10 +123,10 @@ def apportion(wanted: Demands, count: int, seed: int) -> dict[tuple[int, int], i
     random = np.random.Generator(np.random.PCG64(seed))
     pairs = sorted(wanted)
     order = random.permutation(len(pairs))
-    values = np.array([wanted[pairs[k]] for k in order])
+    values = np.array([wanted[pair] for pair in pairs])[order]
     # A whole number of flows for every pair must come out as just that, whatever the rounding of the sums.
     ends = np.round(np.cumsum(values) * (count / values.sum()), 9)
     marks = np.ceil(ends - random.random())
-    numbers = np.diff(np.concatenate([[0.0], marks])).astype(int)
-    found = {pairs[k]: int(number) for k, number in zip(order, numbers, strict=True) if number > 0}
-    return dict(sorted(found.items()))
+    numbers = np.empty(len(pairs), dtype=np.int64)
+    numbers[order] = np.diff(np.concatenate([[0.0], marks]))
+    return {pairs[k]: int(numbers[k]) for k in np.flatnonzero(numbers)}
