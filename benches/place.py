@@ -95,7 +95,7 @@ def centralities() -> bool:
     relative = np.median(found.half_width[top] / found.betweenness[top])
     print(f"  betweenness of the first five: {shown}")
     print(
-        f"  95 % intervals of the first ten: ±{relative:.0%} (median); every error below {found.bound:.3f} (Hoeffding)"
+        f"  95 % intervals of the first ten: ±{relative:.0%} (median); all errors below {found.bound:.3f} (Hoeffding)"
     )
     return lap.last - lap.began <= GOAL_S
 

@@ -31,7 +31,9 @@ def render(found: Found, *, demands: str, command: Sequence[str]) -> str:
         What does it again.
     """
     case, plan, net = found.case, found.plan, found.case.topology
-    kind = "A map" if picture.is_map(net) else "Not a map: places are not known, springs lay the routers out"
+    kind = "Not a map: places are not known, springs lay the routers out"
+    if picture.is_placed(net):
+        kind = "A map" if net.is_geographic else "Places as the source draws them, not a map"
     caption = (
         f"{kind}. Stars: the {plan.budget} router{'s' * (plan.budget > 1)} of the best placement found. Colour and "
         "width of a link: offered traffic over capacity in its busier direction."

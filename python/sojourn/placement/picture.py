@@ -23,21 +23,28 @@ _MOST_LABELS: Final = 30
 _COLORS: Final = "viridis_r"
 
 
-def is_map(topology: Topology) -> bool:
-    """Whether every router's place is known, so that the picture is a map."""
+def is_placed(topology: Topology) -> bool:
+    """Whether every router's place is known."""
     return all(node.is_placed for node in topology.nodes)
 
 
+def is_map(topology: Topology) -> bool:
+    """Whether every router's place on the Earth is known, so that the picture is a map."""
+    return is_placed(topology) and topology.is_geographic
+
+
 def places(topology: Topology) -> dict[int, tuple[float, float]]:
-    """Return where each router is drawn: longitude and latitude, or by a layout of springs where they are not known.
+    """Return where each router is drawn: where the source says, or by a layout of springs where it does not.
 
     Longitudes turn about the widest gap between routers, so that a network across the Pacific stays in one piece.
     """
-    if not is_map(topology):
+    if not is_placed(topology):
         nx = optional("networkx", "the picture of routers without places")
         graph = nx.Graph([link.ends for link in topology.links])
         found = nx.spring_layout(graph, seed=1, iterations=100 if len(topology.nodes) <= 1000 else 20)
         return {int(k): (float(x), float(y)) for k, (x, y) in sorted(found.items())}
+    if not topology.is_geographic:
+        return {k: (node.longitude or 0.0, node.latitude or 0.0) for k, node in enumerate(topology.nodes)}
     east = sorted((node.longitude or 0.0) % 360 for node in topology.nodes)
     gaps = [(after - before) % 360 for before, after in zip(east, [*east[1:], east[0]], strict=True)]
     start = east[(int(np.argmax(gaps)) + 1) % len(east)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from sojourn.core import SojournError
-from sojourn.topology.model import SPEED_KM_S, Topology, distance_km, optional
+from sojourn.topology.model import SPEED_KM_S, Topology, optional
 
 RULES: Final = ("uniform", "degree", "betweenness")
 MOST_CLASS: Final = 16
@@ -73,7 +73,7 @@ def fill(
         rate = (capacity_bit_s or 0) * factor if link.rate_bit_s is None else round(link.rate_bit_s * scale)
         delay = link.delay_ns
         if delay is None:
-            km = distance_km(*(topology.nodes[end] for end in link.ends))
+            km = topology.distance_km(link)
             if km is not None:
                 # Whole microseconds: they read well in a scenario.
                 delay = max(round(km / SPEED_KM_S * 1e6) * 1000, _LEAST_DELAY_NS)

@@ -32,7 +32,7 @@ class Node:
     label
         As the source calls it.
     longitude, latitude
-        In degrees; None where the source does not say.
+        In degrees, or x and y where the topology is not geographic; None where the source does not say.
     """
 
     name: str
@@ -80,6 +80,8 @@ class Topology:
         The routers and the links.
     demands
         Traffic from router i to router j by (i, j), in any unit; empty where the source has none.
+    is_geographic
+        Whether places are longitudes and latitudes, and not points of a drawing.
     notes
         What was changed on the way in, a sentence each.
     """
@@ -88,6 +90,7 @@ class Topology:
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     demands: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    is_geographic: bool = True
     notes: tuple[str, ...] = ()
 
     def index(self, name: str) -> int:
@@ -107,6 +110,10 @@ class Topology:
         allowed = f"{shown} and {more} more" if more > 0 else shown
         what = "several routers are called" if found else "there is no router"
         raise SojournError(f"{self.name}: {what} {name!r}; allowed: {allowed}")
+
+    def distance_km(self, link: Link) -> float | None:
+        """Return the great-circle distance of a link's ends, None where it is not known."""
+        return distance_km(*(self.nodes[end] for end in link.ends)) if self.is_geographic else None
 
     def degrees(self) -> list[int]:
         """Return how many links each router has."""

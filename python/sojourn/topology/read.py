@@ -6,6 +6,7 @@ import bz2
 import math
 import xml.sax
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from xml.sax.handler import ContentHandler
@@ -14,6 +15,8 @@ from sojourn.core import SojournError
 from sojourn.topology.model import Link, Node, Topology, assemble, optional, rate_bit_s, time_ns
 
 TOPOHUB: Final = "topohub:"
+_DRAWN: Final = frozenset({"sndlib/india35"})
+"""Its places lie between 0 and 49, which would be degrees, but India is elsewhere."""
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -94,7 +97,11 @@ def _topohub(key: str) -> Topology:
         for a, row in document["graph"].get("demands", {}).items()
         for b, value in row.items()
     }
-    return assemble(key.rsplit("/", 1)[-1], nodes, links, demands)
+    topology = assemble(key.rsplit("/", 1)[-1], nodes, links, demands)
+    if key in _DRAWN or any(abs(node.longitude or 0) > 180 or abs(node.latitude or 0) > 90 for node in nodes):
+        note = "places are points of a drawing and not degrees: no delays from them"
+        return replace(topology, is_geographic=False).with_notes([note])
+    return topology
 
 
 class _GraphML(ContentHandler):
