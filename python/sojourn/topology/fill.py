@@ -109,7 +109,8 @@ def _classes(topology: Topology, rule: str) -> list[int]:
     else:
         values = _edge_betweenness(topology)
     least = min(values)
-    return [min(2 ** round(math.log2(math.sqrt(value / least))), MOST_CLASS) for value in values]
+    # Halves go up; log2 is exact where the ratio is a power of two.
+    return [min(2 ** math.floor(math.log2(value / least) / 2 + 0.5), MOST_CLASS) for value in values]
 
 
 def _edge_betweenness(topology: Topology) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import math
+import warnings
 import xml.sax
 from collections.abc import Mapping
 from dataclasses import replace
@@ -77,8 +78,11 @@ def _topohub(key: str) -> Topology:
     where = f"{TOPOHUB}{key}"
     topohub = optional("topohub", where)
     try:
-        # A name with a path in it would leave the package's folder.
-        document: Mapping[str, Any] = topohub.get(key) if all(part.strip(".") for part in key.split("/")) else {}
+        with warnings.catch_warnings():
+            # The package leaves the file that it reads to the garbage collector.
+            warnings.simplefilter("ignore", ResourceWarning)
+            # A name with a path in it would leave the package's folder.
+            document: Mapping[str, Any] = topohub.get(key) if all(part.strip(".") for part in key.split("/")) else {}
     except (KeyError, OSError, ValueError):
         document = {}
     if not document:
