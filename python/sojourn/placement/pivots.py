@@ -28,8 +28,9 @@ class Sampled:
         Estimate of the share of ordered pairs of other routers whose shortest path goes through, shape (n,); over
         equally short paths the mean.
     half_width
-        Half of the 95 % interval of each (Student's t over pivots, with the correction for a finite population); 0
-        where every router was a pivot. It is that of one router, and too small where no pivot saw a rare path.
+        Half of the nominal 95 % interval of each (Student's t over pivots, with the correction for a finite
+        population); 0 where every router was a pivot. Dependencies are skewed, so it holds less often: with 60 pivots
+        of 300 routers for 87 % of the twenty most central ones, and hardly where no pivot saw a rare path.
     closeness
         (n - 1) over the estimated sum of hops to the others, shape (n,).
     pivots
