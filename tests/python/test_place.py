@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,9 @@ def test_sampled_pivots_miss_by_no_more_than_they_say() -> None:
         covered.append(np.mean(missed[top] <= found.half_width[top]))
         # Not so wide that it says nothing: the first router is known within a third.
         assert found.half_width[top[0]] < exact[top[0]] / 3
-    # Intervals of the 20 most central routers, 400 of them, not independent: nominally 95 %, less because dependencies
-    # are skewed. Twice or half the width would hold 99.8 % or 60 %.
-    assert 0.82 <= np.mean(covered) <= 0.98
+    # Intervals of the 20 most central routers, 400 of them, not independent: nominally 95 %, in truth 87 %, because
+    # dependencies are skewed. Half the width holds 64 %, twice the width 94 %.
+    assert 0.82 <= np.mean(covered) <= 0.92
 
 
 def test_centralities_of_a_line_by_hand() -> None:
@@ -253,6 +254,18 @@ def test_places_across_the_date_line_stay_together() -> None:
     assert {net.nodes[k].name: x for k, (x, _) in picture.places(net).items()} == pytest.approx(
         {"Suva": 178, "Hawaii": 203, "Sydney": 151}
     )
+
+
+def test_the_guide_has_every_topology_of_the_study() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    script, guide = ((docs / name).read_text(encoding="utf-8") for name in ("placement.py", "guides/place.md"))
+    assert "Made by docs/placement.py" in guide
+    names = re.findall(r'^    "((?:sndlib|topozoo)/.+)",$', script, re.MULTILINE)
+    assert len(names) >= 10
+    rows = re.findall(r"^\| ((?:sndlib|topozoo)/\S+) \|", guide, re.MULTILINE)
+    assert rows == names
+    for each in placement.ALL.values():
+        assert f"`{each.name}` | {each.meaning} |" in guide
 
 
 OPTIONS = ["--flows", 6, "--duration", "2 s", "--warm-up", "500 ms", "--runs", 16, "--replicates", 2, "--fresh", 3]

@@ -266,6 +266,22 @@ def test_gravity_by_hand() -> None:
         topology.demands(net, "own")
 
 
+def test_every_pair_of_too_many_routers_is_refused() -> None:
+    net = topology.parse("\n".join(f"hub,n{k},1 Mbit/s,1 ms" for k in range(3000)), source="star")
+    with pytest.raises(
+        SojournError, match="star has 3001 routers, too many for gravity demands; allowed: up to 3000"
+    ):
+        topology.demands(net)
+
+
+def test_routers_of_one_name_get_numbers() -> None:
+    from sojourn.topology.model import Link, Node, assemble
+
+    nodes = [Node("", label) for label in ("x", "x", "x_2", "x", "?")]
+    net = assemble("names", nodes, [Link((0, k)) for k in range(1, 5)])
+    assert [node.name for node in net.nodes] == ["x", "x_2", "x_2_2", "x_3", "router"]
+
+
 def test_demands_from_a_file(tmp_path: Path) -> None:
     net = topology.parse("a,b,10 bit/s,1 ms\nb,c,30 bit/s,1 ms", source="line")
     file = tmp_path / "d.csv"

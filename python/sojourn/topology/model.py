@@ -209,13 +209,16 @@ def _largest_part(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
 def _named(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Give each router a name that a scenario takes, its own and as near to its label as may be."""
     taken: set[str] = set()
+    numbers: dict[str, int] = {}
     named = []
     for node in nodes:
         base = re.sub(r"\W+", "_", node.label).strip("_") or "router"
         base = f"r{base}" if re.fullmatch(r"[0-9]+", base) else base
-        name, number = base, 2
+        name = base
         while name in taken:
-            name, number = f"{base}_{number}", number + 1
+            # Counted on from the last of this name: thousands of routers may share one.
+            numbers[base] = numbers.get(base, 1) + 1
+            name = f"{base}_{numbers[base]}"
         taken.add(name)
         named.append(replace(node, name=name))
     return tuple(named)

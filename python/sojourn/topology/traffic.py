@@ -13,6 +13,8 @@ import numpy as np
 from sojourn.core import SojournError
 from sojourn.topology.model import Topology
 
+MOST_ROUTERS: Final = 3000
+"""Between more routers demands for every pair would not fit into memory."""
 KINDS: Final = ("own", "gravity", "uniform")
 Demands = Mapping[tuple[int, int], float]
 
@@ -48,6 +50,11 @@ def demands(topology: Topology, which: str | Path | None = None) -> tuple[Demand
             raise SojournError(f"{topology.name} has no demands of its own; allowed: gravity, uniform or a CSV file")
         case "own":
             return topology.demands, "the topology's own demands"
+        case "gravity" | "uniform" if len(topology.nodes) > MOST_ROUTERS:
+            raise SojournError(
+                f"{topology.name} has {len(topology.nodes)} routers, too many for {text} demands; allowed: up to "
+                f"{MOST_ROUTERS}, or a CSV file of demands"
+            )
         case "gravity" | "uniform":
             masses = [1.0] * len(topology.nodes)
             if text == "gravity":
