@@ -184,17 +184,21 @@ def findings(found: list[Found]) -> str:
     beaten = sum(any(_better(each, name) for name in (*ALL, GREEDY)) for each in found)
     ended = sum(each.exhausted for each in found)
     every = np.median([each.share(EVERY).mean for each in found])
+    greedy = sum(each.routers(GREEDY) == each.routers(BEST) for each in found)
     lines = [
         f"On {told} of {count} topologies the best placement found lowers mean latency by more than its interval.",
         f"Of the centralities, {picture.words(first)} has the highest median share "
         f"({100 * median(found, first):.0f} %) "
         f"and is not told from the best found, or better, on {sum(near(each, first) for each in found)} of {count}; "
         f"{picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
-        f"Routers drawn at random reach a median of {100 * chance:.0f} %. Above that: {', '.join(above) or 'none'}. "
+        f"One random draw of routers a topology reaches a median of {100 * chance:.0f} %. "
+        f"Above that: {', '.join(above) or 'none'}. "
         f"Not above: {', '.join(below) or 'none'}.",
         f"The scheme in every router gains {every:.1f} times as much as in the best k (median).",
-        f"The local search came to its end on {ended} of {count}; on the others it ran out of runs. On {beaten} of "
-        f"{count} a simpler choice is surely better on the fresh seeds than what the search took for the best.",
+        f"Greedy search ends at the best placement found on {greedy} of {count}.",
+        f"The local search tried every exchange of one router among its candidates on {ended} of {count}, and ran "
+        f"out of runs on the others.",
+        f"On {beaten} of {count} a simpler choice is surely better on the fresh seeds than what the search took for the best.",
     ]
     return "\n".join(f"* {line}" for line in lines) + "\n"
 
