@@ -197,8 +197,9 @@ def findings(found: list[Found]) -> str:
         f"The scheme in every router gains {every:.1f} times as much as in the best k (median).",
         f"Greedy search ends at the best placement found on {greedy} of {count}.",
         f"The local search tried every exchange of one router among its candidates on {ended} of {count}, and ran "
-        f"out of runs on the others.",
-        f"On {beaten} of {count} a simpler choice is surely better on the fresh seeds than what the search took for the best.",
+        "out of runs on the others.",
+        f"On {beaten} of {count} a simpler choice is surely better on the fresh seeds than what the search "
+        "took for the best.",
     ]
     return "\n".join(f"* {line}" for line in lines) + "\n"
 
