@@ -58,9 +58,7 @@ OBJECTIVES: Final[Mapping[str, Objective]] = {
             "mean over the flows of each flow's mean one-way delay; every flow counts the same, so that a placement "
             "does not gain by slowing down flows on long paths",
         ),
-        Objective(
-            "p99_latency", "99th percentile of latency", "ms", 1.0, "99th percentile of all packets' one-way delays"
-        ),
+        Objective("p99_latency", "p99 latency", "ms", 1.0, "99th percentile of all packets' one-way delays"),
         Objective("loss", "Loss", "%", 100.0, "data packets dropped over data packets sent, all flows together"),
         Objective(
             "fct",
