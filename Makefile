@@ -52,6 +52,7 @@ bench: $(STAMPS)/native
 	$(PYTHON) benches/speed.py
 	$(PYTHON) benches/cost.py
 	$(BIN)/python benches/plan.py
+	$(BIN)/python benches/place.py
 
 wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

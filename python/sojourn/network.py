@@ -54,8 +54,9 @@ class Network:
     'pipe'
     """
 
-    __slots__ = ("_text",)
+    __slots__ = ("_added", "_text")
     _text: str
+    _added: tuple[tuple[str, str], ...]
 
     def __init__(
         self,
@@ -78,10 +79,12 @@ class Network:
             }
         )
 
-    # The whole state is one JSON text: immutable, hashable, comparable.
+    # The state is JSON text, immutable: that of a document, and that of each element added to one of its lists. So
+    # thousands of elements do not write thousands of documents.
     def _set(self, document: Mapping[str, Any]) -> None:
         kept = {key: value for key, value in document.items() if value is not None}
         object.__setattr__(self, "_text", json.dumps(kept, ensure_ascii=False))
+        object.__setattr__(self, "_added", ())
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Network does not change: cannot set {name}; its methods return new ones")
@@ -275,6 +278,8 @@ class Network:
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""
         document: core.Document = json.loads(self._text)
+        for key, element in self._added:
+            document.setdefault(key, []).append(json.loads(element))
         return document
 
     def to_toml(self) -> str:
@@ -316,9 +321,11 @@ class Network:
         return Network.from_dict, (self.to_dict(),)
 
     def _with(self, key: str, element: Mapping[str, Any]) -> Network:
-        document = self.to_dict()
         kept = {name: value for name, value in element.items() if value is not None}
-        return Network.from_dict({**document, key: [*document.get(key, []), kept]})
+        network = Network.__new__(Network)
+        object.__setattr__(network, "_text", self._text)
+        object.__setattr__(network, "_added", (*self._added, (key, json.dumps(kept, ensure_ascii=False))))
+        return network
 
 
 def load(path: str | Path, *, sets: Sequence[str] = ()) -> Network:

@@ -17,9 +17,11 @@ from sojourn.cli import commands, interarrival, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
 from sojourn.papers import command as papers
+from sojourn.placement import command as placement
 from sojourn.plan import command as plan
 from sojourn.sensitivity import command as sensitivity
 from sojourn.theory import command as theory
+from sojourn.topology import command as topology
 from sojourn.tune import command as tune
 
 __all__ = ["main", "parser"]
@@ -130,6 +132,8 @@ def parser() -> argparse.ArgumentParser:
     papers.add(verbs)
     interarrival.add(verbs)
     theory.add(verbs)
+    topology.add(verbs)
+    placement.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

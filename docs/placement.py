@@ -1,0 +1,269 @@
+"""Writes the guide on placement, with a study over real topologies in it.
+
+``docs/placement.py`` runs all of it: about a quarter of an hour of CPU time. The runs depend on the seed alone, so
+the page changes only when the library or the package topohub does. ``docs/placement.py FOLDER`` keeps the runs in a
+folder and does only those that it lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from sojourn import stats, topology
+from sojourn.palette import INK, MUTED, PAPER
+from sojourn.placement import ALL, Found, Plan, picture, search
+from sojourn.placement.search import BEST, EVERY, GREEDY, NONE
+from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.runner import cores
+
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+NOTE = (
+    "<!-- Made by docs/placement.py from runs of the library: change it there, or its words in docs/templates. -->\n"
+)
+# Research and carrier networks on several continents, of 11 to 29 routers, whose places are known: the first six have
+# demands of their own. Chosen for their variety, not for what came out.
+TOPOLOGIES = (
+    "sndlib/abilene",
+    "sndlib/polska",
+    "sndlib/nobel-us",
+    "sndlib/nobel-germany",
+    "sndlib/geant",
+    "sndlib/janos-us",
+    "topozoo/Sprint",
+    "topozoo/Nsfnet",
+    "topozoo/Aarnet",
+    "topozoo/BtEurope",
+    "topozoo/Rnp",
+    "topozoo/Arpanet19728",
+)
+FLOWS_A_ROUTER = 8
+RUNS, REPLICATIONS, FRESH, SEED = 240, 3, 10, 1
+
+
+def study(name: str, folder: Path) -> Found:
+    """Search one topology's placement."""
+    net = topology.fill(topology.load(f"topohub:{name}"), capacity_bit_s=20_000_000)
+    wanted, _ = topology.demands(net)
+    case = topology.build(net, wanted, flows=FLOWS_A_ROUTER * len(net.nodes), seed=SEED)
+    plan = Plan(budget(len(net.nodes)), runs=RUNS, replications=REPLICATIONS, fresh=FRESH, seed=SEED)
+    return search(case, plan, jobs=cores(), log=folder / f"{name.replace('/', '-')}.jsonl")
+
+
+def budget(routers: int) -> int:
+    """A tenth of the routers, two at least."""
+    return max(2, round(routers / 10))
+
+
+def ways(found: list[Found]) -> list[str]:
+    """Centralities and greedy, the one with the highest median share first."""
+    names = [*ALL, GREEDY]
+    return sorted(names, key=lambda name: (-median(found, name), names.index(name)))
+
+
+def median(found: list[Found], name: str) -> float:
+    """The median over topologies of the share of the best gain that a choice reaches."""
+    return float(np.nanmedian([each.share(name).mean for each in found]))
+
+
+def near(each: Found, name: str) -> bool:
+    """Whether the intervals do not tell a choice from the best found, or tell that it is better."""
+    behind = each.behind(name)
+    return not (behind.excludes_zero and behind.mean > 0)
+
+
+def table(found: list[Found]) -> str:
+    """A row for each topology, a column for each way of choosing."""
+    names = ways(found)
+    heads = ["topology", "routers, links", "k", "no router (ms)", "best found less (ms)", *map(picture.words, names)]
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    for key, each in zip(TOPOLOGIES, found, strict=True):
+        net, gain = each.case.topology, stats.paired(each.values(NONE), each.values(BEST))
+        cells = [
+            key,
+            f"{len(net.nodes)}, {len(net.links)}",
+            str(each.plan.budget),
+            shown(each.estimate(NONE)),
+            shown(gain),
+            *(share(each, name) for name in names),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    middle = [f"{100 * median(found, name):.0f}" for name in names]
+    close = [f"{sum(near(each, name) for each in found)} of {len(found)}" for name in names]
+    lines.append("| **median share** | | | | | " + " | ".join(middle) + " |")
+    lines.append("| **not told from the best, or better** | | | | | " + " | ".join(close) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def shown(estimate: stats.Estimate) -> str:
+    """A mean with the half width of its interval."""
+    return f"{estimate.mean:.1f} ± {estimate.half_width or 0:.1f}"
+
+
+def share(each: Found, name: str) -> str:
+    """A share in per cent with its interval; bold where the choice is not told from the best."""
+    if name == GREEDY and GREEDY not in {choice.name for choice in each.choices}:
+        return "–"
+    value = each.share(name)
+    if value.low is None or value.high is None:
+        return "–"
+    text = f"{100 * value.mean:.0f}"
+    if each.routers(name) != each.routers(BEST):
+        text += f" ({100 * value.low:.0f} to {100 * value.high:.0f})"
+    text = text.replace("-", "−")
+    return f"**{text}**" if near(each, name) else text
+
+
+def strips(found: list[Found]) -> Picture:
+    """Draw the shares: a row for each way of choosing, a dot for each topology with its interval."""
+    names = ways(found)
+    with new_figure(WIDTH, 0.9 + 0.42 * len(names)) as figure:
+        axes = figure.add_subplot()
+        for row, name in enumerate(names):
+            for place, each in enumerate(found):
+                value = each.share(name)
+                at = row + 0.6 * (place / (len(found) - 1) - 0.5)
+                color = "#009e73" if near(each, name) else "#0072b2"
+                if value.low is not None and value.high is not None:
+                    axes.plot([100 * value.low, 100 * value.high], [at, at], color=color, linewidth=0.9, alpha=0.6)
+                axes.plot(100 * value.mean, at, "o", color=color, markersize=4)
+            middle = 100 * median(found, name)
+            axes.plot([middle, middle], [row - 0.36, row + 0.36], color=INK, linewidth=2)
+        for at, text in ((0, "no router"), (100, "best found")):
+            axes.axvline(at, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
+            axes.annotate(
+                text,
+                (at, 1.0),
+                (0, 3),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8.5,
+                color=MUTED,
+            )
+        axes.set_yticks(range(len(names)), [picture.words(name) for name in names])
+        axes.set_ylim(len(names) - 0.45, -0.55)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("share of the best placement's gain in mean latency (%)")
+    return figure
+
+
+def maps(found: list[Found]) -> Picture:
+    """Draw every topology with its best placement."""
+    columns = 4
+    rows = -(-len(found) // columns)
+    with new_figure(WIDTH, 2.1 * rows) as figure:
+        panels = figure.subplots(rows, columns)
+        for axes, key, each in zip(panels.flat, TOPOLOGIES, found, strict=False):
+            picture.draw(axes, each, size=0.6)
+            axes.set_title(key.partition("/")[2], fontsize=8.5, loc="center")
+        for axes in list(panels.flat)[len(found) :]:
+            axes.set_visible(False)
+    return figure
+
+
+def findings(found: list[Found]) -> str:
+    """What the table says, in words that follow from it."""
+    names = [name for name in ways(found) if name in ALL and name != "random"]
+    first, last = names[0], names[-1]
+    told = sum(
+        (gain := stats.paired(each.values(NONE), each.values(BEST))).excludes_zero and gain.mean > 0 for each in found
+    )
+    count = len(found)
+    chance = median(found, "random")
+    above = [picture.words(name) for name in names if median(found, name) > chance]
+    below = [picture.words(name) for name in names if median(found, name) <= chance]
+    beaten = sum(any(_better(each, name) for name in (*ALL, GREEDY)) for each in found)
+    ended = sum(each.exhausted for each in found)
+    every = np.median([each.share(EVERY).mean for each in found])
+    greedy = sum(each.routers(GREEDY) == each.routers(BEST) for each in found)
+    lines = [
+        f"On {told} of {count} topologies the best placement found lowers mean latency by more than its interval.",
+        f"Of the centralities, {picture.words(first)} has the highest median share "
+        f"({100 * median(found, first):.0f} %) "
+        f"and is not told from the best found, or better, on {sum(near(each, first) for each in found)} of {count}; "
+        f"{picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
+        f"One random draw of routers a topology reaches a median of {100 * chance:.0f} %. "
+        f"Above that: {', '.join(above) or 'none'}. "
+        f"Not above: {', '.join(below) or 'none'}.",
+        f"The scheme in every router gains {every:.1f} times as much as in the best k (median).",
+        f"Greedy search ends at the best placement found on {greedy} of {count}.",
+        f"The local search tried every exchange of one router among its candidates on {ended} of {count}, and ran "
+        "out of runs on the others.",
+        f"On {beaten} of {count} a simpler choice is surely better on the fresh seeds than what the search "
+        "took for the best.",
+    ]
+    return "\n".join(f"* {line}" for line in lines) + "\n"
+
+
+def _better(each: Found, name: str) -> bool:
+    if name not in {choice.name for choice in each.choices}:
+        return False
+    behind = each.behind(name)
+    return behind.excludes_zero and behind.mean < 0
+
+
+def console(command: str, folder: Path) -> str:
+    """A command with what it prints, as a block."""
+    words = [sys.executable, "-m", "sojourn", *shlex.split(command)[1:]]
+    done = subprocess.run(  # noqa: S603 - our own command
+        words, capture_output=True, text=True, check=True, cwd=folder, env={**os.environ, "COLUMNS": "120"}
+    )
+    return "```console\n$ " + command + "\n" + done.stdout + "```\n"
+
+
+def page(folder: Path) -> str:
+    """The guide."""
+    found = [study(name, folder) for name in TOPOLOGIES]
+    command = "sojourn place --topology topohub:sndlib/abilene --budget 2 --out abilene"
+    template = (DOCS / "templates" / "place.md.in").read_text(encoding="utf-8")
+    meanings = "\n".join(f"| {picture.words(each.name)} | `{each.name}` | {each.meaning} |" for each in ALL.values())
+    with tempfile.TemporaryDirectory() as scratch:
+        printed = console(command, Path(scratch))
+        # The command's own runs are in its log: nothing is simulated again for the picture.
+        net = topology.fill(topology.load("topohub:sndlib/abilene"), capacity_bit_s=20_000_000)
+        case = topology.build(net, topology.demands(net)[0])
+        example = search(case, Plan(2), log=Path(scratch) / "abilene" / "runs.jsonl")
+    for figure, name in (
+        (strips(found), "place-shares.png"),
+        (maps(found), "place-maps.png"),
+        (picture.network(example), "place-abilene.png"),
+    ):
+        figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
+    return NOTE + template.format_map(
+        {
+            "printed": printed,
+            "meanings": meanings,
+            "table": table(found),
+            "findings": findings(found),
+            "count": len(found),
+            "runs": RUNS,
+            "replications": REPLICATIONS,
+            "fresh": FRESH,
+            "flows": FLOWS_A_ROUTER,
+        }
+    )
+
+
+def main() -> None:
+    """Writes the page and its pictures."""
+    if len(sys.argv) > 1:
+        folder = Path(sys.argv[1])
+        folder.mkdir(parents=True, exist_ok=True)
+        text = page(folder)
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            text = page(Path(scratch))
+    (DOCS / "guides" / "place.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""``sojourn place``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sojourn import core, folder, toml
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.runner import cores
+from sojourn.topology import command as topology
+
+if TYPE_CHECKING:
+    from sojourn.placement import Found
+
+FORMAT: Final = "sojourn place 1"
+_OUT: Final = "out/place"
+_INTERRUPTED: Final = 130
+_FILES: Final = (
+    "choices.csv",
+    "tried.csv",
+    "rankings.csv",
+    "scenario.toml",
+    "meta.json",
+    folder.REPORT,
+    "runs.jsonl",
+)
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``place`` to `verbs`."""
+    parser = verbs.add_parser(
+        "place",
+        help="find the routers of a topology where a scheme helps most",
+        description="Find the routers of a topology where a scheme helps most: by centralities, and by greedy and "
+        "local search with the simulator in the loop, all judged on fresh seeds. The same command continues a search "
+        "that was stopped.",
+        epilog="example: sojourn place --topology topohub:sndlib/abilene --budget 2 --objective p99_latency",
+    )
+    parser.add_argument("--topology", required=True, metavar="TOPOLOGY", help=topology.SOURCE)
+    parser.add_argument(
+        "--budget", type=int, required=True, metavar="K", help="number of routers that get the scheme"
+    )
+    parser.add_argument(
+        "--objective",
+        choices=("mean_latency", "p99_latency", "loss", "fct"),
+        default="mean_latency",
+        help="what to make small (default mean_latency; fct takes --tcp transfers unless told otherwise)",
+    )
+    parser.add_argument(
+        "--scheme", default="codel", metavar="SCHEME", help="of the chosen routers' output queues (default codel)"
+    )
+    parser.add_argument(
+        "--centrality",
+        action="append",
+        default=[],
+        dest="centralities",
+        metavar="NAME",
+        help="compare this one, repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
+        "betweenness, closeness, degree, random",
+    )
+    parser.add_argument(
+        "--runs", type=int, default=240, metavar="N", help="what the search may simulate (default 240)"
+    )
+    parser.add_argument(
+        "--replicates", type=int, default=3, metavar="N", help="replications of each placement in it (default 3)"
+    )
+    parser.add_argument(
+        "--fresh", type=int, default=10, metavar="N", help="replications of the final judgement (default 10)"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    topology.options(parser)
+    parser.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Search a placement and print the table."""
+    from sojourn import placement
+    from sojourn.placement import evaluate, page
+    from sojourn.tune.progress import progress_bar
+
+    if options.jobs is not None and not 1 <= options.jobs <= 4096:
+        raise SojournError(f"--jobs is {options.jobs}; allowed: 1 to 4096")
+    if options.tcp is None:
+        options.tcp = "transfers" if options.objective == "fct" else "bulk"
+    case, demands = topology.case(options)
+    plan = placement.Plan(
+        budget=options.budget,
+        objective=options.objective,
+        scheme=core.parse_aqm(options.scheme),
+        runs=options.runs,
+        replications=options.replicates,
+        fresh=options.fresh,
+        seed=options.seed,
+        names=tuple(dict.fromkeys(options.centralities)),
+    )
+    plan.check(case)
+    place = _open(options.out)
+    try:
+        with progress_bar(None, plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)) as bar:
+            found = placement.search(
+                case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance
+            )
+    except KeyboardInterrupt:
+        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        raise SystemExit(_INTERRUPTED) from None
+    _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]))
+    if options.json:
+        print(json.dumps(document(found), ensure_ascii=False, allow_nan=False))
+        return
+    print(text.table(page.heads(found), page.rows(found), numbers=True))
+    print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
+    print(
+        f"{len(found.tried)} placements searched with {plan.replications} replications, judged on {plan.fresh} fresh "
+        "ones; ± half-width of the 95 % interval."
+    )
+    print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)
+    print(f"Report: {Path(options.out) / folder.REPORT}")
+
+
+def document(found: Found) -> core.Document:
+    """Return what was found as a document: names of routers, means with intervals."""
+    nodes = found.case.topology.nodes
+
+    def interval(estimate: Any) -> list[float] | None:
+        return None if estimate.low is None else [estimate.low, estimate.high]
+
+    choices = []
+    for choice in found.choices:
+        value, behind, share = found.estimate(choice.name), found.behind(choice.name), found.share(choice.name)
+        is_known = share.replications > 0 and math.isfinite(share.mean)
+        choices.append(
+            {
+                "name": choice.name,
+                "routers": [nodes[k].name for k in sorted(choice.routers)],
+                "mean": value.mean,
+                "interval": interval(value),
+                "behind": behind.mean,
+                "behind_interval": interval(behind),
+                "share": share.mean if is_known else None,
+                "share_interval": interval(share) if is_known else None,
+            }
+        )
+    return {
+        "topology": found.case.topology.name,
+        "objective": found.plan.objective,
+        "scheme": found.plan.scheme,
+        "budget": found.plan.budget,
+        "tried": len(found.tried),
+        "exhausted": found.exhausted,
+        "choices": choices,
+        "rankings": {name: [nodes[k].name for k in order] for name, order in found.rankings.items()},
+    }
+
+
+def _open(out: str) -> Path:
+    """Return the folder, made where it is not there, with nothing foreign in it."""
+    place = Path(out)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SojournError(f"cannot write the folder {out!r}: {error.strerror}") from None
+    foreign = [file.name for file in place.iterdir() if file.name not in _FILES and not file.name.startswith(".")]
+    if foreign:
+        raise SojournError(
+            f"the folder {out!r} holds {sorted(foreign)[0]!r}, no file of a placement; allowed: a new folder, or one "
+            "of `sojourn place`"
+        )
+    return place
+
+
+def _write(found: Found, place: Path, page: str) -> None:
+    """Write every file of a finished search, each whole or not at all, the report last."""
+    nodes = found.case.topology.nodes
+    shown = document(found)
+    heads = ["placement", "mean", "low", "high", "behind", "behind_low", "behind_high", "share", "routers"]
+    table = [
+        [
+            each["name"],
+            each["mean"],
+            *(each["interval"] or ["", ""]),
+            each["behind"],
+            *(each["behind_interval"] or ["", ""]),
+            "" if each["share"] is None else each["share"],
+            " ".join(each["routers"]),
+        ]
+        for each in shown["choices"]
+    ]
+    folder.write_text(place / "choices.csv", _csv(heads, table))
+    tried = ((" ".join(nodes[k].name for k in sorted(routers)), score) for routers, score in found.tried.items())
+    folder.write_text(place / "tried.csv", _csv(["routers", found.plan.objective], tried))
+    ranks = [[name, *order] for name, order in shown["rankings"].items()]
+    folder.write_text(place / "rankings.csv", _csv(["centrality", *(str(k + 1) for k in range(len(nodes)))], ranks))
+    best = found.case.placed(found.routers("best found"), found.plan.scheme)
+    folder.write_text(place / "scenario.toml", toml.dumps({**best, "seed": found.plan.seed}))
+    meta = {"format": FORMAT, "version": core.version(), "build": core.build(), "date": folder.now()}
+    folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
+    folder.write_text(place / folder.REPORT, page)
+
+
+def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return out.getvalue()
