@@ -2,8 +2,8 @@
 
 L. Katz, A New Status Index Derived from Sociometric Analysis (Psychometrika 18, 1953): with attenuation alpha, the
 centralities are x = alpha M x + 1. M is the transposed matrix where a node's rank comes from those that point at it
-(in-edges, networkx's `katz_centrality`), the matrix itself where it comes from those that it points at (out-edges), and
-their sum where direction does not count. A study that prints neither alpha nor a norm is met by the best of all.
+(in-edges, networkx's `katz_centrality`), the matrix itself where it comes from those that it points at (out-edges),
+and their sum where direction does not count. A study that prints neither alpha nor a norm is met by the best of all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -147,8 +148,8 @@ def forms(study: Study) -> Iterator[Form]:
 def misfit(study: Study, form: Form) -> tuple[float, float]:
     """Return the least greatest deviation from the printed values, and the attenuation factor where it is.
 
-    Every multiple of the centralities is allowed (the norm is not printed), by least squares, with their constant term
-    and without it, as in Katz's own index.
+    Every multiple of the centralities is allowed (the norm is not printed), by least squares, with their constant
+    term and without it, as in Katz's own index.
     """
     spots = [study.routers.index(name) for name in study.printed]
     printed = np.array(list(study.printed.values()))
@@ -163,16 +164,17 @@ def misfit(study: Study, form: Form) -> tuple[float, float]:
 
 
 def orders(study: Study, form: Form) -> list[str]:
-    """Return the orders of the printed routers that occur over attenuation factors, ``R6 > R4 = R5``, from small ones on."""
+    """Return the orders of the printed routers that occur, ``R6 > R4 = R5``, from small attenuation factors on."""
     spots = [study.routers.index(name) for name in study.printed]
     names = list(study.printed)
     found = []
     for row in form.centrality[:, spots]:
-        by_rank = sorted(range(len(names)), key=lambda k: -row[k])
+        # Rounded: what is equal must not be ordered by the last digit.
+        level = np.round(row / row.max(), 9)
+        by_rank = sorted(range(len(names)), key=lambda k: (-level[k], k))
         text = names[by_rank[0]]
-        for above, below in zip(by_rank, by_rank[1:], strict=False):
-            is_tie = bool(np.isclose(row[above], row[below], rtol=1e-9, atol=0))
-            text += f" {'=' if is_tie else '>'} {names[below]}"
+        for above, below in pairwise(by_rank):
+            text += f" {'=' if level[above] == level[below] else '>'} {names[below]}"
         found.append(text)
     return list(dict.fromkeys(found))
 
@@ -199,16 +201,16 @@ def section(study: Study) -> Section:
         )
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
     text = (
-        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor the norm, "
-        "nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for each of these.",
-        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The printed order "
-        f"({wanted}) and the values follow from none of the forms, whatever alpha and scale. It cannot be otherwise: with "
-        "in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is never above R3; with out-edges "
-        "R6, which sends to no router, is always last.",
+        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor the "
+        "norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for each.",
+        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The printed "
+        f"order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It cannot be "
+        "otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is "
+        "never above R3; with out-edges R6, which sends to no router, is always last.",
     )
     caption = (
-        "Katz centrality over the attenuation factor, normalised to the sum over all routers; dashed: the printed values, "
-        "normalised to the share that the form gives to the printed routers at its best fit."
+        "Katz centrality over the attenuation factor, normalised to the sum over all routers; dashed: the printed "
+        "values, normalised to the share that the form gives to the printed routers at its best fit (vertical line)."
     )
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
              "Least greatest deviation, any scale, with the constant term or without")  # fmt: skip
