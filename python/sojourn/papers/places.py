@@ -1,7 +1,8 @@
 """Metrics of places: the routers and the routes of a network, and how a queue moves over time.
 
-A place is a link of the scenario whose queue a study speaks of: ``queue_packets_mean@R6``. A route is a group of flows,
-or all groups whose names agree up to the first underscore (``route1_newreno`` and ``route1_udp``): ``latency_ms@route1``.
+A place is a link of the scenario whose queue a study speaks of: ``queue_packets_mean@R6``. A route is a group of
+flows, or all groups whose names agree up to the first underscore (``route1_newreno`` and ``route1_udp``):
+``latency_ms@route1``.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.stats import Floats
 
-OF_PLACES: Final = ("queue_packets_mean", "queue_packets_sd", "loss_ratio", "utilisation", "sojourn_ms_mean")
+OF_PLACES: Final = ("queue_packets_mean", "queue_packets_sd", "queue_packets_p99", "loss_ratio", "utilisation")
 OF_ROUTES: Final = ("goodput_bit_s", "throughput_bit_s", "loss_ratio", "one_way_delay_ms_mean")
 OF_SERIES: Final = ("queue_least_packets", "queue_amplitude_packets", "period_s", "tooth_share", "synchronisation")
 CV: Final = "queue_cv"
+RANK: Final = "utilisation_rank"
+ALL: Final = "all"
 LATENCY: Final = "latency_ms"
 INNER: Final = (5.0, 95.0)
 """Percentiles between which a queue's amplitude lies."""
@@ -41,7 +44,7 @@ class Route:
     rtt_ms
         Propagation there and back.
     packet_ms
-        By place on the way: time that a packet of the study's size takes there, without headers, as its formula has it.
+        By place on the way: time that a packet of the study's size takes there, as its formula has it, without headers.
     """
 
     flows: int
@@ -65,7 +68,7 @@ class Layout:
     routes: dict[str, Route]
 
 
-def layout(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> Layout:
+def layout(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str) -> Layout:
     """Return a scenario's places and routes.
 
     Parameters
@@ -74,6 +77,8 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> Layout:
         The canonical document, or its JSON text.
     places
         Names of links; those that the scenario does not have are left out.
+    packet
+        Size of a packet, as ``1446 B``, in the study's formula of latency.
 
     Raises
     ------
@@ -86,6 +91,7 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> Layout:
     sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
     queues = {f"{one['from']}->{one['to']}": one["name"] for one in document["links"] if one["name"] in places}
     routes: dict[str, Route] = {}
+    bits = 8 * _number(packet)
     for flow in document["flows"]:
         if not flow.get("route"):
             continue
@@ -93,11 +99,10 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> Layout:
         gap = next((pair for pair in pairwise(way) if pair not in links), None)
         if gap:
             raise SojournError(
-                f"flow {flow['name']}: its route has no link from {gap[0]} to {gap[1]}; allowed: every node on the way"
+                f"flow {flow['name']}: its route has no link from {gap[0]} to {gap[1]}; allowed: all nodes on the way"
             )
         name = flow["name"].split("_")[0]
         delay = sum(_number(links[pair]["delay"]) for pair in pairwise(way))
-        bits = 8 * _number(flow["transport"].get("mss") or flow["traffic"]["packet_size"])
         on_way = {
             queues[f"{start}->{end}"]: 1e3 * bits / _number(links[start, end]["rate"])
             for start, end in pairwise(way)
@@ -118,19 +123,23 @@ def table(store: Store, runs: Sequence[str], layouts: Iterable[Layout]) -> pd.Da
     queues["place"] = queues["queue"].map(names)
     queues = queues.dropna(subset=["place"])
     queues[CV] = queues["queue_packets_sd"] / queues["queue_packets_mean"]
-    parts = [_wide(queues, "place", (*OF_PLACES, CV))]
+    queues[RANK] = queues.groupby(KEY, sort=False)["utilisation"].rank(ascending=False, method="min")
+    parts = [_wide(queues, "place", (*OF_PLACES, CV, RANK))]
     wanted = ["group", "goodput_bit_s", "throughput_bit_s", "one_way_delay_ms_mean", "sent_packets",
               "delivered_packets", "dropped_packets"]  # fmt: skip
     flows = store.read("flows", wanted, runs).to_pandas()
     flows["route"] = flows["group"].str.split("_").str[0]
     flows = flows[flows["route"].isin(routes)]
     flows["delay_sum"] = flows["one_way_delay_ms_mean"] * flows["delivered_packets"]
-    of_route = flows.groupby([KEY, "route"], as_index=False, sort=False)[
+    both = pd.concat([flows, flows.assign(route=ALL)])
+    of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[
         ["goodput_bit_s", "throughput_bit_s", "delay_sum", "sent_packets", "delivered_packets", "dropped_packets"]
     ].sum()
     of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
     of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
     parts.append(_wide(of_route, "route", OF_ROUTES))
+    waiting = queues.groupby(KEY, sort=False)["queue_packets_mean"].sum()
+    parts.append(waiting.to_frame(f"queue_packets_mean@{ALL}"))
     parts.append(_series(store, runs, flows.groupby(KEY)["group"].count()))
     return pd.concat(parts, axis=1).reindex(list(runs))
 
@@ -160,6 +169,16 @@ def latencies(own: Layout, queue_means: Mapping[str, Floats]) -> dict[str, Float
     if found:
         weights = [route.flows for route in own.routes.values()]
         found[LATENCY] = np.average(list(found.values()), axis=0, weights=weights)
+    return found
+
+
+def latencies_by_scheme(own: Layout, raw: Mapping[str, Mapping[str, Floats]]) -> dict[str, dict[str, Floats]]:
+    """Return :func:`latencies` by metric, then by scheme, of metrics that are so."""
+    found: dict[str, dict[str, Floats]] = {}
+    for scheme in next(iter(raw.values())):
+        means = {place: raw[f"queue_packets_mean@{place}"][scheme] for place in own.queues.values()}
+        for name, values in latencies(own, means).items():
+            found.setdefault(name, {})[scheme] = values
     return found
 
 
@@ -219,7 +238,7 @@ def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame
     for start in range(0, len(sampled), 100):
         data = store.read("series", ["name", "t_s", "value"], sampled[start : start + 100]).to_pandas()
         for run, part in data.groupby(KEY, sort=False):
-            own = part.pivot(index="t_s", columns="name", values="value")
+            own = part.pivot_table(index="t_s", columns="name", values="value")
             own = own[own.index > facts.loc[run, "warm_up_s"]]
             t_s = own.index.to_numpy(dtype=np.float64)
             queue, drops = (own[name].to_numpy(dtype=np.float64) for name in ("queue_packets", "drops_packets_s"))
@@ -229,7 +248,7 @@ def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame
 
 
 def _wide(data: pd.DataFrame, place: str, columns: Sequence[str]) -> pd.DataFrame:
-    whole = data.pivot(index=KEY, columns=place, values=list(columns))
+    whole = data.pivot_table(index=KEY, columns=place, values=list(columns), dropna=False)
     whole.columns = [f"{metric}@{name}" for metric, name in whole.columns]
     return whole
 

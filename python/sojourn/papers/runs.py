@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.papers.model import DAQM, Condition, Reading
+from sojourn.papers.points import each, filled, listed
 
 AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
 """In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
@@ -27,6 +28,8 @@ _OF_CONDITION: Final = (
     "append",
     "fixed",
     "set",
+    "scenario",
+    "series",
 )
 _OF_SWEEP: Final = (
     "name",
@@ -41,6 +44,8 @@ _OF_SWEEP: Final = (
     "append",
     "fixed",
     "set",
+    "scenario",
+    "series",
 )
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
 _OF_VARY: Final = ("name", "reading")
@@ -65,7 +70,7 @@ def conditions(
     """
     found = [
         _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION)
-        for one in need(runs, "condition", file)
+        for one in runs.get("condition", ())
     ]
     taken = {_traffic(one) for one in found}
     for one in runs.get("sweep", ()):
@@ -107,6 +112,7 @@ def _condition(
         )
     values["append"] = _append(values.get("append", ""))
     values["sizes"] = sizes
+    values["sets"] = each(values.get("sets", ()))
     return Condition(**values)
 
 
@@ -114,7 +120,7 @@ def _points(
     table: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> list[Condition]:
     name = table.get("name", "without name")
-    points: list[str] = need(table, "points", file)
+    points = listed(need(table, "points", file), f"{file}: sweep {name}")
     quick: list[str] = table.get("quick", points)
     stray = [one for one in quick if one not in points]
     if stray:
@@ -126,7 +132,7 @@ def _points(
             "name": f"{name}-{slug(at)}",
             "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
             "at": at,
-            "set": [_filled(text, at) for text in table.get("set", ())],
+            "set": [_filled(filled(text, at), at) for text in table.get("set", ())],
             # The texts of schemes have no spaces within a value.
             "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
         }
@@ -173,7 +179,7 @@ def readings(
                 if value not in known[key]["values"]:
                     choices = ", ".join(known[key]["values"])
                     raise SojournError(f"{file}: reading {name}: {key}={value!r}; allowed: {choices}")
-            only = {pattern: tuple(sets) for pattern, sets in one.get("only", {}).items()}
+            only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
             for pattern in only:
                 _matching([pattern], of, name, file)
             found.append(
@@ -181,7 +187,7 @@ def readings(
                     name=name,
                     values=values,
                     is_run=kind == "run",
-                    sets=tuple(one.get("set", ())),
+                    sets=each(one.get("set", ())),
                     scenario=str(one.get("scenario", "")),
                     conditions={
                         size: tuple(
