@@ -61,6 +61,8 @@ class Measured:
         Of every scheme.
     ran, found
         Runs made now, and found in the store.
+    samples
+        By name of the condition and scheme, where the base samples over time: times and queue of a minute.
     """
 
     raw: dict[Key, Raw]
@@ -69,6 +71,7 @@ class Measured:
     ran: int = 0
     found: int = 0
     conditions: tuple[Condition, ...] = field(default=())
+    samples: dict[tuple[str, str], tuple[Floats, Floats]] = field(default_factory=dict)
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""
@@ -166,6 +169,7 @@ def run(
             goal = [replace(one, precision=(precision,)) for one in _plans(paper, reading, own, modes, replications)]
             count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
     raw: dict[Key, Raw] = {}
+    samples: dict[tuple[str, str], tuple[Floats, Floats]] = {}
     for number, (reading, own) in enumerate(work, 1):
         say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
         plans = _plans(paper, reading, own, modes, count)
@@ -176,7 +180,9 @@ def run(
         ]
         measured = _raw(paper, outcome, parts, Store.open(store), is_base=reading is paper.readings[0])
         raw |= {(reading.name, one.name): of for one, of in zip(own, measured, strict=True)}
-    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
+        if reading is paper.readings[0]:
+            samples |= _samples(own, several, Store.open(store))
+    return Measured(raw, modes, count, runner.ran, runner.found, chosen, samples)
 
 
 @dataclass
@@ -341,8 +347,21 @@ def _raw(
         found.append(
             {metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()}
         )
-    for layout, own in zip(layouts, found, strict=False):
-        own |= places.latencies_by_scheme(layout, own)
+    for layout, metric in zip(layouts, found, strict=False):
+        metric.update(places.latencies_by_scheme(layout, metric))
+    return found
+
+
+def _samples(
+    conditions: Sequence[Condition], several: Sequence[Cells], store: Store
+) -> dict[tuple[str, str], tuple[Floats, Floats]]:
+    """Return a minute of the queue of the first replication of every placement that is sampled."""
+    code = build()
+    found = {}
+    for condition, cells in zip(conditions, several, strict=True):
+        if condition.series:
+            for scheme, cell in placement.cells_of(cells).items():
+                found[condition.name, scheme] = places.minute(store, cell.run(0).id(code))
     return found
 
 

@@ -201,11 +201,12 @@ def section(study: Study) -> Section:
         )
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
     text = (
-        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor the "
-        "norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for each.",
-        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The printed "
-        f"order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It cannot be "
-        "otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is "
+        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor "
+        "the norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for "
+        "each.",
+        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The "
+        f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It cannot "
+        "be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is "
         "never above R3; with out-edges R6, which sends to no router, is always last.",
     )
     caption = (

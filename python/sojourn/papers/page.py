@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sojourn import core, metrics, report
-from sojourn.papers import evidence, figures, picture, redrawn
+from sojourn.papers import evidence, figures, overview, picture, redrawn
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger, not_run
@@ -85,8 +85,9 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
         if name not in names
     ]
     pictured = {one.name for figure in all_figures for one in figures.of(figure, paper.conditions)}
+    # A study of places has sections of its own; a table for each point of its sweeps would show nothing.
     tables = {one.name: _table(paper, measured, one) for one in measured.conditions
-              if one.table or one.name not in pictured}  # fmt: skip
+              if not paper.places and (one.table or one.name not in pictured)}  # fmt: skip
     ids = {figure.name: figure.slug for figure in all_figures}
     return report.page(
         "paper.html.j2",
@@ -111,6 +112,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
         totals=list(judged.counts(base.name).values()),
         turned=[_turned(judged, claim) for claim in judged.turned],
         figures=drawn,
+        own=overview.sections(paper, measured),
         others=others,
         printed=[one for one in tables.values() if one["number"]],
         unpictured=[one for one in tables.values() if not one["number"]],

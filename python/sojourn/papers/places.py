@@ -29,6 +29,7 @@ CV: Final = "queue_cv"
 RANK: Final = "utilisation_rank"
 ALL: Final = "all"
 LATENCY: Final = "latency_ms"
+MINUTE_S: Final = 60.0
 INNER: Final = (5.0, 95.0)
 """Percentiles between which a queue's amplitude lies."""
 
@@ -44,7 +45,7 @@ class Route:
     rtt_ms
         Propagation there and back.
     packet_ms
-        By place on the way: time that a packet of the study's size takes there, as its formula has it, without headers.
+        By place on the way: time that a packet of the study's size takes there; as in its formula, without headers.
     """
 
     flows: int
@@ -245,6 +246,14 @@ def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame
             rtt_s = float(facts.loc[run, "rtt_ms_mean"]) / 1e3
             found[str(run)] = oscillation(t_s, queue, drops, int(flows.get(run, 1)), rtt_s)
     return pd.DataFrame.from_dict(found, orient="index", columns=list(OF_SERIES))
+
+
+def minute(store: Store, run: str) -> tuple[Floats, Floats]:
+    """Return times in s and mean waiting packets of the last minute of a sampled run."""
+    data = store.read("series", ["name", "t_s", "value"], [run]).to_pandas()
+    own = data[data["name"] == "queue_packets"].sort_values("t_s")
+    own = own[own["t_s"] > own["t_s"].max() - MINUTE_S]
+    return own["t_s"].to_numpy(dtype=np.float64), own["value"].to_numpy(dtype=np.float64)
 
 
 def _wide(data: pd.DataFrame, place: str, columns: Sequence[str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ _AMOUNT: Final = re.compile(r"([0-9.]+) ?([A-Za-z%/]*)")
 
 
 def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
-    """Return the points of a sweep: a list of them, or ``{from = "10 ms", to = "300 ms", step = "5 ms", except = [...]}``.
+    """Return the points of a sweep: a list, or ``{from = "10 ms", to = "90 ms", step = "5 ms", except = ["15 ms"]}``.
 
     Raises
     ------
@@ -35,13 +35,13 @@ def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
         return given
     try:
         (start, unit), (end, _), (step, _) = (_amount(given[key]) for key in ("from", "to", "step"))
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, ValueError):
         start, unit, end, step = Decimal(0), "", Decimal(-1), Decimal(0)
     count = int((end - start) / step) + 1 if step > 0 else 0
     if not 0 < count <= MOST:
         raise SojournError(
-            f'{where}: points: {dict(given)}; allowed: a list, or {{from = "10 ms", to = "300 ms", step = "5 ms"}} with '
-            f"up to {MOST} points"
+            f'{where}: points: {dict(given)}; allowed: a list, or {{from = "10 ms", to = "300 ms", step = "5 ms"}} '
+            f"with up to {MOST} points"
         )
     points = [f"{(start + k * step).normalize():f} {unit}".strip() for k in range(count)]
     return [point for point in points if point not in given.get("except", ())]

@@ -69,18 +69,17 @@ def conditions(
         Unknown and missing keys, two conditions of one name or of the same traffic.
     """
     found = [
-        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION)
-        for one in runs.get("condition", ())
+        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION) for one in runs.get("condition", ())
     ]
     taken = {_traffic(one) for one in found}
     for one in runs.get("sweep", ()):
         found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
     for key in (lambda one: one.name, _traffic):
         seen: dict[Any, str] = {}
-        for each in found:
-            if key(each) in seen:
-                raise SojournError(f"{file}: condition {each.name} is there twice: as {seen[key(each)]}")
-            seen[key(each)] = each.name
+        for one in found:
+            if key(one) in seen:
+                raise SojournError(f"{file}: condition {one.name} is there twice: as {seen[key(one)]}")
+            seen[key(one)] = one.name
     return tuple(found)
 
 
