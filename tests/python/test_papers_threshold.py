@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +12,21 @@ import pytest
 
 from sojourn import SojournError, core, papers
 from sojourn.cli import main
-from sojourn.papers import documents, execute, placement, places, points
+from sojourn.papers import execute, placement, places, points
+from sojourn.papers.model import Condition, Reading
+from sojourn.plan import expand
 
 PAPER = papers.load("threshold")
 BASE = PAPER.readings[0]
 CONDITIONS = {one.name: one for one in PAPER.conditions}
 
 
-def scenario(condition: papers.Condition, reading: papers.Reading = BASE) -> core.Document:
+def scenario(condition: Condition, reading: Reading = BASE) -> core.Document:
     text = (PAPER.folder / f"{condition.scenario or PAPER.scenario}.toml").read_text(encoding="utf-8")
     return core.load(text, source=condition.name, sets=reading.sets_of(condition))
 
 
-def layout(condition: papers.Condition, reading: papers.Reading = BASE) -> places.Layout:
+def layout(condition: Condition, reading: Reading = BASE) -> places.Layout:
     return places.layout(scenario(condition, reading), PAPER.places, PAPER.packet)
 
 
@@ -70,7 +73,7 @@ def test_the_mixed_traffic_is_52_tcp_and_8_udp_sources() -> None:
 
 def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None:
     condition = CONDITIONS["placement-linux-reno-100-ms"]
-    cells = placement.cells_of(documents_cells(condition))
+    cells = placement.cells_of(expand.cells(execute.plan_of(PAPER, BASE, condition, "", 2)))
     assert list(cells) == list(condition.schemes)
     own = {name: {key: value for key, value in cell.levels.items() if key != placement.PLACEMENT}
            for name, cell in cells.items()}  # fmt: skip
@@ -82,10 +85,6 @@ def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None
         assert {queues[f"queue of {link}"] for link in changed} <= {PAPER.texts[name]}
     # Six routers, two thresholds each, two on all, and drop tail.
     assert len({cell.scenario for cell in cells.values()}) == 6 * 2 + 2 + 1
-
-
-def documents_cells(condition: papers.Condition) -> execute.Cells:
-    return execute.expand.cells(execute.plan_of(PAPER, BASE, condition, "", 2))
 
 
 def test_metrics_of_claims_and_rows_are_there_and_subjects_run_there(measured: execute.Measured) -> None:
@@ -100,10 +99,8 @@ def test_metrics_of_claims_and_rows_are_there_and_subjects_run_there(measured: e
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     chosen = [CONDITIONS[name] for name in ("linux-reno-100-ms", "single-linux-reno-100-ms")]
-    paper = documents.load("threshold")
-    base = paper.readings[0]
     # The base alone, two replications: 12 runs.
-    alone = execute.replace(paper, readings=(base,))
+    alone = replace(PAPER, readings=(BASE,))
     store = tmp_path_factory.mktemp("threshold") / "store"
     return execute.run(alone, store, replications=2, size="quick", conditions=chosen)
 
@@ -117,7 +114,6 @@ def test_what_ns3_showed(measured: execute.Measured) -> None:
         assert raw["queue_packets_p99@R6"][scheme].max() <= most
         assert raw["utilisation@R6"][scheme] == pytest.approx(raw["utilisation@R6"]["droptail"], abs=0.05)
         assert (raw["latency_ms@route3"][scheme] < raw["latency_ms@route3"]["droptail"]).all()
-    # Little's law: what waits in R6 is its arrivals' rate times their wait; one utilisation away, one packet is in service.
     assert raw["queue_packets_mean@R6"]["droptail"].min() > 100
 
 
@@ -134,9 +130,10 @@ def test_latency_is_the_base_rtt_and_the_queues_of_the_route(measured: execute.M
 
 def test_a_saw_tooth_has_its_period_and_amplitude() -> None:
     # 0 to 100 over 4 s, sampled at 0.1 s over 200 s: 5th to 95th percentile 90 packets, 50 periods.
-    t_s = np.arange(1, 2001) * 0.1
-    queue = 25.0 * (t_s % 4.0)
-    drops = np.where((np.arange(2000) % 40) == 39, 300.0, 0.0)
+    t_s = np.asarray(np.arange(1, 2001) * 0.1, dtype=np.float64)
+    queue = np.asarray(25.0 * (t_s % 4.0), dtype=np.float64)
+    drops = np.zeros(2000)
+    drops[39::40] = 300.0
     found = places.oscillation(t_s, queue, drops, flows=60, rtt_s=0.1)
     assert found["period_s"] == pytest.approx(4.0)
     assert found["queue_amplitude_packets"] == pytest.approx(90, abs=3)
@@ -156,21 +153,27 @@ def test_points_and_parts_of_them_are_refused_where_they_are_none() -> None:
         f"a.{one}.{other}={{at / 2 - 5}}" for one in "xy" for other in "bc"
     )
     assert points.filled("{at / 4}", "10 ms") == "2.5 ms"
-    for wrong in ({"from": "10 ms"}, {"from": "10 ms", "to": "5 ms", "step": "1 ms"}, {"from": 1, "to": 2, "step": 0}):
-        with pytest.raises(SojournError, match="sweep x: points: .* allowed: a list, or"):
+    for wrong in (
+        {"from": "10 ms"},
+        {"from": "10 ms", "to": "5 ms", "step": "1 ms"},
+        {"from": 1, "to": 2, "step": 0},
+    ):
+        with pytest.raises(SojournError, match=r"sweep x: points: .* allowed: a list, or"):
             points.listed(wrong, "sweep x")
 
 
 def test_a_route_must_name_every_node() -> None:
     document = scenario(CONDITIONS["linux-reno-100-ms"])
     document["flows"][0]["route"] = ["R1", "R2"]
-    with pytest.raises(SojournError, match="flow route1: its route has no link from R1 to R2; allowed: all nodes"):
+    with pytest.raises(SojournError, match="its route has no link from R1 to R2; allowed: all nodes"):
         places.layout(document, PAPER.places, PAPER.packet)
 
 
 def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert main(["papers", "run", "threshold", "--quick", "--only", "single-linux-reno-100-ms", "--out", str(out)]) == 0
+    assert (
+        main(["papers", "run", "threshold", "--quick", "--only", "single-linux-reno-100-ms", "--out", str(out)]) == 0
+    )
     printed = capsys.readouterr().out
     # Three schemes, five replications, at access links of 2 Mbit/s and of 100 Mbit/s.
     assert printed.startswith("30 runs made, 0 found")

@@ -156,7 +156,7 @@ def misfit(study: Study, form: Form) -> tuple[float, float]:
     found = []
     for constant in (0.0, 1.0):
         own = form.centrality[:, spots] - constant
-        scale = own @ printed / (own * own).sum(axis=1)
+        scale = np.asarray(own @ printed / (own * own).sum(axis=1), dtype=np.float64)
         off = np.abs(own * scale[:, None] - printed).max(axis=1)
         best = int(off.argmin())
         found.append((float(off[best]), float(form.attenuation[best])))
@@ -205,8 +205,8 @@ def section(study: Study) -> Section:
         "the norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for "
         "each.",
         f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The "
-        f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It cannot "
-        "be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is "
+        f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It "
+        "cannot be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so R2 is "
         "never above R3; with out-edges R6, which sends to no router, is always last.",
     )
     caption = (

@@ -258,7 +258,7 @@ def minute(store: Store, run: str) -> tuple[Floats, Floats]:
 
 def _wide(data: pd.DataFrame, place: str, columns: Sequence[str]) -> pd.DataFrame:
     whole = data.pivot_table(index=KEY, columns=place, values=list(columns), dropna=False)
-    whole.columns = [f"{metric}@{name}" for metric, name in whole.columns]
+    whole.columns = pd.Index(["@".join(pair) for pair in whole.columns.to_list()])
     return whole
 
 
