@@ -31,7 +31,7 @@ def test_centralities_are_those_of_networkx(study: katz.Study, is_weighted: bool
 
 
 def test_r6_is_first_by_in_edges_and_the_printed_order_never_occurs(study: katz.Study) -> None:
-    # R2 and R3 have one predecessor each, R1, with 0.4 and 0.6: x2 - x3 = alpha (0.4 - 0.6) x1 < 0. Printed: R2 above R3.
+    # R2 and R3 have one predecessor each, R1, with 0.4 and 0.6: x2 - x3 = alpha (0.4 - 0.6) x1 < 0. Printed: x2 > x3.
     # R6 has no successor, so by out-edges it has the least centrality, 1.
     found = {(one.direction, one.is_weighted): katz.orders(study, one) for one in katz.forms(study)}
     assert len(found) == 6
