@@ -128,8 +128,7 @@ def centrality(matrix: Floats, attenuation: float, direction: str = "in-edges") 
     [1.0, 1.5]
     """
     own = {"in": matrix.T, "out": matrix, "both": matrix + matrix.T}[_DIRECTIONS[direction]]
-    found: Floats = np.linalg.solve(np.eye(len(own)) - attenuation * own, np.ones(len(own)))
-    return found
+    return np.asarray(np.linalg.solve(np.eye(len(own)) - attenuation * own, np.ones(len(own))), dtype=np.float64)
 
 
 def forms(study: Study) -> Iterator[Form]:

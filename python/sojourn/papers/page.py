@@ -120,7 +120,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, traces: 
         readings=[reading.name for reading in paper.readings],
         base=base.name,
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
-        schemes=[(paper.printed[name], paper.texts[name]) for name in _run_schemes(measured.conditions)],
+        schemes=[(paper.printed[name], _spelled(paper, name)) for name in _run_schemes(measured.conditions)],
         version=core.version(),
     )
 
@@ -194,6 +194,11 @@ def _line(judged: Ledger, claim: Claim) -> dict[str, Any]:
         "is_turned": decided,
         "cells": [(_KEYS[one], one.value) for one in outcomes],
     }
+
+
+def _spelled(paper: Paper, scheme: str) -> str:
+    links = paper.on.get(scheme, ())
+    return f"{paper.texts[scheme]} on {', '.join(links)}" if links else paper.texts[scheme]
 
 
 def _run_schemes(conditions: Sequence[Condition]) -> list[str]:
