@@ -205,8 +205,8 @@ def section(study: Study) -> Section:
         "each.",
         f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The "
         f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It "
-        "cannot be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), so "
-        "R2 is never above R3; with out-edges R6, which sends to no router, is always last.",
+        "cannot be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), "
+        "so R2 is never above R3; with out-edges R6, which sends to no router, is always last.",
     )
     caption = (
         "Katz centrality over the attenuation factor, normalised to the sum over all routers; dashed: the printed "
