@@ -13,7 +13,11 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 import sojourn as sj
-from sojourn import metrics
+from sojourn import metrics, papers
+from sojourn.papers import Outcome, figures
+from sojourn.papers import page as paper_page
+from sojourn.papers.ledger import Ledger
+from synthetic import judged, measure, some_readings
 
 pytestmark = pytest.mark.browser
 
@@ -36,6 +40,8 @@ def _browser(*, javascript: bool) -> webdriver.Chrome:
         "--no-sandbox",
         "--disable-gpu",
         "--disable-dev-shm-usage",
+        # A smooth scroll would still be on its way when the click comes.
+        "--force-prefers-reduced-motion",
         "--window-size=1200,2400",
     ):
         options.add_argument(flag)
@@ -111,5 +117,58 @@ def test_the_page_reads_without_javascript(page: Path, results: sj.Results) -> N
         rows = driver.find_elements(By.CSS_SELECTOR, "#summary-table tbody tr")
         assert len(rows) == len(results.labels)
         assert all(row.is_displayed() for row in rows)
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ledger]:
+    """The report of a paper on made-up values: two tables and a sweep."""
+    study = some_readings(papers.load("daqm"))
+    own = [one for one in study.conditions if one.table in ("5", "8") or one.name in ("http-cbr", "http-poisson")]
+    measured = measure(study, [*own, *figures.conditions_of(study, "Figure 13")])
+    ledger = judged(study, measured)
+    place = tmp_path_factory.mktemp("paper") / "report.html"
+    place.write_text(paper_page.render(study, measured, ledger, "quick"), encoding="utf-8")
+    return place, ledger
+
+
+def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> None:
+    place, ledger = paper
+    base = ledger.readings[0].name
+    driver = _browser(javascript=False)
+    try:
+        driver.get(place.as_uri())
+        assert len(driver.find_elements(By.CSS_SELECTOR, "h2[id^=figure-]")) == 12
+        # The filter shows what the ledger counts.
+        for key, outcome in (("fails", Outcome.FAILS), ("not-run", Outcome.NOT_RUN)):
+            driver.find_element(By.ID, f"show-{key}").click()
+            shown = [
+                one for one in driver.find_elements(By.CSS_SELECTOR, "#claims-table tr[id]") if one.is_displayed()
+            ]
+            assert len(shown) == ledger.counts(base)[outcome] > 0
+        # A link opens the list that its claim is folded into.
+        first = shown[0].get_attribute("id") or ""
+        entry = driver.find_element(By.ID, first.replace("line-", "claim-", 1))
+        assert not entry.is_displayed()
+        shown[0].find_element(By.TAG_NAME, "a").click()
+        assert entry.is_displayed()
+    finally:
+        driver.quit()
+
+
+def test_a_papers_page_fits_and_its_pictures_are_drawn(paper: tuple[Path, Ledger]) -> None:
+    driver = _browser(javascript=True)
+    try:
+        driver.get(paper[0].as_uri())
+        assert driver.get_log("browser") == []
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        for width in (1200, 500):
+            driver.set_window_size(width, 1600)
+            assert driver.execute_script(wide) == 0
+            pictures = [one for one in driver.find_elements(By.CSS_SELECTOR, "figure svg") if one.is_displayed()]
+            assert len(pictures) > 5
+            # On a narrow screen a picture scrolls inside its frame and stays readable.
+            assert all(one.size["width"] >= 760 and one.size["height"] > 200 for one in pictures)
     finally:
         driver.quit()

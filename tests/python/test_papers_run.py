@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ TABLE_8 = chosen(PAPER, "Table 8")
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     store = tmp_path_factory.mktemp("papers") / "store"
-    return execute.run(PAPER, store, replications=3, conditions=TABLE_8)
+    return execute.run(PAPER, store, replications=3, size="quick", conditions=TABLE_8)
 
 
 def claim(name: str) -> papers.Claim:
@@ -48,14 +49,18 @@ def test_the_smoke_of_every_paper(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert all(sum(map(int, row[1:])) == len(PAPER.claims) == 575 for row in rows)
     assert printed.splitlines()[-1].startswith("575 claims")
     text = (out / "report.html").read_text(encoding="utf-8")
-    # Six rows of eight schemes, each with its printed number.
+    # Six rows of eight schemes, each with its printed number and one measured under each reading that has a column.
     table = text[text.index('id="table-4-table"') :].split("</table>")[0]
+    columns = 1 + sum(one.is_shown and "table-4" in one.conditions["quick"] for one in PAPER.readings)
+    assert columns == 5
     assert table.count("<tr>") == 1 + 48
-    assert table.count(" ± ") == 2 * 48
+    assert table.count(" ± ") == columns * 48
     assert all(f"<td>{one.text}</td>" in table for one in PAPER.published if one.table == "4")
     # Again: nothing is run twice, and the report is the same.
     assert main(["papers", "run", "daqm", "--quick", "--only", "table 4", "--out", str(out)]) == 0
-    assert capsys.readouterr().out.startswith("0 runs made, 100 found")
+    # Five of each: the FIFO, the eight, and beside them the graded one of 4.3.5; its uniform one is c2 here.
+    readings = [one for one in PAPER.readings if one.is_run and "table-4" in one.conditions["quick"]]
+    assert capsys.readouterr().out.startswith(f"0 runs made, {5 * (1 + 8 + 1) * len(readings)} found")
     assert (out / "report.html").read_text(encoding="utf-8") == text
 
 
@@ -66,12 +71,13 @@ def test_the_list_names_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_killed_run_continues_and_ends_the_same(tmp_path: Path) -> None:
     def command(out: Path) -> list[str]:
-        only = ["--only", "Table 6", "--jobs", "1", "--out", str(out)]
+        only = ["--only", "Table 8", "--jobs", "1", "--out", str(out)]
         return [sys.executable, "-m", "sojourn", "papers", "run", "daqm", *only]
 
     whole = tmp_path / "whole"
     start = time.monotonic()
-    subprocess.run(command(whole), check=True, capture_output=True)
+    done = subprocess.run(command(whole), check=True, capture_output=True, text=True)
+    runs = sum(map(int, re.findall(r"(\d+) runs made, (\d+) found", done.stdout)[0]))
     length_s = time.monotonic() - start
     out = tmp_path / "killed"
     draw = random.Random(6)  # noqa: S311
@@ -84,7 +90,7 @@ def test_a_killed_run_continues_and_ends_the_same(tmp_path: Path) -> None:
             process.wait()
     done = subprocess.run(command(out), check=True, capture_output=True, text=True)
     made, found = map(int, re.findall(r"(\d+) runs made, (\d+) found", done.stdout)[0])
-    assert made + found == 90
+    assert made + found == runs
     assert found > 0
     assert (out / "report.html").read_text(encoding="utf-8") == (whole / "report.html").read_text(encoding="utf-8")
 
@@ -139,10 +145,11 @@ def test_the_page_says_what_was_not_run(measured: execute.Measured) -> None:
     judged = ledger.make(PAPER, measured)
     text = page.render(PAPER, measured, judged, "quick")
     assert "topology = star" in text
-    assert "device_queue = none" in text
-    open_ = ledger.not_run(PAPER)
-    assert ("topology", "star") in open_
-    assert ("device_queue", "none") not in open_
+    assert "Readings that are documented and not run yet" not in text
+    less = replace(PAPER, readings=tuple(one for one in PAPER.readings if one.name != "topology = star"))
+    assert ledger.not_run(less) == [("topology", "star")]
+    text = page.render(less, measured, ledger.make(less, measured), "quick")
+    assert "Readings that are documented and not run yet: topology = star." in text
 
 
 def test_a_mode_of_zero_is_measured() -> None:
@@ -194,9 +201,18 @@ def test_a_wrong_document_is_refused(file: str, old: str, new: str, message: str
         papers.load("daqm", tmp_path)
 
 
-def test_no_paper_and_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_paper_and_no_folder_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(sj.SojournError, match="there is no paper 'dqam'; there are: daqm"):
         papers.load("dqam")
-    monkeypatch.setattr(documents, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
-    with pytest.raises(sj.SojournError, match="of a checkout of Sojourn's sources"):
+    monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
+    with pytest.raises(sj.SojournError, match=r"there are no papers at .*studies: .* an installed package has them"):
         papers.folder()
+
+
+def test_the_package_has_the_papers_of_the_sources() -> None:
+    # The wheel and the source distribution take them from here (pyproject.toml, `include`).
+    sources = Path(__file__).parents[2] / "papers"
+    assert papers.folder().resolve() == sources.resolve()
+    assert papers.names() == sorted(one.parent.name for one in sources.glob("*/README.md"))
+    nested = [file for file in sources.glob("*/*/**/*") if file.is_file()]
+    assert not nested, "only the files of a paper's own folder are taken along"

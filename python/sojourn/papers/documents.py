@@ -24,18 +24,18 @@ _OF_CLAIM: Final = set(Claim.__slots__)
 
 
 def folder() -> Path:
-    """Return the folder of papers.
+    """Return the folder of papers: in a checkout of the sources a link to ``papers/``.
 
     Raises
     ------
     SojournError
-        Where this is not a checkout of the sources.
+        Where it is not there.
     """
-    found = Path(__file__).parents[3] / "papers"
+    found = Path(__file__).parent / "studies"
     if not found.is_dir():
         raise SojournError(
-            f"there are no papers at {found}: they are in the papers/ folder of a checkout of Sojourn's sources, "
-            "not yet in an installed package"
+            f"there are no papers at {found}: in a checkout of Sojourn's sources this is a link to papers/, which "
+            "some systems do not make; an installed package has them"
         )
     return found
 
@@ -53,7 +53,7 @@ def load(name: str, where: Path | None = None) -> Paper:
     name
         Of its folder.
     where
-        The folder of papers, by default that of this checkout.
+        The folder of papers, by default that of the package.
 
     Raises
     ------

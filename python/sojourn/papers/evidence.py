@@ -89,6 +89,8 @@ def _several(paper: Paper, row: Row, of: Mapping[str, Estimate], schemes: Sequen
     if len(own) <= _MOST:
         return ", ".join(f"{paper.printed[name]} {number(one, row)}" for name, one in own.items())
     low, high = min(own, key=lambda name: own[name].mean), max(own, key=lambda name: own[name].mean)
+    if own[low].mean == own[high].mean:
+        return f"{len(own)} schemes, all {number(own[low], row)}"
     return (
         f"{len(own)} schemes from {paper.printed[low]} {number(own[low], row)} "
         f"to {paper.printed[high]} {number(own[high], row)}"

@@ -230,10 +230,12 @@ def places(text: str) -> list[str]:
     ['Figure 9', 'Figure 10', 'Figure 11']
     >>> places("Figures 8e, 9e and 14f, recalled")
     ['Figure 8e', 'Figure 9e', 'Figure 14f']
+    >>> places("Figures 8 and 10, recalled")
+    ['Figure 8', 'Figure 10']
     """
     found: list[str] = []
-    for part in re.findall(r"Figures? ([0-9a-f, ]+(?:(?:and|to) [0-9]+[a-f]?)?)", text):
-        span = re.fullmatch(r"(\d+) to (\d+)", part.strip())
+    for part in re.findall(r"Figures? (\d+[a-f]?(?:(?:, | and | to )\d+[a-f]?)*)", text):
+        span = re.fullmatch(r"(\d+) to (\d+)", part)
         numbers = range(int(span[1]), int(span[2]) + 1) if span else re.findall(r"\d+[a-f]?", part)
         found += [f"Figure {number}" for number in numbers]
     return found

@@ -255,6 +255,14 @@ def _claim(paper: Paper, measured: Measured, judged: Ledger, claim: Claim) -> di
     base = judged.readings[0]
     of = judged.verdicts[claim.id]
     other = [one for one in Outcome if one is not of[base.name].outcome]
+    turning = next(
+        (
+            one
+            for one in judged.readings
+            if one.is_run and {of[one.name].outcome, of[base.name].outcome} == {Outcome.HOLDS, Outcome.FAILS}
+        ),
+        None,
+    )
     return {
         "id": claim.id,
         "place": f"{claim.place}; section {claim.section}, page {claim.page}",
@@ -262,6 +270,8 @@ def _claim(paper: Paper, measured: Measured, judged: Ledger, claim: Claim) -> di
         "predicate": predicate(paper, claim),
         "outcome": said(of[base.name]),
         "evidence": evidence.lines(paper, measured, claim, base),
+        "turning": turning.name if turning else "",
+        "evidence_there": evidence.lines(paper, measured, claim, turning) if turning else [],
         "readings": "; ".join(
             f"{outcome.value} under {', '.join(names)}"
             for outcome in other

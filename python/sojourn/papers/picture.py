@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from sojourn import plot
 from sojourn.palette import INK, MUTED, PAPER, Look, looks
@@ -97,8 +97,9 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     columns = max(len(line) for line in panels)
     pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
     left = _width(rows)
-    top = 0.68 if columns > 3 else 0.52
-    shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.62 if columns > 3 else 0.5)
+    more = 0.14 if any("\n" in panel.title for line in panels for panel in line) else 0.0
+    top = 0.52 + more
+    shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
     with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
         drawn = _grid(drawing, shape, top=top, sharex=False, sharey=True)
         for k, line in enumerate(panels):
@@ -188,9 +189,10 @@ def lines(
     """
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    shape = _Shape(rows, columns, 1.75, 0.5, 0.5, 0.55)
+    shape = _Shape(rows, columns, 1.75, 0.55, 0.58, 0.55)
     with plot.new_figure(plot.WIDTH, shape.height(0.52) + 0.2) as drawing:
         drawn = _grid(drawing, shape, top=0.52, sharex=True, sharey=False, bottom=0.2)
+        x_of = [x for panel in panels for line, _ in panel.lines.values() for x in line]
         if log:
             drawn[0][0].set_xscale("log")
         every = [axes for line in drawn for axes in line]
@@ -198,6 +200,10 @@ def lines(
             _lines(axes, panel, seen, labels)
             axes.set_title(panel.title, fontsize=9.5)
             axes.tick_params(axis="both", labelsize=_SMALL, labelbottom=True)
+            if log and x_of:
+                # Over few decades their ends alone would leave a reader without a scale.
+                subs = (1.0, 2.0, 5.0) if max(x_of) < 100 * min(x_of) else (1.0,)
+                axes.xaxis.set_major_locator(LogLocator(subs=subs))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(FuncFormatter(_short))
         for axes in every[len(panels) :]:

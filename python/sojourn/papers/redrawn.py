@@ -141,6 +141,8 @@ def _lines(data: Data) -> list[dict[str, Any]]:
     factor = data.figure.sweep.replace("_", " ") or "swept factor"
     for k, reading in enumerate(data.readings):
         run = [one for one in data.conditions if (reading.name, one.name) in data.measured.raw]
+        if k > 0 and len(run) < 2:
+            continue
         _, x = figures.axis([one.at for one in run])
         panels = []
         for row in data.rows:
@@ -253,7 +255,12 @@ def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
     return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
 
 
-_MOST_NAMES: Final = 6
+_MOST_NAMES: Final = 8
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{'; '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _missing(data: Data) -> list[str]:
@@ -262,11 +269,9 @@ def _missing(data: Data) -> list[str]:
     whole = figures.of(figure, paper.conditions)
     run = {one.name for one in data.conditions}
     found = []
-    absent = [one.title for one in whole if one.name not in run]
+    absent = [_head(data, one) for one in whole if one.name not in run]
     if absent:
-        shown = "; ".join(absent[:_MOST_NAMES])
-        more = f" and {len(absent) - _MOST_NAMES} more" if len(absent) > _MOST_NAMES else ""
-        found.append(f"Not run for this report: {shown}{more}.")
+        found.append(f"Not run for this report: {_some(absent)}.")
     pairs = {(one.flow, one.model) for one in whole}
     none = [f"{flow} under {model}" for flow in figure.flow for model in figure.model if (flow, model) not in pairs]
     if none:
@@ -281,10 +286,11 @@ def _missing(data: Data) -> list[str]:
         if name not in constant
     }
     found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
+    under: dict[tuple[str, ...], list[str]] = {}
     for reading in data.readings:
-        without = [one for one in data.conditions if (reading.name, one.name) not in data.measured.raw]
-        if without:
-            found.append(f"Not run under {reading.name}: {'; '.join(one.title for one in without)}.")
+        without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
+        under.setdefault(tuple(without), []).append(reading.name)
+    found += [f"Not run under {', '.join(names)}: {_some(heads)}." for heads, names in under.items() if heads]
     if figure.kind == "series" and data.conditions and not overtime.shown(data.traces, figure, data.conditions):
         found.append("Its time series were not run.")
     return found

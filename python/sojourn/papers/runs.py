@@ -119,6 +119,7 @@ def _points(
     table: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> list[Condition]:
     name = table.get("name", "without name")
+    _check(table, _OF_SWEEP, file, f"sweep {name}")
     points = listed(need(table, "points", file), f"{file}: sweep {name}")
     quick: list[str] = table.get("quick", points)
     stray = [one for one in quick if one not in points]

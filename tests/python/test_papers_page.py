@@ -1,0 +1,147 @@
+"""The report of a paper: every figure and every claim once, counts that add up, links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sojourn import papers
+from sojourn.papers import Outcome, evidence, figures, page
+from synthetic import REPLICATIONS, judged, measure, some_readings, trace
+
+PAPER = some_readings(papers.load("daqm"))
+BASE = PAPER.readings[0]
+FIGURES = figures.load(PAPER)
+RUN = [
+    one
+    for one in PAPER.conditions
+    if one.table in ("5", "8")
+    or one.name == "streaming-cbr"
+    or (one.flow == "http" and one.sweep in ("", "packet_size"))
+]
+MEASURED = measure(PAPER, RUN)
+LEDGER = judged(PAPER, MEASURED)
+KEYS = {
+    Outcome.HOLDS: "holds",
+    Outcome.FAILS: "fails",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.UNJUDGEABLE: "unjudgeable",
+    Outcome.NOT_RUN: "not-run",
+}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    (streaming,) = [one for one in RUN if one.name == "streaming-cbr"]
+    return page.render(PAPER, MEASURED, LEDGER, "quick", trace(PAPER, "Figure 7", streaming))
+
+
+def rows(text: str, table: str) -> dict[str, list[int]]:
+    """Return the whole numbers of a table by the text of a row's head."""
+    body = text[text.index(f'id="{table}"') :].split("</table>", maxsplit=1)[0]
+    found = {}
+    for row in re.findall(r"<tr>(<th scope=\"row\">.*?)</tr>", body, re.DOTALL):
+        head = re.sub(r"<[^>]+>", "", row.split("</th>")[0])
+        found[head] = [int(cell) for cell in re.findall(r"<td[^>]*>(\d+)</td>", row)]
+    return found
+
+
+def test_every_figure_is_there_and_drawn(text: str) -> None:
+    for figure in FIGURES:
+        section = text.split(f'<h2 id="{figure.slug}">', 1)[1].split("<h2 ", 1)[0]
+        assert figure.shows.split(".")[0] in section.replace("&#39;", "'")
+        pictures = re.findall(r"<figure id=[^>]*>.*?</figure>", section, re.DOTALL)
+        is_run = any(one.name in {run.name for run in RUN} for one in figures.of(figure, PAPER.conditions))
+        assert bool(pictures) == is_run, figure.name
+        assert all('role="img" aria-label="' in one and "<figcaption>" in one for one in pictures)
+        assert is_run or "Not run for this report: " in section
+    assert len(text) < 10e6
+
+
+def test_counts_are_the_ledgers(text: str) -> None:
+    base = list(LEDGER.counts(BASE.name).values())
+    ledger = rows(text, "ledger-table")
+    assert ledger == {one.name: list(LEDGER.counts(one.name).values()) for one in PAPER.readings}
+    places = rows(text, "places-table")
+    assert places.pop("All") == base
+    for table in (places, rows(text, "sections-table")):
+        assert [sum(column) for column in zip(*table.values(), strict=True)] == base
+    classes = Counter(re.findall(r'<tr id="line-[^"]*" class="([a-z-]*)', text))
+    assert classes == {KEYS[outcome]: count for outcome, count in LEDGER.counts(BASE.name).items() if count}
+    assert len(re.findall(r'<tr id="line-[^"]*" class="[a-z-]* turned"', text)) == len(LEDGER.turned) > 0
+    assert Counter(re.findall(r'data-outcome="([a-z-]*)"', text)) == classes
+
+
+def test_every_claim_is_there_once_and_links_lead_somewhere(text: str) -> None:
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    twice = [one for one, count in Counter(ids).items() if count > 1]
+    assert twice == []
+    assert {f"claim-{one.id}" for one in PAPER.claims} <= set(ids)
+    assert {f"line-{one.id}" for one in PAPER.claims} <= set(ids)
+    links = set(re.findall(r'href="#([^"]*)"', text))
+    assert links - set(ids) == set()
+
+
+def test_printed_numbers_stand_beside_measured_ones(text: str) -> None:
+    table = text[text.index('id="table-5-table"') :].split("</table>", maxsplit=1)[0]
+    assert table.count("<tr>") == 1 + 48
+    assert all(f"<td>{one.text}</td>" in table for one in PAPER.published if one.table == "5")
+
+
+def test_a_claim_shows_what_it_was_judged_on() -> None:
+    (one,) = [claim for claim in PAPER.claims if claim.id == "fig15-c1-plr-lower-by"]
+    raw = MEASURED.raw[BASE.name, "table-8"]["loss_ratio"]
+    # Of 1, 2, 3, 4: mean 2.5, s = sqrt(5/3) = 1.291, t(3) = 3.182, half-width 3.182 * 1.291/2 = 2.05.
+    before = {scheme: raw[scheme] for scheme in ("daqm_c1", "pie")}
+    raw["daqm_c1"], raw["pie"] = np.arange(1.0, 5.0), np.arange(11.0, 15.0)
+    try:
+        (line,) = evidence.lines(PAPER, MEASURED, one, BASE)
+    finally:
+        raw.update(before)
+    assert line == "Table 8: HTTP, CBR, packets of 1400 B: dAQM_c1 2.5 ± 2.1 against PIE 12.5 ± 2.1"
+
+
+def test_a_claim_about_a_sweep_shows_its_ends() -> None:
+    ends = [one.at for one in figures.of(FIGURES[10], PAPER.conditions)]
+    (one, *_) = [
+        claim
+        for claim in PAPER.claims
+        if claim.sweep == ("packet_size",) and claim.comparison == "decreases_with" and "http" in claim.flow
+    ]
+    measured = measure(PAPER, [one for one in PAPER.conditions if one.sweep == "packet_size"])
+    lines = evidence.lines(PAPER, measured, one, BASE)
+    of_http = [line for line in lines if "HTTP" in line]
+    assert len(of_http) == 2
+    assert ends[0] in of_http[0]
+    assert ends[-1] in of_http[1]
+
+
+def test_a_reading_that_turns_an_outcome_is_named(text: str) -> None:
+    one = LEDGER.turned[0]
+    entry = text.split(f'id="claim-{one.id}"', 1)[1].split("</li>", 1)[0]
+    of = LEDGER.verdicts[one.id]
+    others = [name for name, verdict in of.items() if verdict.outcome is not of[BASE.name].outcome]
+    assert others
+    assert all(name in entry for name in others)
+    # Turned by a reading of the simulation: with what was measured under that.
+    second = PAPER.readings[1].name
+    outcomes = {Outcome.HOLDS, Outcome.FAILS}
+    (one, *_) = [
+        claim
+        for claim in LEDGER.turned
+        if {LEDGER.verdicts[claim.id][name].outcome for name in (BASE.name, second)} == outcomes
+        and claim.metric != "any"
+    ]
+    entry = text.split(f'id="claim-{one.id}"', 1)[1].split("</li>", 1)[0]
+    assert f'<div class="evidence">{second}: ' in entry
+
+
+def test_the_page_depends_on_the_measurements_alone(text: str) -> None:
+    assert f"{REPLICATIONS} (quick)" in text
+    small = measure(PAPER, [one for one in RUN if one.table == "8"])
+    assert page.render(PAPER, small, judged(PAPER, small), "quick") == page.render(
+        PAPER, small, judged(PAPER, small), "quick"
+    )

@@ -1,0 +1,234 @@
+"""``runs.toml``: sweeps that expand, readings that name their conditions, and what runs under them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn import core, papers
+from sojourn.network import Network
+from sojourn.papers import Outcome, execute, ledger, runs
+from sojourn.papers.command import chosen, precision
+from sojourn.papers.model import Condition
+from sojourn.plan.model import Precision
+from sojourn.stats import Floats
+
+PAPER = papers.load("daqm")
+BY_NAME = {one.name: one for one in PAPER.conditions}
+READINGS = {one.name: one for one in PAPER.readings}
+FILE = Path("runs.toml")
+ONE = {"name": "one", "title": "One", "flow": "http", "model": "cbr", "schemes": "pair"}
+GROUPS = {"pair": ("red", "daqm_c1")}
+
+
+def conditions(**tables: Any) -> tuple[Condition, ...]:
+    return runs.conditions({"condition": [ONE], **tables}, GROUPS, ("quick", "full"), FILE)
+
+
+def sweep(**more: Any) -> dict[str, Any]:
+    return ONE | {"name": "rate", "sweep": "drop_rate", "points": ["5 %", "50 %", "99 %"]} | more
+
+
+def test_a_sweep_expands_into_its_points() -> None:
+    own = sweep(
+        quick=["5 %", "99 %"],
+        append={"daqm": "drop_rate {at}", "red": "limit {at*1000}p"},
+        fixed=["daqm_c2"],
+        set=["flows.http.traffic.rate={at}"],
+    )
+    _, low, middle, high = conditions(sweep=[own])
+    assert [one.name for one in (low, middle, high)] == ["rate-5-percent", "rate-50-percent", "rate-99-percent"]
+    assert (low.title, low.sweep, low.at) == ("One, drop rate 5 %", "drop_rate", "5 %")
+    assert low.sizes == high.sizes == ("quick", "full")
+    assert middle.sizes == ("full",)
+    # 5 % is 0.05; of 1000 that is 50.
+    assert low.appended("daqm_c1", "daqm preset c1") == "daqm preset c1 drop_rate 0.05"
+    assert low.appended("daqm_c2", "daqm preset c2") == "daqm preset c2"
+    assert low.appended("red", "red") == "red limit 50p"
+    assert low.appended("pie", "pie") == "pie"
+    assert low.sets == ("flows.http.traffic.rate=0.05",)
+    # A unit stays; within the text of a scheme it has no space.
+    (_, other) = conditions(sweep=[sweep(points=["2 Mbit/s"], append="limit {at}", set=["rate={at}"])])
+    assert other.name == "rate-2-mbit-s"
+    assert other.sets == ("rate=2 Mbit/s",)
+    assert other.appended("daqm_c1", "daqm") == "daqm limit 2Mbit/s"
+
+
+def test_a_point_that_is_a_condition_is_that_condition() -> None:
+    table = ONE | {"name": "table-4", "sweep": "drop_rate", "at": "99 %", "table": "4"}
+    found = runs.conditions({"condition": [ONE, table], "sweep": [sweep()]}, GROUPS, ("quick", "full"), FILE)
+    assert [one.name for one in found] == ["one", "table-4", "rate-5-percent", "rate-50-percent"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"sweep": [sweep(quick=["7 %"])]}, "sweep rate: quick: '7 %' is no point; allowed: 5 %, 50 %, 99 %"),
+        ({"sweep": [sweep(point=["7 %"])]}, "sweep rate: unknown key `point`; allowed: name, title"),
+        ({"sweep": [ONE | {"points": ["5 %"]}]}, "runs.toml: `sweep` is missing"),
+        ({"sweep": [sweep(), sweep()]}, "condition rate-5-percent is there twice: as rate-5-percent"),
+        ({"condition": [ONE, ONE | {"name": "two"}]}, "condition two is there twice: as one"),
+    ],
+)
+def test_a_wrong_sweep_is_refused(tables: dict[str, Any], message: str) -> None:
+    with pytest.raises(sj.SojournError, match=message):
+        conditions(**tables)
+
+
+def test_a_reading_of_no_condition_is_refused() -> None:
+    found = conditions()
+    for more in ({"quick": ["on*"], "full": ["two*"]}, {"only": {"two*": []}}):
+        tables = {"run": [{"name": "base", "reading": {}} | more]}
+        with pytest.raises(sj.SojournError, match=r"reading base: 'two\*' is no condition; there are: one"):
+            runs.readings(tables, {}, found, ("quick", "full"), FILE)
+
+
+def test_every_cell_of_the_paper_is_possible() -> None:
+    # Under every reading, each condition with its own overrides, quick or full.
+    for reading in PAPER.readings:
+        for name in reading.conditions["full"] if reading.is_run else ():
+            execute.plan_of(PAPER, reading, BY_NAME[name], "2ms", 1).check()
+        assert set(reading.conditions["quick"]) <= set(reading.conditions["full"])
+
+
+def test_the_ends_of_the_sweeps_are_the_printed_ones() -> None:
+    ranges = tomllib.loads((PAPER.folder / "traffic.toml").read_text(encoding="utf-8"))["sweep"]
+    points = {
+        (flow, sweep): {
+            one.at for one in PAPER.conditions if (one.flow, one.sweep, one.model) == (flow, sweep, "cbr")
+        }
+        for flow in ("http", "ftp")
+        for sweep in ("drop_rate", "offered_load", "packet_size")
+    }
+    for (_, name), of in points.items():
+        if name == "packet_size":
+            assert {ranges[name]["from"], ranges[name]["to"]} <= of
+        if name == "drop_rate":
+            assert {"1 %", "99 %"} <= of
+            assert (ranges[name]["from"], ranges[name]["to"]) == (0.01, 0.99)
+    for flow in ("http", "ftp"):
+        of = ranges["offered_load"][flow]
+        assert {of["from"], of["to"]} <= points[flow, "offered_load"]
+    assert all(7 <= len(of) <= 8 for of in points.values())
+
+
+def test_other_texts_are_those_of_schemes_toml() -> None:
+    base, newton = PAPER.readings[0], READINGS["scheme = newton"]
+    assert PAPER.text_of("codel", newton) == "codel limit 2000p control_law newton"
+    assert PAPER.text_of("red", newton) == PAPER.text_of("red", base) == PAPER.texts["red"]
+    known = {name for of in PAPER.other_texts.values() for name in of}
+    assert known == {one.values["scheme"] for one in PAPER.readings if "scheme" in one.values}
+
+
+def test_every_reading_that_is_documented_is_run() -> None:
+    assert ledger.not_run(PAPER) == []
+
+
+def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
+    # At 99 % for all features, "uniform" and c2 are the same text.
+    (condition,) = chosen(PAPER, "Table 4")
+    reading = PAPER.readings[0]
+    texts = execute.schemes_of(PAPER, reading, condition, "2ms")
+    assert texts["daqm_uniform"].canonical == texts["daqm_c2"].canonical
+    assert "daqm_uniform" not in [one.label for one in execute.plan_of(PAPER, reading, condition, "2ms", 1).schemes]
+    only = replace(PAPER, readings=(reading,))
+    measured = execute.run(only, tmp_path / "store", replications=2, size="quick", conditions=[condition])
+    found = measured.values(reading.name, "table-4", {})["one_way_delay_ms_mean"]
+    assert (found["daqm_uniform"] == found["daqm_c2"]).all()
+    assert set(found) == {*condition.schemes, *condition.beside}
+    # Of FlowMonitor: dropped over sent; none of these packets is ten seconds late in a run of ten seconds.
+    raw = measured.raw[reading.name, "table-4"]
+    chosen_ = measured.values(reading.name, "table-4", {"plr": "flowmonitor"})["loss_ratio"]
+    assert all((chosen_[name] <= raw["loss_ratio"][name] * 1.5).all() for name in condition.schemes)
+
+
+def test_claims_on_a_condition_that_a_reading_does_not_run_are_not_run(tmp_path: Path) -> None:
+    # packets_s concerns Pareto and Weibull; what is run under the base is not judged for it.
+    kept = replace(PAPER, readings=(PAPER.readings[0], READINGS["timing = packets_s"]))
+    both = [BY_NAME["http-pareto"], BY_NAME["http-cbr"]]
+    measured = execute.run(kept, tmp_path / "store", replications=2, size="quick", conditions=both)
+    names = [[one.name for one in measured.conditions_of(reading.name)] for reading in kept.readings]
+    assert names == [["http-pareto", "http-cbr"], ["http-pareto"]]
+    # 1.5 s x 2.5/1.5 = 2.5 s between packets in place of 2.5 ms.
+    sent = [measured.values(one.name, "http-pareto", {})["sent_packets"]["red"].mean() for one in kept.readings]
+    assert sent[1] < sent[0] / 5
+    judged = ledger.make(kept, measured)
+    about = [
+        one
+        for one in PAPER.claims
+        if (one.flow, one.model, one.sweep) == (("http",), ("cbr",), ()) and one.comparison == "lowest"
+    ]
+    assert about
+    for claim in about:
+        assert judged.verdicts[claim.id]["timing = packets_s"].outcome is Outcome.NOT_RUN
+        assert judged.verdicts[claim.id][kept.readings[0].name].outcome is not Outcome.NOT_RUN
+
+
+def test_a_precision_goal_adds_replications_to_all(tmp_path: Path) -> None:
+    only = replace(PAPER, readings=PAPER.readings[:1])
+    goal = precision("one_way_delay_ms_mean=1 %", 3)
+    assert goal == Precision("one_way_delay_ms_mean", "1 %", floor=3)
+    condition = [BY_NAME["table-6"]]
+    options: dict[str, Any] = {"replications": 3, "size": "quick", "conditions": condition}
+    measured = execute.run(only, tmp_path / "store", precision=replace(goal, ceiling=6), **options)
+    assert 3 < measured.replications <= 6
+    found = measured.values(only.readings[0].name, "table-6", {})["one_way_delay_ms_mean"]
+    assert {len(values) for values in found.values()} == {measured.replications}
+    # What there is is not run again, and the same runs answer the same.
+    again = execute.run(only, tmp_path / "store", precision=replace(goal, ceiling=6), **options)
+    assert (again.ran, again.replications) == (0, measured.replications)
+    with pytest.raises(sj.SojournError, match=r'--precision .* has no "="; allowed: METRIC=WITHIN'):
+        precision("1 %", 3)
+    with pytest.raises(sj.SojournError, match="unknown metric `delay`"):
+        precision("delay=1 %", 3)
+
+
+SUM = """
+name = "sum"
+duration = "210 s"
+warm_up = "10 s"
+[[nodes]]
+name = "source"
+count = 100
+[[links]]
+name = "l"
+from = "source"
+to = "sink"
+rate = "1 Gbit/s"
+delay = "1 ms"
+[[flows]]
+name = "http"
+from = "source"
+to = "sink"
+transport = { kind = "udp" }
+"""
+
+
+def hurst(values: Floats) -> float:
+    """Estimate the Hurst parameter: the variance of means of m samples falls with m^(2H - 2)."""
+    sizes = np.array([1, 2, 5, 10, 20, 50])
+    variances = [values[: len(values) // m * m].reshape(-1, m).mean(axis=1).var() for m in sizes]
+    return 1 + float(np.polyfit(np.log(sizes), np.log(variances), 1)[0]) / 2
+
+
+def test_the_self_similar_condition_is_self_similar() -> None:
+    # Heavy tails of shape a make H = (3 - a)/2 (Willinger and others, 1997): 0.8 for 1.4. Independent packets: 1/2.
+    (traffic,) = [text for text in BY_NAME["http-self-similar"].sets if "traffic" in text]
+    # At a rate that no queue changes.
+    slow = traffic.replace("1.5 Mbit/s", "100 kbit/s").replace("1400 B", "500 B")
+    assert slow.count("100 kbit/s") == slow.count("500 B") == 1
+    poisson = 'flows.http.traffic={kind="poisson", packets_per_second=12.5, packet_size="500 B"}'
+    found = []
+    for sets in (slow, poisson):
+        network = Network.from_dict(core.load(SUM, source="sum", sets=[sets]))
+        series = sj.run(network, replicates=4, series=sj.ms(100)).series
+        payload = series[series["name"] == "goodput_bit_s"]
+        found.append([hurst(of["value"].dropna().to_numpy(dtype=float)) for _, of in payload.groupby("replication")])
+    assert np.mean(found[0]) == pytest.approx(0.8, abs=0.07)
+    assert np.mean(found[1]) == pytest.approx(0.5, abs=0.07)
