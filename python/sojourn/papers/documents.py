@@ -94,6 +94,9 @@ def load(name: str, where: Path | None = None) -> Paper:
         conditions=conditions,
         readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
+        places=tuple(runs.get("places", ())),
+        packet=str(need(runs, "packet", file)) if "places" in runs else "",
+        on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
     _check_schemes(paper)
     return paper

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
+from sojourn.papers import placement, places
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan import execute, expand
@@ -60,6 +61,8 @@ class Measured:
         Of every scheme.
     ran, found
         Runs made now, and found in the store.
+    samples
+        By name of the condition and scheme, where the base samples over time: times and queue of a minute.
     """
 
     raw: dict[Key, Raw]
@@ -68,6 +71,7 @@ class Measured:
     ran: int = 0
     found: int = 0
     conditions: tuple[Condition, ...] = field(default=())
+    samples: dict[tuple[str, str], tuple[Floats, Floats]] = field(default_factory=dict)
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""
@@ -165,6 +169,7 @@ def run(
             goal = [replace(one, precision=(precision,)) for one in _plans(paper, reading, own, modes, replications)]
             count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
     raw: dict[Key, Raw] = {}
+    samples: dict[tuple[str, str], tuple[Floats, Floats]] = {}
     for number, (reading, own) in enumerate(work, 1):
         say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
         plans = _plans(paper, reading, own, modes, count)
@@ -173,9 +178,11 @@ def run(
             (cells, schemes_of(paper, reading, one, modes.get((reading.name, one.name), "")))
             for one, cells in zip(own, several, strict=True)
         ]
-        measured = _raw(outcome, parts, Store.open(store), is_base=reading is paper.readings[0])
+        measured = _raw(paper, outcome, parts, Store.open(store), is_base=reading is paper.readings[0])
         raw |= {(reading.name, one.name): of for one, of in zip(own, measured, strict=True)}
-    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
+        if reading is paper.readings[0]:
+            samples |= _samples(own, several, Store.open(store))
+    return Measured(raw, modes, count, runner.ran, runner.found, chosen, samples)
 
 
 @dataclass
@@ -214,7 +221,7 @@ class _Runner:
             return {}
         plans = [
             Plan(
-                scenario=_scenario(self.paper, reading),
+                scenario=_scenario(self.paper, reading, one),
                 name=_plan_name(self.paper, reading, one, "fifo"),
                 schemes=(Scheme(self.paper.mode, "fifo"),),
                 sets=reading.sets_of(one),
@@ -239,15 +246,26 @@ def _plans(
 
 def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
     """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
+    if condition.schemes[0] in paper.on:
+        return placement.plan_of(
+            paper,
+            reading,
+            condition,
+            _scenario(paper, reading, condition),
+            name=_plan_name(paper, reading, condition, "schemes"),
+            replications=replications,
+        )
     texts: dict[str | None, Scheme] = {}
     for scheme in schemes_of(paper, reading, condition, interarrival).values():
         texts.setdefault(scheme.canonical, scheme)
     return Plan(
         name=_plan_name(paper, reading, condition, "schemes"),
-        scenario=_scenario(paper, reading),
+        scenario=_scenario(paper, reading, condition),
         schemes=tuple(texts.values()),
         sets=reading.sets_of(condition),
         replications=replications,
+        series=condition.series or None,
+        series_replications=replications,
         metrics=("sojourn_ms_mean", "goodput_bit_s"),
         description=f"{paper.title}: {condition.title}; {reading.name}",
     )
@@ -272,9 +290,9 @@ def mode(values: Sequence[float]) -> str:
     return f"{most}ms" if most > 0 else "measured"
 
 
-def _scenario(paper: Paper, reading: Reading) -> str:
+def _scenario(paper: Paper, reading: Reading, condition: Condition) -> str:
     """Return the text of a scenario: of the paper's folder, or of those that come with Sojourn."""
-    name = reading.scenario or paper.scenario
+    name = condition.scenario or reading.scenario or paper.scenario
     own = paper.folder / f"{name}.toml"
     return read_text(own if own.is_file() else name)[0]
 
@@ -294,20 +312,34 @@ def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) 
 
 
 def _raw(
-    outcome: execute.Outcome, parts: Sequence[tuple[Cells, Mapping[str, Scheme]]], store: Store, *, is_base: bool
+    paper: Paper,
+    outcome: execute.Outcome,
+    parts: Sequence[tuple[Cells, Mapping[str, Scheme]]],
+    store: Store,
+    *,
+    is_base: bool,
 ) -> list[Raw]:
     """Return the metrics of plans that ran together, each with its schemes by id."""
     states = {state.cell.run(0): state for state in outcome.cells}
     code = build()
     runs: list[dict[str, list[str]]] = []
     for cells, schemes in parts:
-        by_text = {cell.scheme.canonical: cell for cell in cells}
-        own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
+        own = placement.cells_of(cells)
+        if not own:
+            by_text = {cell.scheme.canonical: cell for cell in cells}
+            own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
         runs.append(
             {name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)] for name, cell in own.items()}
         )
     wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
     table = _table(store, wanted, is_base=is_base)
+    layouts = [
+        places.layout(next(iter(cells.scenarios.values())), paper.places, paper.packet)
+        for cells, _ in parts
+        if paper.places
+    ]
+    if layouts:
+        table = table.join(places.table(store, wanted, layouts))
     columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
     found: list[Raw] = []
     for of in runs:
@@ -315,6 +347,21 @@ def _raw(
         found.append(
             {metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()}
         )
+    for layout, metric in zip(layouts, found, strict=False):
+        metric.update(places.latencies_by_scheme(layout, metric))
+    return found
+
+
+def _samples(
+    conditions: Sequence[Condition], several: Sequence[Cells], store: Store
+) -> dict[tuple[str, str], tuple[Floats, Floats]]:
+    """Return a minute of the queue of the first replication of every placement that is sampled."""
+    code = build()
+    found = {}
+    for condition, cells in zip(conditions, several, strict=True):
+        if condition.series:
+            for scheme, cell in placement.cells_of(cells).items():
+                found[condition.name, scheme] = places.minute(store, cell.run(0).id(code))
     return found
 
 

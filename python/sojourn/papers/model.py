@@ -90,6 +90,10 @@ class Condition:
         Overrides of the scenario.
     sizes
         In which it is run: ``quick``, ``full``.
+    scenario
+        Of its own: a file in the paper's folder; empty: the reading's, or the paper's.
+    series
+        Interval at which its runs are sampled over time; empty: not.
     """
 
     name: str
@@ -105,6 +109,8 @@ class Condition:
     fixed: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
+    scenario: str = ""
+    series: str = ""
 
     def appended(self, scheme: str, text: str) -> str:
         """Return a scheme's text with what the condition adds to it."""
@@ -183,6 +189,13 @@ class Paper:
         The base first.
     open_readings
         Of ``readings.toml``: what is documented to change the outcome, by name.
+    places
+        Links of the scenarios whose queues the study speaks of by name; none where it has one queue.
+    on
+        Of the schemes by id: the links that have it, where others keep the queue of the scenario. A scheme that is
+        not there has the queues under test.
+    packet
+        Size of a packet where the study's latency has one (``1446 B``).
     """
 
     name: str
@@ -203,6 +216,9 @@ class Paper:
     conditions: tuple[Condition, ...]
     readings: tuple[Reading, ...]
     open_readings: dict[str, Any]
+    places: tuple[str, ...] = ()
+    on: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    packet: str = ""
 
     def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the ids that ids and groups stand for, each once, in order."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from sojourn import core, metrics, report
-from sojourn.papers import evidence, figures, picture, redrawn
+from sojourn.papers import evidence, figures, overview, picture, redrawn
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger, not_run
@@ -107,8 +107,9 @@ def render(
         if name not in names
     ]
     pictured = {one.name for figure in all_figures for one in figures.of(figure, paper.conditions)}
+    # A study of places has sections of its own; a table for each point of its sweeps would show nothing.
     tables = {one.name: _table(paper, measured, one) for one in measured.conditions
-              if one.table or one.name not in pictured}  # fmt: skip
+              if not paper.places and (one.table or one.name not in pictured)}  # fmt: skip
     ids = {figure.name: figure.slug for figure in all_figures}
     return report.page(
         "paper.html.j2",
@@ -133,6 +134,7 @@ def render(
         totals=list(judged.counts(base.name).values()),
         turned=[_turned(judged, claim) for claim in judged.turned],
         figures=drawn,
+        own=overview.sections(paper, measured),
         others=others,
         printed=[one for one in tables.values() if one["number"]],
         unpictured=[one for one in tables.values() if not one["number"]],
@@ -140,7 +142,7 @@ def render(
         readings=[reading.name for reading in paper.readings],
         base=base.name,
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
-        schemes=[(paper.printed[name], paper.texts[name]) for name in _run_schemes(measured.conditions)],
+        schemes=[(paper.printed[name], _spelled(paper, name)) for name in _run_schemes(measured.conditions)],
         version=core.version(),
         more=more,
     )
@@ -215,6 +217,11 @@ def _line(judged: Ledger, claim: Claim) -> dict[str, Any]:
         "is_turned": decided,
         "cells": [(_KEYS[one], one.value) for one in outcomes],
     }
+
+
+def _spelled(paper: Paper, scheme: str) -> str:
+    links = paper.on.get(scheme, ())
+    return f"{paper.texts[scheme]} on {', '.join(links)}" if links else paper.texts[scheme]
 
 
 def _run_schemes(conditions: Sequence[Condition]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.papers.model import DAQM, Condition, Reading
+from sojourn.papers.points import each, filled, listed
 
 AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
 """In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
@@ -27,6 +28,8 @@ _OF_CONDITION: Final = (
     "append",
     "fixed",
     "set",
+    "scenario",
+    "series",
 )
 _OF_SWEEP: Final = (
     "name",
@@ -41,6 +44,8 @@ _OF_SWEEP: Final = (
     "append",
     "fixed",
     "set",
+    "scenario",
+    "series",
 )
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
 _OF_VARY: Final = ("name", "reading")
@@ -64,18 +69,17 @@ def conditions(
         Unknown and missing keys, two conditions of one name or of the same traffic.
     """
     found = [
-        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION)
-        for one in need(runs, "condition", file)
+        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION) for one in runs.get("condition", ())
     ]
     taken = {_traffic(one) for one in found}
     for one in runs.get("sweep", ()):
         found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
     for key in (lambda one: one.name, _traffic):
         seen: dict[Any, str] = {}
-        for each in found:
-            if key(each) in seen:
-                raise SojournError(f"{file}: condition {each.name} is there twice: as {seen[key(each)]}")
-            seen[key(each)] = each.name
+        for one in found:
+            if key(one) in seen:
+                raise SojournError(f"{file}: condition {one.name} is there twice: as {seen[key(one)]}")
+            seen[key(one)] = one.name
     return tuple(found)
 
 
@@ -107,6 +111,7 @@ def _condition(
         )
     values["append"] = _append(values.get("append", ""))
     values["sizes"] = sizes
+    values["sets"] = each(values.get("sets", ()))
     return Condition(**values)
 
 
@@ -115,7 +120,7 @@ def _points(
 ) -> list[Condition]:
     name = table.get("name", "without name")
     _check(table, _OF_SWEEP, file, f"sweep {name}")
-    points: list[str] = need(table, "points", file)
+    points = listed(need(table, "points", file), f"{file}: sweep {name}")
     quick: list[str] = table.get("quick", points)
     stray = [one for one in quick if one not in points]
     if stray:
@@ -127,7 +132,7 @@ def _points(
             "name": f"{name}-{slug(at)}",
             "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
             "at": at,
-            "set": [_filled(text, at) for text in table.get("set", ())],
+            "set": [_filled(filled(text, at), at) for text in table.get("set", ())],
             # The texts of schemes have no spaces within a value.
             "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
         }
@@ -174,7 +179,7 @@ def readings(
                 if value not in known[key]["values"]:
                     choices = ", ".join(known[key]["values"])
                     raise SojournError(f"{file}: reading {name}: {key}={value!r}; allowed: {choices}")
-            only = {pattern: tuple(sets) for pattern, sets in one.get("only", {}).items()}
+            only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
             for pattern in only:
                 _matching([pattern], of, name, file)
             found.append(
@@ -182,7 +187,7 @@ def readings(
                     name=name,
                     values=values,
                     is_run=kind == "run",
-                    sets=tuple(one.get("set", ())),
+                    sets=each(one.get("set", ())),
                     scenario=str(one.get("scenario", "")),
                     conditions={
                         size: tuple(

@@ -1,0 +1,270 @@
+"""Metrics of places: the routers and the routes of a network, and how a queue moves over time.
+
+A place is a link of the scenario whose queue a study speaks of: ``queue_packets_mean@R6``. A route is a group of
+flows, or all groups whose names agree up to the first underscore (``route1_newreno`` and ``route1_udp``):
+``latency_ms@route1``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from sojourn.core import SojournError
+from sojourn.plan.read import in_base_unit
+from sojourn.plan.rows import KEY
+from sojourn.plan.store import Store
+from sojourn.stats import Floats
+
+OF_PLACES: Final = ("queue_packets_mean", "queue_packets_sd", "queue_packets_p99", "loss_ratio", "utilisation")
+OF_ROUTES: Final = ("goodput_bit_s", "throughput_bit_s", "loss_ratio", "one_way_delay_ms_mean")
+OF_SERIES: Final = ("queue_least_packets", "queue_amplitude_packets", "period_s", "tooth_share", "synchronisation")
+CV: Final = "queue_cv"
+RANK: Final = "utilisation_rank"
+ALL: Final = "all"
+LATENCY: Final = "latency_ms"
+MINUTE_S: Final = 60.0
+INNER: Final = (5.0, 95.0)
+"""Percentiles between which a queue's amplitude lies."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a route passes.
+
+    Parameters
+    ----------
+    flows
+        How many.
+    rtt_ms
+        Propagation there and back.
+    packet_ms
+        By place on the way: time that a packet of the study's size takes there; as in its formula, without headers.
+    """
+
+    flows: int
+    rtt_ms: float
+    packet_ms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A scenario's places and routes.
+
+    Parameters
+    ----------
+    queues
+        Name of the place by name of its queue (``R6->R6x``).
+    routes
+        By name.
+    """
+
+    queues: dict[str, str]
+    routes: dict[str, Route]
+
+
+def layout(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str) -> Layout:
+    """Return a scenario's places and routes.
+
+    Parameters
+    ----------
+    scenario
+        The canonical document, or its JSON text.
+    places
+        Names of links; those that the scenario does not have are left out.
+    packet
+        Size of a packet, as ``1446 B``, in the study's formula of latency.
+
+    Raises
+    ------
+    SojournError
+        If a flow's route does not name every node on its way: then its delay is not known.
+    """
+    document = json.loads(scenario) if isinstance(scenario, str) else scenario
+    links = {(one["from"], one["to"]): one for one in document["links"]}
+    links |= {(end, start): one for (start, end), one in links.items()}
+    sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
+    queues = {f"{one['from']}->{one['to']}": one["name"] for one in document["links"] if one["name"] in places}
+    routes: dict[str, Route] = {}
+    bits = 8 * _number(packet)
+    for flow in document["flows"]:
+        if not flow.get("route"):
+            continue
+        way = [flow["from"], *flow["route"], flow["to"]]
+        gap = next((pair for pair in pairwise(way) if pair not in links), None)
+        if gap:
+            raise SojournError(
+                f"flow {flow['name']}: its route has no link from {gap[0]} to {gap[1]}; allowed: all nodes on the way"
+            )
+        name = flow["name"].split("_")[0]
+        delay = sum(_number(links[pair]["delay"]) for pair in pairwise(way))
+        on_way = {
+            queues[f"{start}->{end}"]: 1e3 * bits / _number(links[start, end]["rate"])
+            for start, end in pairwise(way)
+            if f"{start}->{end}" in queues
+        }
+        before = routes.get(name)
+        count = sizes.get(flow["from"], 1) + (before.flows if before else 0)
+        routes[name] = Route(count, 2 * delay, on_way)
+    return Layout(queues, routes)
+
+
+def table(store: Store, runs: Sequence[str], layouts: Iterable[Layout]) -> pd.DataFrame:
+    """Return what the store holds of places, routes and series: a row a run, a column ``metric@place``."""
+    every = list(layouts)
+    names = {queue: place for one in every for queue, place in one.queues.items()}
+    routes = {name for one in every for name in one.routes}
+    queues = store.read("queues", ["queue", *OF_PLACES], runs).to_pandas()
+    queues["place"] = queues["queue"].map(names)
+    queues = queues.dropna(subset=["place"])
+    queues[CV] = queues["queue_packets_sd"] / queues["queue_packets_mean"]
+    queues[RANK] = queues.groupby(KEY, sort=False)["utilisation"].rank(ascending=False, method="min")
+    parts = [_wide(queues, "place", (*OF_PLACES, CV, RANK))]
+    wanted = ["group", "goodput_bit_s", "throughput_bit_s", "one_way_delay_ms_mean", "sent_packets",
+              "delivered_packets", "dropped_packets"]  # fmt: skip
+    flows = store.read("flows", wanted, runs).to_pandas()
+    flows["route"] = flows["group"].str.split("_").str[0]
+    flows = flows[flows["route"].isin(routes)]
+    flows["delay_sum"] = flows["one_way_delay_ms_mean"] * flows["delivered_packets"]
+    both = pd.concat([flows, flows.assign(route=ALL)])
+    of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[
+        ["goodput_bit_s", "throughput_bit_s", "delay_sum", "sent_packets", "delivered_packets", "dropped_packets"]
+    ].sum()
+    of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
+    of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
+    parts.append(_wide(of_route, "route", OF_ROUTES))
+    waiting = queues.groupby(KEY, sort=False)["queue_packets_mean"].sum()
+    parts.append(waiting.to_frame(f"queue_packets_mean@{ALL}"))
+    parts.append(_series(store, runs, flows.groupby(KEY)["group"].count()))
+    return pd.concat(parts, axis=1).reindex(list(runs))
+
+
+def latencies(own: Layout, queue_means: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the study's latency of every route, and over all flows.
+
+    Base RTT and, for each place on the way, mean queue times packet size over capacity: the study's formula,
+    which has one queue; a route's are added.
+
+    Parameters
+    ----------
+    own
+        Of the runs' scenario.
+    queue_means
+        By place: mean waiting packets, one value a run.
+
+    Returns
+    -------
+    dict
+        ``latency_ms@route1`` and so on, and ``latency_ms``: the mean over flows.
+    """
+    found: dict[str, Floats] = {}
+    for name, route in own.routes.items():
+        waiting = [queue_means[place] * ms for place, ms in route.packet_ms.items()]
+        found[f"{LATENCY}@{name}"] = route.rtt_ms + np.sum(waiting, axis=0)
+    if found:
+        weights = [route.flows for route in own.routes.values()]
+        found[LATENCY] = np.average(list(found.values()), axis=0, weights=weights)
+    return found
+
+
+def latencies_by_scheme(own: Layout, raw: Mapping[str, Mapping[str, Floats]]) -> dict[str, dict[str, Floats]]:
+    """Return :func:`latencies` by metric, then by scheme, of metrics that are so."""
+    found: dict[str, dict[str, Floats]] = {}
+    for scheme in next(iter(raw.values())):
+        means = {place: raw[f"queue_packets_mean@{place}"][scheme] for place in own.queues.values()}
+        for name, values in latencies(own, means).items():
+            found.setdefault(name, {})[scheme] = values
+    return found
+
+
+def oscillation(t_s: Floats, queue: Floats, drops: Floats, flows: int, rtt_s: float) -> dict[str, float]:
+    """Say how a queue moves over time.
+
+    Parameters
+    ----------
+    t_s
+        Ends of equal intervals, length n.
+    queue
+        Mean waiting packets in each.
+    drops
+        Drops a second in each.
+    flows
+        That share the queue.
+    rtt_s
+        Drops less than this apart belong to one episode.
+
+    Returns
+    -------
+    dict
+        ``queue_least_packets``; ``queue_amplitude_packets``, from the 5th to the 95th percentile; ``period_s`` of the
+        strongest line of the spectrum (Hann window) and ``tooth_share``, its part of the variance with both
+        neighbours; ``synchronisation``, drops over flows in an episode of loss, at most 1, mean over
+        episodes: the largest share of flows that can lose together.
+    """
+    step = float(t_s[1] - t_s[0])
+    low, high = np.percentile(queue, INNER)
+    power = np.abs(np.fft.rfft((queue - queue.mean()) * np.hanning(queue.size)))[1:] ** 2
+    best = int(power.argmax())
+    whole = float(power.sum())
+    line = float(power[max(best - 1, 0) : best + 2].sum())
+    return {
+        "queue_least_packets": float(queue.min()),
+        "queue_amplitude_packets": float(high - low),
+        "period_s": queue.size * step / (best + 1) if whole > 0 else float("nan"),
+        "tooth_share": line / whole if whole > 0 else float("nan"),
+        "synchronisation": _synchronisation(t_s, drops * step, flows, rtt_s),
+    }
+
+
+def _synchronisation(t_s: Floats, drops: Floats, flows: int, rtt_s: float) -> float:
+    at = np.flatnonzero(drops > 0)
+    if at.size == 0:
+        return float("nan")
+    starts = np.flatnonzero(np.diff(t_s[at], prepend=-np.inf) > rtt_s)
+    lost = np.add.reduceat(drops[at], starts)
+    return float(np.minimum(lost / flows, 1.0).mean())
+
+
+def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame:
+    facts = store.read("runs", ["sampled", "warm_up_s", "rtt_ms_mean"], runs).to_pandas().set_index(KEY)
+    sampled = facts.index[facts["sampled"].notna()].tolist()
+    found: dict[str, dict[str, float]] = {}
+    # A run at a time: all samples of a paper need not be in memory.
+    for start in range(0, len(sampled), 100):
+        data = store.read("series", ["name", "t_s", "value"], sampled[start : start + 100]).to_pandas()
+        for run, part in data.groupby(KEY, sort=False):
+            own = part.pivot_table(index="t_s", columns="name", values="value")
+            own = own[own.index > facts.loc[run, "warm_up_s"]]
+            t_s = own.index.to_numpy(dtype=np.float64)
+            queue, drops = (own[name].to_numpy(dtype=np.float64) for name in ("queue_packets", "drops_packets_s"))
+            rtt_s = float(facts.loc[run, "rtt_ms_mean"]) / 1e3
+            found[str(run)] = oscillation(t_s, queue, drops, int(flows.get(run, 1)), rtt_s)
+    return pd.DataFrame.from_dict(found, orient="index", columns=list(OF_SERIES))
+
+
+def minute(store: Store, run: str) -> tuple[Floats, Floats]:
+    """Return times in s and mean waiting packets of the last minute of a sampled run."""
+    data = store.read("series", ["name", "t_s", "value"], [run]).to_pandas()
+    own = data[data["name"] == "queue_packets"].sort_values("t_s")
+    own = own[own["t_s"] > own["t_s"].max() - MINUTE_S]
+    return own["t_s"].to_numpy(dtype=np.float64), own["value"].to_numpy(dtype=np.float64)
+
+
+def _wide(data: pd.DataFrame, place: str, columns: Sequence[str]) -> pd.DataFrame:
+    whole = data.pivot_table(index=KEY, columns=place, values=list(columns), dropna=False)
+    whole.columns = pd.Index(["@".join(pair) for pair in whole.columns.to_list()])
+    return whole
+
+
+def _number(text: str) -> float:
+    """Return a time in ms, a rate in bit/s or a size in B."""
+    found = in_base_unit([text])
+    if found is None:
+        raise SojournError(f"{text!r} is no quantity")
+    return found[1][0]

@@ -1,0 +1,58 @@
+"""Parts of a paper's report that are of this paper alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from sojourn.plot import Picture
+from sojourn.report import svg
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture with its caption, and the table below it.
+
+    Parameters
+    ----------
+    name
+        Unique on the page.
+    picture
+        None: a table alone.
+    caption
+        What it shows.
+    heads, rows
+        Of the table; none without heads.
+    """
+
+    name: str
+    picture: Picture | None
+    caption: str
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def svg(self) -> Markup | None:
+        """The picture for a page."""
+        return None if self.picture is None else svg.inline(self.picture, self.name, self.caption)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands below it.
+
+    Parameters
+    ----------
+    name, title
+        On the page.
+    text
+        Paragraphs.
+    drawings
+        In order.
+    """
+
+    name: str
+    title: str
+    text: tuple[str, ...] = ()
+    drawings: tuple[Drawing, ...] = field(default=())

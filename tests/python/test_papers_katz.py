@@ -1,0 +1,72 @@
+"""Katz centrality of the threshold study's flow matrix, against networkx and what must follow from the matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sojourn import SojournError
+from sojourn.papers import katz
+
+PAPER = Path(__file__).parents[2] / "papers" / "threshold"
+
+
+@pytest.fixture
+def study() -> katz.Study:
+    found = katz.read(PAPER)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_centralities_are_those_of_networkx(study: katz.Study, is_weighted: bool) -> None:
+    networkx = pytest.importorskip("networkx")
+    matrix = study.matrix if is_weighted else (study.matrix > 0).astype(float)
+    graph = networkx.DiGraph(matrix)
+    for direction, own in (("in-edges", graph), ("out-edges", graph.reverse())):
+        theirs = networkx.katz_centrality(own, alpha=0.3, beta=1.0, normalized=False, weight="weight", tol=1e-12)
+        assert katz.centrality(matrix, 0.3, direction) == pytest.approx([theirs[k] for k in range(6)], rel=1e-9)
+
+
+def test_r6_is_first_by_in_edges_and_the_printed_order_never_occurs(study: katz.Study) -> None:
+    # R2 and R3 have one predecessor each, R1, with 0.4 and 0.6: x2 - x3 = alpha (0.4 - 0.6) x1 < 0. Printed: x2 > x3.
+    # R6 has no successor, so by out-edges it has the least centrality, 1.
+    found = {(one.direction, one.is_weighted): katz.orders(study, one) for one in katz.forms(study)}
+    assert len(found) == 6
+    for is_weighted in (True, False):
+        assert all(text.startswith("R6") for text in found["in-edges", is_weighted])
+        assert all(text.endswith("R6") for text in found["out-edges", is_weighted])
+    assert all(text.index("R3") < text.index("R2") for text in found["in-edges", True])
+    assert not any(text == "R6 > R2 > R4 > R5 > R3" for texts in found.values() for text in texts)
+
+
+def test_the_misfit_finds_values_that_a_form_gives(study: katz.Study) -> None:
+    form = next(katz.forms(study))
+    k = 700
+    made = dict(zip(study.printed, 0.01 * form.centrality[k, 1:], strict=True))
+    off, at = katz.misfit(katz.Study(study.routers, study.matrix, made), form)
+    assert off < 1e-12
+    assert at == form.attenuation[k]
+    # The printed ones are a sixth of the greatest of them away from every form: 0.38096 / 6 = 0.0635.
+    assert min(katz.misfit(study, one)[0] for one in katz.forms(study)) > 0.0635
+
+
+def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
+    assert katz.read(tmp_path) is None
+    text = (PAPER / "katz.toml").read_text(encoding="utf-8")
+    (tmp_path / "katz.toml").write_text(text.replace("[printed]", "[printed]\nR9 = 1.0"), encoding="utf-8")
+    with pytest.raises(SojournError, match=r"R9 is no router; allowed: R1, "):
+        katz.read(tmp_path)
+    (tmp_path / "katz.toml").write_text(text.replace('"R6"]', '"R6", "R7"]'), encoding="utf-8")
+    with pytest.raises(SojournError, match="a row and a column for each router"):
+        katz.read(tmp_path)
+
+
+def test_the_section_draws_and_tabulates_every_form(study: katz.Study) -> None:
+    (drawing,) = katz.section(study).drawings
+    assert len(drawing.rows) == 6
+    assert {len(row) for row in drawing.rows} == {len(drawing.heads)}
+    assert "In-edges, weighted" in str(drawing.svg)
+    assert np.isfinite([float(row[-1].split()[0]) for row in drawing.rows]).all()
