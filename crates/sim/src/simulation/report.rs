@@ -4,14 +4,17 @@ use super::state::{Counts, Internals};
 use super::{Place, RunError, Simulation, What};
 use crate::port::{Line, LineQueue, Medium, Station};
 use crate::scenario::{PortKind, Transport};
+use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::{jain, Histogram, Level, ModeMs, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 
+mod cells;
 mod metrics;
 
+pub use cells::{CellReport, StationReport};
 pub use metrics::Metrics;
 
 /// One run.
@@ -39,6 +42,9 @@ pub struct RunReport {
     pub queues: Vec<QueueReport>,
     /// One entry a flow.
     pub flows: Vec<FlowReport>,
+    /// One entry an 802.11 cell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellReport>,
     /// Distribution functions.
     pub distributions: BTreeMap<&'static str, Distribution>,
     /// Time series, where asked for.
@@ -278,6 +284,7 @@ impl Simulation {
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
             line.restart(queue, now);
         }
+        self.cells.iter_mut().for_each(|cell| cell.restart(now));
         if let Some((waiting, system)) = &mut self.total {
             waiting.restart(now);
             system.restart(now);
@@ -362,6 +369,7 @@ impl Simulation {
         let tested = self.merge_tested(measured);
         tested.metrics(&mut metrics, true);
         let flows = self.flow_reports(measured, &mut metrics);
+        let cells = self.cell_reports(measured);
         let events = self.wheel.scheduled() - self.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
         (self.tcp, self.flows, self.slab) = Default::default();
@@ -393,6 +401,7 @@ impl Simulation {
             metrics,
             queues,
             flows,
+            cells,
             distributions,
             series: series.unwrap_or_default(),
             conservation,
@@ -410,6 +419,10 @@ impl Simulation {
             queued += port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
             if let Medium::Bus { station: Station::Contending { .. }, .. } = port.medium {
                 queued += 1;
+            }
+            if let Medium::Cell { cell, station } = port.medium {
+                let held = &self.cells[cell as usize].stations[station as usize].held;
+                queued += held.iter().filter(|frame| frame.fate != Fate::Delivered).count() as u64;
             }
             let backlog = port.discipline.backlog().packets;
             queued += backlog;
@@ -463,7 +476,7 @@ impl Simulation {
     /// All queues under test together.
     fn merge_tested(&self, measured: Span) -> Merged {
         let mut all = Merged::default();
-        let mut buses = Vec::new();
+        let (mut buses, mut cells) = (Vec::new(), Vec::new());
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, measured);
             all.sojourn.merge(&one.sojourn);
@@ -477,6 +490,11 @@ impl Simulation {
                 PortKind::Bus { bus, .. } if buses.contains(&bus) => {}
                 PortKind::Bus { bus, .. } => {
                     buses.push(bus);
+                    all.capacity += measured;
+                }
+                PortKind::Cell { cell, .. } if cells.contains(&cell) => {}
+                PortKind::Cell { cell, .. } => {
+                    cells.push(cell);
                     all.capacity += measured;
                 }
                 PortKind::Link { .. } => all.capacity += measured,
