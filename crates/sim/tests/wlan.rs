@@ -36,7 +36,7 @@ fn bianchi(stations: u32, rts: bool, duration: &str) -> String {
         short_retry_limit = 1000000
         long_retry_limit = 1000000
         answer_timeout = "0 s"
-        eifs = false
+        eifs = "128 us"
         delay = "1 us"
         rts_threshold = "{threshold}"
         queue = "pfifo limit 3p"
@@ -148,7 +148,7 @@ fn one_slow_station_slows_all() {
         let (fast, slow) = (time(11.0), time(1.0));
         let jam = 2.0 / n * slow + (1.0 - 2.0 / n) * fast;
         let expected = s / ((n - 1.0) * fast + slow + collide * jam * n) * 1e6;
-        let keys = "profile = \"802.11b\"\nrates = {slow = \"1 Mbit/s\"}\nqueue = \"pfifo limit 3p\"\neifs = false\nanswer_timeout = \"0 s\"";
+        let keys = "profile = \"802.11b\"\nrates = {slow = \"1 Mbit/s\"}\nqueue = \"pfifo limit 3p\"\neifs = \"50 us\"\nanswer_timeout = \"0 s\"";
         let reports = runs(&uplink(hosts - 1, 1, keys, 1500, "6 Mbit/s"), None, 8, 2);
         let of = |group| estimate(reports.iter().map(|report| group_mean(report, group)));
         let ((fast, _), (slow, error)) = (of("fast"), of("slow"));

@@ -85,9 +85,10 @@ pub struct CellTable {
     /// How long after its end a sender waits for the answer. By default SIFS, a slot and a control frame's preamble.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_timeout: Option<Quantity<Span>>,
-    /// Who hears a collision waits for EIFS (SIFS, an acknowledgement, DIFS) before it counts slots, else for DIFS.
-    #[serde(default = "yes")]
-    pub eifs: bool,
+    /// How long the channel must be idle after a collision before those who heard it count slots. By default SIFS, an
+    /// acknowledgement and DIFS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eifs: Option<Quantity<Span>>,
     /// A frame that finds the channel idle for DIFS and no back-off pending goes at once; ns-2.35 backs off even then.
     #[serde(default = "yes")]
     pub immediate_access: bool,
@@ -284,7 +285,7 @@ impl CellTable {
             aggregate_frames: self.aggregate_frames.unwrap_or(standard.aggregate_frames),
             aggregate_bytes: set(self.aggregate_bytes, Bytes::new(65_535)),
         };
-        cell.eifs = if self.eifs { cell.long_space() } else { cell.difs() };
+        cell.eifs = set(self.eifs, cell.long_space());
         moving(cell.data_rate, path.then("data_rate"))?;
         moving(cell.basic_rate, path.then("basic_rate"))?;
         let refuse = |key: &'static str, what: String| Err(Error::new(path.then(key), what));
