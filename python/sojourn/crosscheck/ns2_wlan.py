@@ -1,4 +1,4 @@
-"""ns-2's 802.11: the fairness study's cells, and saturated stations, as crosscheck/ns2/wlan.tcl and saturation.tcl run them."""
+"""ns-2's 802.11: the fairness study's cells and saturated stations, as wlan.tcl and saturation.tcl in crosscheck/ns2."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def summary(point: Point, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 def wlan() -> Document:
     """Return our form of the study's network and traffic, as ns-2 has it.
 
-    ns-2's wireless nodes add an IP header of 20 B to what agents call a packet (its DSDV does): it is framing here, so
-    the goodput is of the 1000 B. Its MAC header has four addresses, 34 B with the check sequence, and no LLC.
+    ns-2's wireless nodes add an IP header of 20 B to what agents call a packet (its DSDV does): it is framing here,
+    so the goodput is of the 1000 B. Its MAC header has four addresses, 34 B with the check sequence, and no LLC.
     """
     mac = {**MAC, "basic_rate": "6 Mbit/s", "mac_header": "54 B"}
     reno = {

@@ -407,8 +407,13 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
     """Write the scheme under test into the scenario, so that the file runs as it is."""
     if scheme is None:
         return scenario
-    for link in (*scenario.get("links", ()), *scenario.get("buses", ())):
-        for queue, mark in (("queue", "under_test"), ("reverse_queue", "reverse_under_test")):
+    queues = (
+        ("queue", "under_test"),
+        ("reverse_queue", "reverse_under_test"),
+        ("access_point_queue", "access_point_under_test"),
+    )
+    for link in (*scenario.get("links", ()), *scenario.get("buses", ()), *scenario.get("cells", ())):
+        for queue, mark in queues:
             if link.get(mark):
                 link[queue] = scheme
     return scenario

@@ -174,6 +174,37 @@ fn islands_and_odd_groups_are_refused() {
 }
 
 #[test]
+fn a_bad_cell_is_refused() {
+    let cell = |keys: &str| {
+        let table =
+            format!("[[cells]]\nname = \"wlan\"\naccess_point = \"left\"\n{keys}\n\n[[flows]]\nname = \"bulk\"");
+        GOOD.replace("[[flows]]\nname = \"bulk\"", &table)
+    };
+    let stations = "stations = [\"a\"]\n";
+    let table = [
+        ("stations = []", "stations`: has no node; allowed: at least one node or a group"),
+        ("stations = [\"left\"]", "stations[0]`: has node left in the cell twice; allowed: each node once"),
+        ("profile = \"802.11a\"", "profile`: \"802.11a\" is unknown; allowed: 802.11b, 802.11g, 802.11n"),
+        (
+            "rates = { right = \"1 Mbit/s\" }",
+            "rates`: names right, which is no station of this cell; allowed: its stations",
+        ),
+        ("rates = { a = \"0 Mbit/s\" }", "rates.a`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
+        ("slot = \"0 us\"", "slot`: is 0; allowed: a time above 0, as in \"9 us\""),
+        ("delay = \"10 us\"", "delay`: is 10 us; allowed: at most a slot, 9 us"),
+        ("cw_max = 7", "cw_max`: is 7; allowed: from `cw_min`, 15, to 1048576"),
+        ("short_retry_limit = 0", "short_retry_limit`: is 0; allowed: 1 or more"),
+        ("frame_error_rate = 1.0", "frame_error_rate`: is 1; allowed: at least 0 and less than 1"),
+        ("aggregate_frames = 0", "aggregate_frames`: is 0; allowed: 1 to 256"),
+    ];
+    for (keys, expected) in table {
+        let text = if keys.starts_with("stations") { cell(keys) } else { cell(&format!("{stations}{keys}")) };
+        let message = load(&text, "test.toml", &[]).unwrap_err().to_string();
+        assert!(message.ends_with(&format!("key `cells[0].{expected}")), "{message}");
+    }
+}
+
+#[test]
 fn a_bad_override_names_itself() {
     let table = [
         ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
