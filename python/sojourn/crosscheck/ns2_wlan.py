@@ -1,4 +1,4 @@
-"""ns-2's 802.11: the fairness study's cells and saturated stations, as wlan.tcl and saturation.tcl in crosscheck/ns2."""
+"""ns-2's 802.11: the fairness study's cells and saturated stations, as wlan.tcl and saturation.tcl run them."""
 
 from __future__ import annotations
 
