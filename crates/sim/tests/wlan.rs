@@ -140,8 +140,8 @@ fn one_slow_station_slows_all() {
     // After a collision all compete again at once, as in theirs: with EIFS, whose frame was the shorter waits longer.
     for hosts in [2, 4, 10] {
         let n = f64::from(hosts);
-        let (cw_min, s) = (31.0, 1500.0 * 8.0);
-        let collide = 1.0 - (1.0 - 1.0 / cw_min as f64).powf(n - 1.0);
+        let (cw_min, s) = (31.0_f64, 1500.0 * 8.0);
+        let collide = 1.0 - (1.0 - 1.0 / cw_min).powf(n - 1.0);
         let overhead = 50.0 + 192.0 + 10.0 + 192.0 + 14.0 * 8.0;
         let contend = 20.0 * (1.0 + collide) / (2.0 * n) * cw_min / 2.0;
         let time = |rate: f64| overhead + contend + 1536.0 * 8.0 / rate;
