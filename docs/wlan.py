@@ -48,7 +48,8 @@ def theory(stations: int, *, has_rts: bool) -> tuple[float, float]:
 def runs(document: dict[str, Any], replications: int = 5) -> list[core.Document]:
     """Replications of a scenario with its queues as written."""
     scenario = core.load(json.dumps(document), source="docs/wlan.py", sets=())
-    return core.run_many(scenario, [(None, 1, k) for k in range(replications)], jobs=os.cpu_count() or 1)
+    tasks = [{"scheme": None, "seed": 1, "replication": k, "series": None} for k in range(replications)]
+    return core.run_many(scenario, tasks, jobs=os.cpu_count() or 1)
 
 
 def cell(stations: dict[str, int], keys: dict[str, Any], packet: str, rate: str) -> dict[str, Any]:
