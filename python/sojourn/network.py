@@ -14,9 +14,9 @@ from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
 from sojourn.traffic import Start, Traffic, Transport
 from sojourn.traffic import bulk as bulk_traffic
-from sojourn.units import Data, Packets, Rate, Time, as_text
+from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text
 
-_LISTS = ("nodes", "links", "buses", "flows", "changes")
+_LISTS = ("nodes", "links", "buses", "cells", "flows", "changes")
 
 
 class Network:
@@ -208,6 +208,59 @@ class Network:
             },
         )
 
+    def cell(
+        self,
+        *,
+        name: str,
+        access_point: str,
+        stations: Sequence[str],
+        profile: str | None = None,
+        rates: Mapping[str, Rate] | None = None,
+        queue: SchemeLike | None = None,
+        under_test: bool | None = None,
+        access_point_queue: SchemeLike | None = None,
+        access_point_under_test: bool | None = None,
+        **parameters: object,
+    ) -> Network:
+        """Add an 802.11 cell (CSMA/CA): stations and an access point on one channel.
+
+        Parameters
+        ----------
+        name
+            Of the cell.
+        access_point
+            The node that all stations send to and receive from.
+        stations
+            Nodes and groups besides it.
+        profile
+            ``802.11b``, ``802.11g`` (the default) or ``802.11n``: where what is not set comes from.
+        rates
+            Data rate of stations or groups that have another than the rest.
+        queue, access_point_queue
+            The scheme on every station's interface, and on the access point's.
+        under_test, access_point_under_test
+            Whether a comparison replaces it.
+        parameters
+            Other keys of the cell as the scenario's reference has them, as ``rts_threshold="500 B"``.
+        """
+        return self._with(
+            "cells",
+            {
+                "name": name,
+                "access_point": access_point,
+                "stations": list(stations),
+                "profile": profile,
+                "rates": None
+                if rates is None
+                else {who: as_text("rates", rate, "rate") for who, rate in rates.items()},
+                "queue": None if queue is None else str(queue),
+                "under_test": under_test,
+                "access_point_queue": None if access_point_queue is None else str(access_point_queue),
+                "access_point_under_test": access_point_under_test,
+                **{key: _plain(value) for key, value in parameters.items()},
+            },
+        )
+
     def flow(
         self,
         *,
@@ -377,6 +430,11 @@ def read_text(path: str | Path) -> tuple[str, str]:
         raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SojournError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
+
+
+def _plain(value: object) -> object:
+    """A value as a document has it: a quantity as text."""
+    return str(value) if isinstance(value, Quantity) else value
 
 
 def _maybe(name: str, value: object, dimension: Any) -> str | None:

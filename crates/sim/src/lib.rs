@@ -11,6 +11,7 @@ pub mod scenario;
 pub mod simulation;
 pub mod traffic;
 pub mod transport;
+mod wlan;
 
 pub use batch::{run_all, run_one, Progress};
 pub use random::Stream;

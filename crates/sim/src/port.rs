@@ -88,6 +88,8 @@ pub(crate) enum Medium {
     Link,
     /// A station of this bus.
     Bus { bus: u32, station: Station },
+    /// This station of an 802.11 cell.
+    Cell { cell: u32, station: u32 },
 }
 
 /// One direction of a link, or one station's interface on a bus, under a discipline of the algorithm library.

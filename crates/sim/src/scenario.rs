@@ -3,6 +3,7 @@
 //! [`load`] takes a text and overrides to a [`Document`] that is possible as a whole, or says where and why it is not;
 //! [`Document::resolve`] gives the [`Network`] that the engine runs; [`schema`] describes documents.
 
+mod cell;
 mod document;
 mod error;
 mod flow;
@@ -16,10 +17,11 @@ mod sets;
 mod tests;
 mod tree;
 
+pub use cell::{CellTable, Profile};
 pub use document::{BusTable, ChangeTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
 pub use error::Error;
 pub use flow::*;
-pub use network::{Bus, Change, Flow, Network, Port, PortKind, Start, Transport};
+pub use network::{Bus, Cell, Change, Flow, Network, Port, PortKind, Start, Transport};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};
 
 use tree::Origin;

@@ -1,13 +1,17 @@
 //! A run: events in, packets along their routes, measures out.
 
 mod build;
+mod cells;
 mod flows;
 mod ports;
 mod report;
 mod state;
 mod step;
 
-pub use report::{Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series, Switched};
+pub use report::{
+    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series, StationReport,
+    Switched,
+};
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
@@ -18,6 +22,7 @@ use crate::random::Stream;
 use crate::scenario::Network;
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
+use crate::wlan::Cell;
 use sojourn_aqm::Config;
 use sojourn_measure::{Histogram, Level, Moments};
 use sojourn_units::{Instant, Span};
@@ -53,6 +58,8 @@ enum What {
     Free(u32),
     /// A station looks at the channel again.
     Retry(u32),
+    /// A back-off of a cell may have ended.
+    Access(u32),
     /// A shaper's packet may go.
     Release(u32),
     /// A flow begins.
@@ -196,8 +203,12 @@ pub struct Simulation {
     line_queues: Vec<LineQueue>,
     /// For each bus: the instant at which the channel is idle again.
     bus_idle: Vec<Instant>,
+    /// The 802.11 cells.
+    cells: Vec<Cell>,
     /// All routes one after another.
     routes: Vec<Hop>,
+    /// Of each entry of `routes` at an access point: the station that the packet is for. Empty where there is no cell.
+    receivers: Vec<u32>,
     flows: Vec<Flow>,
     /// Of each flow, as are the next three; apart, because a packet needs one or two of them at a time.
     tcp: Vec<Option<Box<Tcp>>>,
@@ -258,6 +269,7 @@ impl Simulation {
             What::Arrive(handle) => self.arrive(handle),
             What::Free(port) => self.port_free(port),
             What::Retry(port) => self.attempt(port),
+            What::Access(cell) => self.cell_access(cell),
             What::Release(port) => self.release(port),
             What::Start(flow) => self.start(flow),
             What::Stop(flow) => self.stop(flow),

@@ -90,9 +90,50 @@ transport = { kind = "udp" }
 traffic = { kind = "poisson", rate = "200 kbit/s", packet_size = "500 B" }
 "#;
 
+/// A cell with A-MPDUs, errors, collisions and RTS, whose access point's queue drops.
+const CELL: &str = r#"
+name = "cell"
+duration = "130 s"
+
+[[nodes]]
+name = "station"
+count = 10
+
+[[cells]]
+name = "wlan"
+access_point = "ap"
+stations = ["station"]
+profile = "802.11n"
+frame_error_rate = 0.05
+aggregate_frames = 8
+rts_threshold = "3000 B"
+queue = "pfifo limit 20p"
+access_point_under_test = true
+
+[[links]]
+name = "wire"
+from = "ap"
+to = "server"
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[[flows]]
+name = "down"
+from = "server"
+to = "station"
+transport = { window_limit = "8 p" }
+
+[[flows]]
+name = "up"
+from = "station"
+to = "server"
+transport = { kind = "udp" }
+traffic = { kind = "poisson", rate = "300 kbit/s", packet_size = "500 B" }
+"#;
+
 /// Allocations in the first second, and in the ten that follow on two minutes of growth.
-fn allocations(scheme: &str) -> (u64, u64) {
-    let document = scenario::load(SCENARIO, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+fn allocations(text: &str, scheme: &str) -> (u64, u64) {
+    let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let scheme = scheme.parse().unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(network, Options { scheme: Some(scheme), seed: 1, ..Options::default() });
@@ -109,10 +150,17 @@ fn allocations(scheme: &str) -> (u64, u64) {
 #[test]
 fn the_packet_path_does_not_allocate_after_warm_up() {
     for scheme in ["pfifo limit 20p", "codel", "fq_codel", "red min 5p max 15p limit 1000p", "pie"] {
-        let (first, late) = allocations(scheme);
+        let (first, late) = allocations(SCENARIO, scheme);
         assert!(first > 100, "{scheme}: nothing is counted");
         // Some 35,000 packets, 1 % of them lost, in ten seconds: an allocation for each would be hundreds. What may
         // still come is a buffer that meets a longer burst than ever before.
         assert!(late < 5, "{scheme}: {late} allocations in the ten seconds after two minutes");
     }
+}
+
+#[test]
+fn a_cell_does_not_allocate_after_warm_up() {
+    let (first, late) = allocations(CELL, "pfifo limit 20p");
+    assert!(first > 100, "nothing is counted");
+    assert!(late < 5, "{late} allocations in the ten seconds after two minutes");
 }

@@ -11,12 +11,16 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns3
+from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check"]
 
-POINTS: Final[dict[str, Callable[..., list[Point]]]] = {"linux": linux.points, "ns3": ns3.points, "ns2": ns2.points}
+POINTS: Final[dict[str, Callable[[], list[Point]]]] = {
+    "linux": linux.points,
+    "ns3": ns3.points,
+    "ns2": lambda: [*ns2.points(), *ns2_wlan.points()],
+}
 PEERS: Final = tuple(POINTS)
 
 REPLICATIONS: Final = 5

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sojourn
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns3
+from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3
 from sojourn.crosscheck.compare import Point
 
 _NS2_SEEDS: Final = 5
@@ -63,17 +63,28 @@ def _ns3(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
 
 def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
     folder = _PROGRAMS / "ns2"
-    rows = []
+    found: list[Point] = []
     for point in points:
-        if point.recipe["scheme"] in _NOT_IN_NS2:
+        program = point.recipe["program"]
+        words = point.recipe["words"]
+        # What was measured before the project began has no program here.
+        if not program or words[0] in _NOT_IN_NS2:
             continue
         runs = []
         for seed in range(1, _NS2_SEEDS + 1):
             show(f"ns-2: {point.name}, seed {seed}")
-            words = [point.recipe["scheme"], seed, int(point.recipe["is_random"])]
-            runs.append(json.loads(_output(["ns", "fairness.tcl", *map(str, words)], folder)))
-        rows.append(ns2.summary(point.name, runs))
-    return ns2.points(rows)
+            numbered = [words[0], seed, *words[1:]] if program == "fairness.tcl" else [*words, seed]
+            # ns-2 talks on standard output before the line that is the result.
+            said = _output(["ns", program, *map(str, numbered)], folder)
+            runs.append(json.loads(next(line for line in said.splitlines() if line.startswith("{"))))
+        match program:
+            case "fairness.tcl":
+                found += ns2.points([ns2.summary(point.name, runs)])
+            case "wlan.tcl":
+                found += ns2_wlan.wlan_points([ns2_wlan.summary(point, runs)])
+            case _:
+                found += ns2_wlan.saturation_points([ns2_wlan.summary(point, runs)])
+    return found
 
 
 def _linux(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:

@@ -85,7 +85,7 @@ def _point(row: Mapping[str, str]) -> Point:
         metrics=METRICS,
         is_quick=is_random and base in {"DropTail", "RED", "CoDelX"},
         no_reference=None if is_random else _PHASE,
-        recipe={"scheme": base, "is_random": is_random},
+        recipe={"program": "fairness.tcl", "words": [base, int(is_random)]},
     )
 
 

@@ -423,9 +423,19 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
     """Write the scheme under test into the scenario, so that the file runs as it is."""
     if scheme is None:
         return scenario
-    buses = scenario.get("buses", ())
-    for link in (*scenario.get("links", ()), *buses, *(port for bus in buses for port in bus.get("ports", ()))):
-        for queue, mark in (("queue", "under_test"), ("reverse_queue", "reverse_under_test")):
+    queues = (
+        ("queue", "under_test"),
+        ("reverse_queue", "reverse_under_test"),
+        ("access_point_queue", "access_point_under_test"),
+    )
+    buses, cells = scenario.get("buses", ()), scenario.get("cells", ())
+    for link in (
+        *scenario.get("links", ()),
+        *buses,
+        *(port for bus in buses for port in bus.get("ports", ())),
+        *cells,
+    ):
+        for queue, mark in queues:
             if link.get(mark):
                 link[queue] = scheme
     return scenario

@@ -16,7 +16,7 @@ class Item:
     Parameters
     ----------
     what
-        ``link``, ``bus`` or ``flows``.
+        ``link``, ``bus``, ``cell`` or ``flows``.
     name
         Of the element.
     text
@@ -32,11 +32,12 @@ class Item:
 
 
 def elements(scenario: Mapping[str, Any]) -> list[Item]:
-    """Describe every link, bus and group of flows of a canonical scenario."""
+    """Describe every link, bus, cell and group of flows of a canonical scenario."""
     counts = {node["name"]: int(node.get("count") or 1) for node in scenario.get("nodes") or ()}
     return [
         *(_link(link, counts) for link in scenario.get("links") or ()),
         *(_bus(bus, counts) for bus in scenario.get("buses") or ()),
+        *(_cell(cell, counts) for cell in scenario.get("cells") or ()),
         *(_flow(flow, counts) for flow in scenario.get("flows") or ()),
     ]
 
@@ -80,6 +81,29 @@ def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
     ]
     used = ["name", "stations", "rate", "delay", "queue", "under_test", "ports", "device_queue"]
     return Item("bus", str(bus["name"]), _sentence(parts), _rest(bus, used))
+
+
+def _cell(cell: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
+    stations = " and ".join(f"{_times(counts.get(name, 1))}{name}" for name in cell["stations"])
+    rates = ", ".join(f"{name} at {rate}" for name, rate in (cell.get("rates") or {}).items())
+    parts = [
+        f"one {cell.get('profile', '802.11g')} cell with {stations} and the access point {cell['access_point']}",
+        rates,
+        f"every station's interface {_queue(cell.get('queue'), cell.get('under_test'))}",
+        f"the access point's {_queue(cell.get('access_point_queue'), cell.get('access_point_under_test'))}",
+    ]
+    used = [
+        "name",
+        "access_point",
+        "stations",
+        "profile",
+        "rates",
+        "queue",
+        "under_test",
+        "access_point_queue",
+        "access_point_under_test",
+    ]
+    return Item("cell", str(cell["name"]), _sentence(parts), _rest(cell, used))
 
 
 def _flow(flow: Mapping[str, Any], counts: Mapping[str, int]) -> Item:

@@ -1,6 +1,7 @@
 //! The document: what a person writes. Every default is written here and printed by [`Document::to_json`],
 //! so that a canonical document keeps its meaning when a default changes.
 
+use super::cell::CellTable;
 use super::flow::FlowTable;
 use super::quantity::{Quantity, Scheme};
 use schemars::JsonSchema;
@@ -41,6 +42,9 @@ pub struct Document {
     /// Shared channels with carrier sense.
     #[serde(default)]
     pub buses: Vec<BusTable>,
+    /// 802.11 cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellTable>,
     /// Who sends what to whom.
     #[serde(default)]
     pub flows: Vec<FlowTable>,
@@ -167,7 +171,7 @@ fn five() -> u32 {
 }
 
 /// `pfifo limit 1000p`: where nothing is said, a queue has a limit that only an overload reaches, as Linux's default length.
-fn default_queue() -> Scheme {
+pub(super) fn default_queue() -> Scheme {
     // pfifo's own default is this limit.
     Scheme(Config::from_pairs("pfifo", &[]).unwrap_or_else(|_| unreachable!("pfifo is registered")))
 }

@@ -18,7 +18,10 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// Shared channels.
     pub buses: Vec<Bus>,
-    /// Every direction of every link (`from -> to`, then back), then every station of every bus.
+    /// 802.11 cells.
+    pub cells: Vec<Cell>,
+    /// Every direction of every link (`from -> to`, then back), then every station of every bus, then of every cell the
+    /// access point and the stations.
     pub ports: Vec<Port>,
     /// Names of the flow groups, one for each entry of the document's `flows`.
     pub groups: Vec<String>,
@@ -52,6 +55,53 @@ pub struct Bus {
     pub overhead: Bytes,
 }
 
+/// An 802.11 cell's channel and medium access.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Its name.
+    pub name: String,
+    /// Propagation delay between any two nodes.
+    pub delay: Span,
+    /// Of data, unless a station has its own.
+    pub data_rate: BitRate,
+    /// Of control frames.
+    pub basic_rate: BitRate,
+    /// Unit of back-off.
+    pub slot: Span,
+    /// Between a frame and its answer.
+    pub sifs: Span,
+    /// Before data.
+    pub preamble: Span,
+    /// Before control frames.
+    pub control_preamble: Span,
+    /// Length of an OFDM symbol; zero for none.
+    pub symbol: Span,
+    /// What data carry besides the packet.
+    pub mac_header: Bytes,
+    /// First contention window.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// Transmissions of a frame without RTS, or of an RTS.
+    pub short_retry_limit: u32,
+    /// Transmissions of a frame after CTS.
+    pub long_retry_limit: u32,
+    /// Longer data are announced by RTS.
+    pub rts_threshold: Option<Bytes>,
+    /// How long after its end a sender waits for the answer.
+    pub answer_timeout: Span,
+    /// Idle time after a collision before slots count.
+    pub eifs: Span,
+    /// Whether a frame that finds the channel idle and no back-off pending goes at once.
+    pub immediate_access: bool,
+    /// Probability that a data frame has errors.
+    pub frame_error_rate: f64,
+    /// Most frames of an A-MPDU; 1 for none.
+    pub aggregate_frames: u32,
+    /// Longest A-MPDU.
+    pub aggregate_bytes: Bytes,
+}
+
 /// A queue and what it sends into.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
@@ -73,7 +123,7 @@ impl Port {
     pub const fn node(&self) -> usize {
         match self.kind {
             PortKind::Link { from, .. } => from,
-            PortKind::Bus { station, .. } => station,
+            PortKind::Bus { station, .. } | PortKind::Cell { station, .. } => station,
         }
     }
 }
@@ -100,6 +150,18 @@ pub enum PortKind {
         bus: usize,
         /// The node.
         station: usize,
+    },
+    /// An interface in an 802.11 cell: a station's, which sends to the access point, or the access point's, which sends to
+    /// the station that the route names next.
+    Cell {
+        /// Index into [`Network::cells`].
+        cell: usize,
+        /// The node.
+        station: usize,
+        /// The access point: `station` itself where this is its port.
+        access_point: usize,
+        /// Of data between the two.
+        rate: BitRate,
     },
 }
 

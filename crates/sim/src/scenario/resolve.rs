@@ -1,12 +1,12 @@
 //! From a document to a network: names become indices, groups their members, and what is impossible is refused.
 
 mod flows;
-mod names;
+pub(super) mod names;
 mod traffic;
 
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::error::{Error, Path};
-use super::network::{Bus, Change, Network, Port, PortKind};
+use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 use super::quantity::Scheme;
 use names::Names;
 use sojourn_units::{BitRate, Instant, Packets, Span};
@@ -25,7 +25,7 @@ impl Document {
     pub fn resolve(&self) -> Result<Network, Error> {
         self.check()?;
         let names = Names::of(self)?;
-        let (ports, buses) = self.ports(&names)?;
+        let Channels { ports, buses, cells } = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
         let changes = self.changes(&ports)?;
         Ok(Network {
@@ -34,6 +34,7 @@ impl Document {
             warm_up: self.warm_up.0,
             nodes: names.nodes,
             buses,
+            cells,
             ports,
             groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows,
@@ -95,11 +96,12 @@ impl Document {
         }
         let links = self.links.iter().enumerate().map(|(i, link)| (Path::from(["links".into(), i.into()]), &link.name));
         let buses = self.buses.iter().enumerate().map(|(i, bus)| (Path::from(["buses".into(), i.into()]), &bus.name));
-        unique(links.chain(buses))?;
+        let cells = self.cells.iter().enumerate().map(|(i, cell)| (Path::from(["cells".into(), i.into()]), &cell.name));
+        unique(links.chain(buses).chain(cells))?;
         unique(self.flows.iter().enumerate().map(|(i, flow)| (Path::from(["flows".into(), i.into()]), &flow.name)))
     }
 
-    fn ports(&self, names: &Names) -> Result<(Vec<Port>, Vec<Bus>), Error> {
+    fn ports(&self, names: &Names) -> Result<Channels, Error> {
         let mut ports = Vec::new();
         let mut linked = BTreeMap::new();
         for (i, link) in self.links.iter().enumerate() {
@@ -136,8 +138,21 @@ impl Document {
             ports.extend(stations);
             buses.push(Bus { name: bus.name.clone(), rate: bus.rate.0, delay: bus.delay.0, overhead: bus.overhead.0 });
         }
-        Ok((ports, buses))
+        let mut cells = Vec::new();
+        for (i, table) in self.cells.iter().enumerate() {
+            let (cell, interfaces) = table.resolve(i, names, &Path::from(["cells".into(), i.into()]))?;
+            cells.push(cell);
+            ports.extend(interfaces);
+        }
+        Ok(Channels { ports, buses, cells })
     }
+}
+
+/// What connects the nodes.
+struct Channels {
+    ports: Vec<Port>,
+    buses: Vec<Bus>,
+    cells: Vec<Cell>,
 }
 
 /// The nodes that a link table links.
@@ -245,7 +260,7 @@ fn positive(span: Span, path: Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
+pub(super) fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
     if rate.is_zero() {
         return Err(Error::new(path, "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
     }

@@ -9,7 +9,7 @@ use super::network::{Port, PortKind};
 /// Shortest paths to every destination asked for so far.
 pub(super) struct Routes<'a> {
     ports: &'a [Port],
-    /// Of each node: ports of links that lead to it.
+    /// Of each node: ports of links and cells that lead to it.
     inward: Vec<Vec<usize>>,
     /// Of each node: its ports on buses.
     on_buses: Vec<Vec<usize>>,
@@ -35,12 +35,19 @@ impl<'a> Routes<'a> {
         let mut inward = vec![Vec::new(); nodes];
         let mut on_buses = vec![Vec::new(); nodes];
         let mut stations = vec![Vec::new(); buses];
+        let mut sending = 0;
         for (index, port) in ports.iter().enumerate() {
             match port.kind {
                 PortKind::Link { to, .. } => inward[to].push(index),
                 PortKind::Bus { bus, station } => {
                     stations[bus].push(index);
                     on_buses[station].push(index);
+                }
+                // The access point's port is the first of its cell.
+                PortKind::Cell { station, access_point, .. } if station == access_point => sending = index,
+                PortKind::Cell { station, access_point, .. } => {
+                    inward[access_point].push(index);
+                    inward[station].push(sending);
                 }
             }
         }

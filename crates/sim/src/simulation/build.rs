@@ -8,10 +8,11 @@ use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
 use crate::transport::{Receiver, Sender};
+use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Counters, Random};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A full frame, for choosing the wheel's tick.
@@ -28,7 +29,8 @@ impl Simulation {
     /// As [`Simulation::new`], with ticks of 2^`shift` nanoseconds.
     pub(super) fn with_tick(network: Arc<Network>, options: Options, shift: u32) -> Self {
         let Ports { places, ports, lines, line_queues } = make_ports(&network, &options);
-        let (routes, starts) = lay_routes(&network, &places);
+        let (routes, receivers, starts) = lay_routes(&network, &places);
+        let cells = make_cells(&network, &options, &places);
         let several = ports.iter().filter(|port| port.under_test).count() > 1;
         let mut simulation = Self {
             now: Instant::ZERO,
@@ -36,6 +38,7 @@ impl Simulation {
             wheel: Wheel::new(shift),
             slab: Slab::default(),
             bus_idle: vec![Instant::ZERO; network.buses.len()],
+            cells,
             backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
             total: several.then(|| (Level::new(), Level::new())),
             delay: Histogram::default(),
@@ -53,6 +56,7 @@ impl Simulation {
             lines,
             line_queues,
             routes,
+            receivers,
             network: Arc::clone(&network),
             options,
         };
@@ -120,7 +124,7 @@ impl Simulation {
 }
 
 /// All routes one after another, each with its end, and where each flow's two begin.
-fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<(u32, u32)>) {
+fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
     // The one port from which all packets of a port come, if it is one; `None` stands for hosts and for several.
     let mut before: Vec<Option<Option<usize>>> = vec![None; network.ports.len()];
@@ -136,8 +140,9 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<(u32, u32)>
             last = Some(*port);
         }
     }
-    let mut routes = Vec::new();
-    let mut lay = |ports: &[usize]| {
+    let members = members(network);
+    let (mut routes, mut receivers) = (Vec::new(), Vec::new());
+    let mut lay = |ports: &[usize], end: usize| {
         let start = routes.len() as u32;
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::Port(index),
@@ -145,16 +150,51 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<(u32, u32)>
             Place::Line(index) => Hop::Line(index),
         }));
         routes.push(Hop::End);
+        if !members.is_empty() {
+            let mut next = ports.iter().skip(1).map(|port| network.ports[*port].node()).chain([end]);
+            let receiver = |port: &usize| match (network.ports[*port].kind, next.next()) {
+                (PortKind::Cell { cell, .. }, Some(node)) => members.get(&(cell, node)).copied().unwrap_or_default(),
+                _ => 0,
+            };
+            receivers.extend(ports.iter().map(receiver));
+            receivers.push(0);
+        }
         start
     };
-    let starts = network.flows.iter().map(|flow| (lay(&flow.route), lay(&flow.ack_route))).collect();
-    (routes, starts)
+    let both = |flow: &scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
+    let starts = network.flows.iter().map(both).collect();
+    (routes, receivers, starts)
+}
+
+/// The number of each node within each of its cells, in the order of ports: the access point is 0.
+fn members(network: &Network) -> BTreeMap<(usize, usize), u32> {
+    let mut count = vec![0; network.cells.len()];
+    let mut members = BTreeMap::new();
+    for port in &network.ports {
+        if let PortKind::Cell { cell, station, .. } = port.kind {
+            members.insert((cell, station), count[cell]);
+            count[cell] += 1;
+        }
+    }
+    members
+}
+
+fn make_cells(network: &Network, options: &Options, places: &[Place]) -> Vec<Cell> {
+    let mut stations = vec![Vec::new(); network.cells.len()];
+    for (number, (port, place)) in network.ports.iter().zip(places).enumerate() {
+        if let (PortKind::Cell { cell, rate, .. }, Place::Port(index)) = (port.kind, *place) {
+            stations[cell].push(Interface::new(number, index, rate, &network.cells[cell]));
+        }
+    }
+    let cell = |(spec, stations)| Cell::new(spec, stations, options.seed, options.replication);
+    network.cells.iter().zip(stations).map(cell).collect()
 }
 
 /// Half a frame's time on the fastest link, as a power of two: few events share a tick, and few ticks are empty.
 fn tick_shift(network: &Network) -> u32 {
     let links = network.ports.iter().filter_map(|port| match port.kind {
         PortKind::Link { rate, .. } => Some(rate),
+        PortKind::Cell { rate, .. } => Some(rate),
         PortKind::Bus { .. } => None,
     });
     let fastest = links.chain(network.buses.iter().map(|bus| bus.rate)).max().unwrap_or_default();
@@ -183,6 +223,7 @@ struct Ports {
 
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let tested = network.ports.iter().filter(|port| port.under_test).count();
+    let mut next_station = vec![0; network.cells.len()];
     let (mut places, mut ports, mut lines, mut line_queues) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, port) in network.ports.iter().enumerate() {
         let config = match &options.scheme {
@@ -195,6 +236,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
                 let channel = &network.buses[bus];
                 let medium = Medium::Bus { bus: bus as u32, station: Station::Idle };
                 (medium, channel.rate, channel.delay, channel.overhead)
+            }
+            PortKind::Cell { cell, rate, .. } => {
+                let station = next_station[cell];
+                next_station[cell] += 1;
+                (Medium::Cell { cell: cell as u32, station }, rate, network.cells[cell].delay, Bytes::ZERO)
             }
         };
         let wire = Wire::new(rate, overhead);

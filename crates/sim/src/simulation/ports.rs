@@ -44,7 +44,7 @@ impl Simulation {
 
     /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
     #[inline]
-    fn travel(&mut self, handle: u32, mut at: Instant) {
+    pub(super) fn travel(&mut self, handle: u32, mut at: Instant) {
         let packet = self.slab.get_mut(handle);
         packet.hop += 1;
         // Bound: the length of the route.
@@ -210,7 +210,7 @@ impl Simulation {
     /// A packet is gone.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, handle: u32) {
+    pub(super) fn lose(&mut self, handle: u32) {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
         if packet.is_data() {
@@ -278,6 +278,7 @@ impl Simulation {
             }
             Medium::Bus { station: Station::Idle, .. } => self.contend(index),
             Medium::Bus { .. } => {}
+            Medium::Cell { cell, station } => self.cell_serve(cell, station),
         }
     }
 
@@ -298,7 +299,7 @@ impl Simulation {
 
     /// The next packet for the wire: from the device queue where there is one.
     #[inline]
-    fn next_for_wire(&mut self, index: u32) -> Option<u32> {
+    pub(super) fn next_for_wire(&mut self, index: u32) -> Option<u32> {
         if self.ports[index as usize].device.is_none() {
             return self.ask(index);
         }
@@ -337,6 +338,10 @@ impl Simulation {
                 self.sent(index);
                 self.contend(index);
             }
+            Medium::Cell { cell, station } => {
+                let (cell, station) = (*cell, *station);
+                self.cell_sent(index, cell, station);
+            }
         }
     }
 
@@ -346,7 +351,7 @@ impl Simulation {
     }
 
     /// The packet being sent is out.
-    fn sent(&mut self, index: u32) {
+    pub(super) fn sent(&mut self, index: u32) {
         let now = self.now;
         let port = &mut self.ports[index as usize];
         port.waking = false;

@@ -3,15 +3,18 @@
 use super::state::{Counts, Internals};
 use super::{Place, RunError, Simulation};
 use crate::port::{Medium, Station};
+use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
 use sojourn_units::Instant;
 use std::collections::BTreeMap;
 
+mod cells;
 mod flows;
 mod metrics;
 mod queues;
 mod series;
 
+pub use cells::{CellReport, StationReport};
 pub use metrics::Metrics;
 pub(crate) use series::Recorder;
 
@@ -40,6 +43,9 @@ pub struct RunReport {
     pub queues: Vec<QueueReport>,
     /// One entry a flow.
     pub flows: Vec<FlowReport>,
+    /// One entry an 802.11 cell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellReport>,
     /// Distribution functions.
     pub distributions: BTreeMap<&'static str, Distribution>,
     /// Time series, where asked for.
@@ -156,6 +162,7 @@ impl Simulation {
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
             line.restart(queue, now);
         }
+        self.cells.iter_mut().for_each(|cell| cell.restart(now));
         if let Some((waiting, system)) = &mut self.total {
             waiting.restart(now);
             system.restart(now);
@@ -197,6 +204,7 @@ impl Simulation {
         let tested = self.merge_tested(measured);
         tested.metrics(&mut metrics, true);
         let flows = self.flow_reports(measured, &mut metrics);
+        let cells = self.cell_reports(measured);
         let events = self.wheel.scheduled() - self.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
         (self.tcp, self.flows, self.slab) = Default::default();
@@ -218,6 +226,7 @@ impl Simulation {
             metrics,
             queues,
             flows,
+            cells,
             distributions,
             series: series.unwrap_or_default(),
             conservation,
@@ -235,6 +244,10 @@ impl Simulation {
             queued += port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
             if let Medium::Bus { station: Station::Contending { .. }, .. } = port.medium {
                 queued += 1;
+            }
+            if let Medium::Cell { cell, station } = port.medium {
+                let held = &self.cells[cell as usize].stations[station as usize].held;
+                queued += held.iter().filter(|frame| frame.fate != Fate::Delivered).count() as u64;
             }
             let backlog = port.discipline.backlog().packets;
             queued += backlog;

@@ -5,10 +5,10 @@ use crate::scenario::document::Document;
 use crate::scenario::error::{Error, Path};
 use std::collections::BTreeMap;
 
-/// Which nodes there are: the declared ones in their order, then those that links and buses name.
-pub(super) struct Names {
+/// Which nodes there are: the declared ones in their order, then those that links, buses and cells name.
+pub(in super::super) struct Names {
     /// Names of the nodes.
-    pub(super) nodes: Vec<String>,
+    pub(in super::super) nodes: Vec<String>,
     /// Every name, of a node or a group, with its nodes.
     known: BTreeMap<String, Nodes>,
     /// Groups, for messages.
@@ -31,6 +31,13 @@ impl Names {
             let path = Path::from(["buses".into(), i.into(), "stations".into()]);
             for (k, name) in bus.stations.iter().enumerate() {
                 names.mention(name, path.then(k))?;
+            }
+        }
+        for (i, cell) in document.cells.iter().enumerate() {
+            let path = Path::from(["cells".into(), i.into()]);
+            names.mention(&cell.access_point, path.then("access_point"))?;
+            for (k, name) in cell.stations.iter().enumerate() {
+                names.mention(name, path.then("stations").then(k))?;
             }
         }
         Ok(names)
@@ -79,7 +86,7 @@ impl Names {
     }
 
     /// The nodes called `name`.
-    pub(super) fn find(&self, name: &str, path: Path) -> Result<Nodes, Error> {
+    pub(in super::super) fn find(&self, name: &str, path: Path) -> Result<Nodes, Error> {
         self.known.get(name).cloned().ok_or_else(|| {
             Error::new(path, format!("is \"{name}\", which is neither node nor group; allowed: {}", self.allowed()))
         })
@@ -96,7 +103,7 @@ impl Names {
         let singles = self.nodes.iter().map(String::as_str).filter(|node| !in_group(node));
         let mut all: Vec<&str> = self.groups.iter().map(String::as_str).chain(singles).collect();
         if all.is_empty() {
-            return "none, no link or bus is there".to_owned();
+            return "none, no link, bus or cell is there".to_owned();
         }
         let more = all.len().saturating_sub(SHOWN);
         all.truncate(SHOWN);

@@ -17,7 +17,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
         // Names.
-        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, flows, changes"),
+        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, cells, flows, changes"),
         ("name = \"pipe\"\n", "", "test.toml:1:1: key `name`: is missing"),
         ("\"pipe\"", "\" \"", "test.toml:1:8: key `name`: is empty; allowed: any text"),
         ("\"access\"", "\"bottleneck\"", "test.toml:19:8: key `links[1].name`: is \"bottleneck\", which `links[0]` is called already; allowed: a name of its own"),
@@ -188,12 +188,43 @@ fn islands_and_odd_groups_are_refused() {
 }
 
 #[test]
+fn a_bad_cell_is_refused() {
+    let cell = |keys: &str| {
+        let table =
+            format!("[[cells]]\nname = \"wlan\"\naccess_point = \"left\"\n{keys}\n\n[[flows]]\nname = \"bulk\"");
+        GOOD.replace("[[flows]]\nname = \"bulk\"", &table)
+    };
+    let stations = "stations = [\"a\"]\n";
+    let table = [
+        ("stations = []", "stations`: has no node; allowed: at least one node or a group"),
+        ("stations = [\"left\"]", "stations[0]`: has node left in the cell twice; allowed: each node once"),
+        ("profile = \"802.11a\"", "profile`: \"802.11a\" is unknown; allowed: 802.11b, 802.11g, 802.11n"),
+        (
+            "rates = { right = \"1 Mbit/s\" }",
+            "rates`: names right, which is no station of this cell; allowed: its stations",
+        ),
+        ("rates = { a = \"0 Mbit/s\" }", "rates.a`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
+        ("slot = \"0 us\"", "slot`: is 0; allowed: a time above 0, as in \"9 us\""),
+        ("delay = \"10 us\"", "delay`: is 10 us; allowed: at most a slot, 9 us"),
+        ("cw_max = 7", "cw_max`: is 7; allowed: from `cw_min`, 15, to 1048576"),
+        ("short_retry_limit = 0", "short_retry_limit`: is 0; allowed: 1 or more"),
+        ("frame_error_rate = 1.0", "frame_error_rate`: is 1; allowed: at least 0 and less than 1"),
+        ("aggregate_frames = 0", "aggregate_frames`: is 0; allowed: 1 to 256"),
+    ];
+    for (keys, expected) in table {
+        let text = if keys.starts_with("stations") { cell(keys) } else { cell(&format!("{stations}{keys}")) };
+        let message = load(&text, "test.toml", &[]).unwrap_err().to_string();
+        assert!(message.ends_with(&format!("key `cells[0].{expected}")), "{message}");
+    }
+}
+
+#[test]
 fn a_bad_override_names_itself() {
     let table = [
         ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("links..rate=1", "--set links..rate=1: has an empty key; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("duration=5", "--set duration=5: key `duration`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
-        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, flows, changes"),
+        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, nodes, links, buses, cells, flows, changes"),
         ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, as long as the run or longer; allowed: less than `duration`, 10 s"),
         ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
         ("links.2.rate=1", "--set links.2.rate=1: `links` has no element \"2\"; allowed: bottleneck, access, or 0 to 1"),

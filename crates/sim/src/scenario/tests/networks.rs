@@ -25,6 +25,8 @@ fn check_route(network: &Network, route: &[usize], from: usize, to: usize) {
                 assert!(next != at && network.ports.iter().any(on_bus), "{}", port.name);
                 next
             }
+            PortKind::Cell { station, access_point, .. } if station != access_point => access_point,
+            PortKind::Cell { .. } => route.get(i + 1).map_or(to, |next| network.ports[*next].node()),
         };
     }
     assert_eq!(at, to);
@@ -288,6 +290,9 @@ fn distances(network: &Network) -> Vec<Vec<usize>> {
                         edges.push((station, other.node()));
                     }
                 }
+            }
+            PortKind::Cell { station, access_point, .. } => {
+                edges.extend([(station, access_point), (access_point, station)]);
             }
         }
     }

@@ -146,7 +146,7 @@ impl Simulation {
     /// All queues under test together.
     pub(super) fn merge_tested(&self, measured: Span) -> Merged {
         let mut all = Merged::default();
-        let mut buses = Vec::new();
+        let (mut buses, mut cells) = (Vec::new(), Vec::new());
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, measured);
             all.sojourn.merge(&one.sojourn);
@@ -164,6 +164,11 @@ impl Simulation {
                 PortKind::Bus { bus, .. } if buses.contains(&bus) => {}
                 PortKind::Bus { bus, .. } => {
                     buses.push(bus);
+                    all.capacity += measured;
+                }
+                PortKind::Cell { cell, .. } if cells.contains(&cell) => {}
+                PortKind::Cell { cell, .. } => {
+                    cells.push(cell);
                     all.capacity += measured;
                 }
                 PortKind::Link { .. } => all.capacity += measured,

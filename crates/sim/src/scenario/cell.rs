@@ -1,0 +1,319 @@
+//! 802.11 cells in the document: a profile's parameters, and what the user sets over them.
+
+use super::document::default_queue;
+use super::error::{Error, Path, Step};
+use super::network::{Cell, Port, PortKind};
+use super::quantity::{OrNone, Quantity, Scheme};
+use super::resolve::moving;
+use super::resolve::names::Names;
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+use sojourn_units::{BitRate, Bytes, Span};
+use std::collections::BTreeMap;
+
+/// An 802.11 cell: stations and an access point share one channel by CSMA/CA. Packets between stations pass the access point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct CellTable {
+    /// Of the cell.
+    pub name: String,
+    /// The node that all stations send to and receive from.
+    pub access_point: String,
+    /// Nodes and groups in it besides the access point.
+    pub stations: Vec<String>,
+    /// Where all that is not set comes from.
+    #[serde(default)]
+    pub profile: Profile,
+    /// Data rate of stations or groups that have another than `data_rate`, both from and to the access point.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rates: BTreeMap<String, Quantity<BitRate>>,
+    /// Scheme of the interface queue of every station.
+    #[serde(default = "default_queue")]
+    pub queue: Scheme,
+    /// A comparison replaces `queue`.
+    #[serde(default)]
+    pub under_test: bool,
+    /// Scheme of the access point's interface queue.
+    #[serde(default = "default_queue")]
+    pub access_point_queue: Scheme,
+    /// A comparison replaces `access_point_queue`.
+    #[serde(default)]
+    pub access_point_under_test: bool,
+    /// Propagation delay between any two nodes; who begins within it of another's beginning collides.
+    #[serde(default = "micro")]
+    pub delay: Quantity<Span>,
+    /// Of data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_rate: Option<Quantity<BitRate>>,
+    /// Of RTS, CTS and acknowledgements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basic_rate: Option<Quantity<BitRate>>,
+    /// Unit of back-off. DIFS is SIFS and two slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Quantity<Span>>,
+    /// Between a frame and the answer to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sifs: Option<Quantity<Span>>,
+    /// Before data: preamble and PHY header, and what an extension adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preamble: Option<Quantity<Span>>,
+    /// Before control frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_preamble: Option<Quantity<Span>>,
+    /// Length of an OFDM symbol: frames last whole symbols, service and tail bits included; `0 s` for bits one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<Quantity<Span>>,
+    /// What data carry besides the packet: MAC header, LLC/SNAP, check sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac_header: Option<Quantity<Bytes>>,
+    /// Back-off is uniform in 0..=`cw_min` slots at first; the window w becomes 2 w + 1 with every failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cw_min: Option<u32>,
+    /// Where the window stops growing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cw_max: Option<u32>,
+    /// Transmissions of a frame without RTS, or of an RTS, before the frame is dropped.
+    #[serde(default = "short_limit")]
+    pub short_retry_limit: u32,
+    /// Transmissions of a frame after CTS before it is dropped.
+    #[serde(default = "long_limit")]
+    pub long_retry_limit: u32,
+    /// Data longer than this, MAC header included, are announced by RTS; `none` for no RTS.
+    #[serde(default)]
+    pub rts_threshold: OrNone<Bytes>,
+    /// How long after its end a sender waits for the answer. By default SIFS, a slot and a control frame's preamble.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_timeout: Option<Quantity<Span>>,
+    /// How long the channel must be idle after a collision before those who heard it count slots. By default SIFS, an
+    /// acknowledgement and DIFS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eifs: Option<Quantity<Span>>,
+    /// A frame that finds the channel idle for DIFS and no back-off pending goes at once; ns-2.35 backs off even then.
+    #[serde(default = "yes")]
+    pub immediate_access: bool,
+    /// Probability that a data frame (of an A-MPDU: each) has errors.
+    #[serde(default)]
+    pub frame_error_rate: f64,
+    /// Most data frames of an A-MPDU, all for one receiver, answered by a block acknowledgement; 1 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate_frames: Option<u32>,
+    /// Longest A-MPDU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate_bytes: Option<Quantity<Bytes>>,
+}
+
+/// A standard's parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum Profile {
+    /// 11 and 1 Mbit/s, long preamble (IEEE 802.11-2016, clause 16).
+    #[serde(rename = "802.11b")]
+    B,
+    /// 54 and 6 Mbit/s, short slot, signal extension (clause 18).
+    #[default]
+    #[serde(rename = "802.11g")]
+    G,
+    /// 65 and 24 Mbit/s at 5 GHz: one stream, 20 MHz, A-MPDUs of up to 64 frames and 65,535 B (clause 19).
+    #[serde(rename = "802.11n")]
+    N,
+}
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "802.11b" => Ok(Self::B),
+            "802.11g" => Ok(Self::G),
+            "802.11n" => Ok(Self::N),
+            unknown => Err(de::Error::unknown_variant(unknown, &["802.11b", "802.11g", "802.11n"])),
+        }
+    }
+}
+
+fn micro() -> Quantity<Span> {
+    Quantity(Span::from_micros(1))
+}
+
+/// dot11ShortRetryLimit and dot11LongRetryLimit (802.11-2016, annex C).
+fn short_limit() -> u32 {
+    7
+}
+
+fn long_limit() -> u32 {
+    4
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What the profiles differ in.
+struct Standard {
+    data_rate: u64,
+    basic_rate: u64,
+    slot: u64,
+    sifs: u64,
+    preamble: u64,
+    control_preamble: u64,
+    symbol: u64,
+    mac_header: u64,
+    cw_min: u32,
+    aggregate_frames: u32,
+}
+
+impl Profile {
+    /// Rates in Mbit/s, times in microseconds, lengths in bytes.
+    fn standard(self) -> Standard {
+        match self {
+            // Long preamble and header: 144 and 48 bits at 1 Mbit/s. Data: 24 B of header, 8 B of LLC/SNAP, 4 B of check.
+            Self::B => Standard {
+                data_rate: 11,
+                basic_rate: 1,
+                slot: 20,
+                sifs: 10,
+                preamble: 192,
+                control_preamble: 192,
+                symbol: 0,
+                mac_header: 36,
+                cw_min: 31,
+                aggregate_frames: 1,
+            },
+            // 16 us of training, 4 us of SIGNAL, 6 us of extension after the frame.
+            Self::G => Standard {
+                data_rate: 54,
+                basic_rate: 6,
+                slot: 9,
+                sifs: 10,
+                preamble: 26,
+                control_preamble: 26,
+                symbol: 4,
+                mac_header: 36,
+                cw_min: 15,
+                aggregate_frames: 1,
+            },
+            // HT-mixed format: 20 us as before, HT-SIG 8, HT-STF 4, HT-LTF 4. QoS control makes the header 2 B longer.
+            Self::N => Standard {
+                data_rate: 65,
+                basic_rate: 24,
+                slot: 9,
+                sifs: 16,
+                preamble: 36,
+                control_preamble: 20,
+                symbol: 4,
+                mac_header: 38,
+                cw_min: 15,
+                aggregate_frames: 64,
+            },
+        }
+    }
+}
+
+impl CellTable {
+    /// The cell and its ports: the access point's, then the stations'.
+    pub(super) fn resolve(&self, index: usize, names: &Names, path: &Path) -> Result<(Cell, Vec<Port>), Error> {
+        let cell = self.parameters(path)?;
+        let found = names.find(&self.access_point, path.then("access_point"))?;
+        if found.len() != 1 {
+            let what = format!("is a group of {} nodes; allowed: one node", found.len());
+            return Err(Error::new(path.then("access_point"), what));
+        }
+        let access_point = found.start;
+        let mut rates: BTreeMap<usize, BitRate> = BTreeMap::new();
+        for (name, rate) in &self.rates {
+            let key = path.then("rates").then(Step::Key(name.clone().into()));
+            moving(rate.0, key.clone())?;
+            rates.extend(names.find(name, key)?.map(|node| (node, rate.0)));
+        }
+        let port = |station: usize, rate| Port {
+            name: format!("{}:{}", self.name, names.nodes[station]),
+            kind: PortKind::Cell { cell: index, station, access_point, rate },
+            queue: if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone(),
+            under_test: if station == access_point { self.access_point_under_test } else { self.under_test },
+            device_queue: None,
+        };
+        let mut ports = vec![port(access_point, cell.data_rate)];
+        for (k, name) in self.stations.iter().enumerate() {
+            let at = path.then("stations").then(k);
+            for station in names.find(name, at.clone())? {
+                if ports.iter().any(|port| port.node() == station) {
+                    let node = &names.nodes[station];
+                    return Err(Error::new(at, format!("has node {node} in the cell twice; allowed: each node once")));
+                }
+                ports.push(port(station, rates.remove(&station).unwrap_or(cell.data_rate)));
+            }
+        }
+        if ports.len() < 2 {
+            return Err(Error::new(path.then("stations"), "has no node; allowed: at least one node or a group"));
+        }
+        if let Some(stray) = rates.keys().next() {
+            let what =
+                format!("names {}, which is no station of this cell; allowed: its stations", names.nodes[*stray]);
+            return Err(Error::new(path.then("rates"), what));
+        }
+        Ok((cell, ports))
+    }
+
+    /// The profile's values and those set over them.
+    fn parameters(&self, path: &Path) -> Result<Cell, Error> {
+        fn set<T: Copy>(value: Option<Quantity<T>>, standard: T) -> T {
+            value.map_or(standard, |value| value.0)
+        }
+        let standard = self.profile.standard();
+        let mbit = |rate: u64| BitRate::from_bit_s(rate * 1_000_000);
+        let sifs = set(self.sifs, Span::from_micros(standard.sifs));
+        let slot = set(self.slot, Span::from_micros(standard.slot));
+        let control_preamble = set(self.control_preamble, Span::from_micros(standard.control_preamble));
+        let mut cell = Cell {
+            name: self.name.clone(),
+            delay: self.delay.0,
+            data_rate: set(self.data_rate, mbit(standard.data_rate)),
+            basic_rate: set(self.basic_rate, mbit(standard.basic_rate)),
+            slot,
+            sifs,
+            preamble: set(self.preamble, Span::from_micros(standard.preamble)),
+            control_preamble,
+            symbol: set(self.symbol, Span::from_micros(standard.symbol)),
+            mac_header: set(self.mac_header, Bytes::new(standard.mac_header)),
+            cw_min: self.cw_min.unwrap_or(standard.cw_min),
+            cw_max: self.cw_max.unwrap_or(1023),
+            short_retry_limit: self.short_retry_limit,
+            long_retry_limit: self.long_retry_limit,
+            rts_threshold: self.rts_threshold.0,
+            answer_timeout: set(self.answer_timeout, sifs + slot + control_preamble),
+            eifs: Span::ZERO,
+            immediate_access: self.immediate_access,
+            frame_error_rate: self.frame_error_rate,
+            aggregate_frames: self.aggregate_frames.unwrap_or(standard.aggregate_frames),
+            aggregate_bytes: set(self.aggregate_bytes, Bytes::new(65_535)),
+        };
+        cell.eifs = set(self.eifs, cell.long_space());
+        moving(cell.data_rate, path.then("data_rate"))?;
+        moving(cell.basic_rate, path.then("basic_rate"))?;
+        let refuse = |key: &'static str, what: String| Err(Error::new(path.then(key), what));
+        if cell.slot.is_zero() {
+            return refuse("slot", "is 0; allowed: a time above 0, as in \"9 us\"".into());
+        }
+        if cell.delay > cell.slot {
+            return refuse("delay", format!("is {}; allowed: at most a slot, {}", cell.delay, cell.slot));
+        }
+        if cell.cw_max < cell.cw_min || cell.cw_max > 1 << 20 {
+            return refuse(
+                "cw_max",
+                format!("is {}; allowed: from `cw_min`, {}, to 1048576", cell.cw_max, cell.cw_min),
+            );
+        }
+        for (key, limit) in [("short_retry_limit", cell.short_retry_limit), ("long_retry_limit", cell.long_retry_limit)]
+        {
+            if limit == 0 {
+                return refuse(key, "is 0; allowed: 1 or more".into());
+            }
+        }
+        if !(0.0..1.0).contains(&cell.frame_error_rate) {
+            let what = format!("is {}; allowed: at least 0 and less than 1", cell.frame_error_rate);
+            return refuse("frame_error_rate", what);
+        }
+        if !(1..=256).contains(&cell.aggregate_frames) {
+            return refuse("aggregate_frames", format!("is {}; allowed: 1 to 256", cell.aggregate_frames));
+        }
+        Ok(cell)
+    }
+}

@@ -1,0 +1,230 @@
+//! An 802.11 cell under the distributed coordination function (IEEE 802.11-2016, section 10.3).
+//!
+//! What happens between two transmissions is known in advance: nobody acts before the first back-off of the cell ends.
+//! So there is an event where a transmission begins and one where its sender knows how it went, and none for a slot.
+//!
+//! All stations hear each other and the access point. Who begins within a propagation delay of another collides, and
+//! of colliding frames none is received. A frame is lost to errors at its receiver only; the others heed its duration.
+
+mod station;
+mod timing;
+
+pub(crate) use station::{Counts, Fate, Station};
+
+use crate::random::Stream;
+use crate::scenario;
+use sojourn_aqm::Random;
+use sojourn_units::{Instant, Span};
+use station::Access;
+use timing::{ACK, BLOCK_ACK, CTS, RTS};
+
+/// A cell's channel and its stations; the access point is station 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub spec: scenario::Cell,
+    pub stations: Vec<Station>,
+    /// When the valid event looks at the channel.
+    pub look_at: Instant,
+    /// Who begins to transmit now.
+    pub winners: Vec<u32>,
+    backoff: Stream,
+    errors: Stream,
+    /// The channel carries something until then.
+    pub busy_until: Instant,
+    /// Time for which the channel carried something.
+    pub busy: Span,
+    /// Time for which that was a collision.
+    pub collided: Span,
+}
+
+impl Cell {
+    /// An idle cell.
+    pub fn new(spec: &scenario::Cell, stations: Vec<Station>, seed: u64, replication: u64) -> Self {
+        let stream = |what: &str| Stream::new(seed, replication, &format!("cells/{}/{what}", spec.name));
+        Self {
+            look_at: Instant::NEVER,
+            winners: Vec::with_capacity(stations.len()),
+            stations,
+            backoff: stream("backoff"),
+            errors: stream("errors"),
+            busy_until: Instant::ZERO,
+            busy: Span::ZERO,
+            collided: Span::ZERO,
+            spec: spec.clone(),
+        }
+    }
+
+    /// Begins the measurement; what is on the channel counts from here on.
+    pub fn restart(&mut self, now: Instant) {
+        self.busy = self.busy_until.since(now);
+        self.collided = Span::ZERO;
+        for station in &mut self.stations {
+            station.before = station.counts;
+        }
+    }
+
+    /// A station that held no frame has got one (10.3.4.2): the channel idle for DIFS, it transmits at once; else it backs off.
+    pub fn offer(&mut self, station: u32, now: Instant) {
+        let Self { spec, stations, backoff, .. } = self;
+        let station = &mut stations[station as usize];
+        if matches!(station.access, Access::Sending { .. }) || station.expiry(spec.slot).is_some_and(|at| at > now) {
+            return;
+        }
+        station.access = if now >= station.idle && spec.immediate_access {
+            Access::Deferring { until: now.max(station.ready) }
+        } else {
+            if now >= station.idle {
+                station.ready = station.ready.max(now + spec.difs());
+            }
+            Access::BackingOff { slots: draw(backoff, station.cw) }
+        };
+    }
+
+    /// When the next transmission begins, as things stand.
+    pub fn due(&self) -> Instant {
+        let ends = self.stations.iter().filter(|station| !station.held.is_empty());
+        ends.filter_map(|station| station.expiry(self.spec.slot)).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Whether a station's next transmission may take one more frame.
+    pub fn has_room(&self, station: u32) -> bool {
+        self.stations[station as usize].has_room(&self.spec)
+    }
+
+    /// Finds who begins now, or too soon after to hear it.
+    pub fn collect(&mut self, now: Instant) {
+        let Self { spec, stations, winners, .. } = self;
+        winners.clear();
+        for (index, station) in stations.iter().enumerate().filter(|(_, station)| !station.held.is_empty()) {
+            let begins = |at: Instant| at <= now || at < now + spec.delay;
+            if station.expiry(spec.slot).is_some_and(begins) {
+                winners.push(index as u32);
+            }
+        }
+    }
+
+    /// The winners transmit: settles how it goes, and when everyone counts slots again.
+    pub fn transmit(&mut self, now: Instant) {
+        if let &[winner] = self.winners.as_slice() {
+            self.succeed(now, winner);
+        } else {
+            self.collide(now);
+        }
+    }
+
+    /// Nobody else transmits (10.3.2.6, 10.3.2.9): RTS and CTS where the frame is long, the frame, its acknowledgement.
+    fn succeed(&mut self, now: Instant, winner: u32) {
+        let Self { spec, stations, .. } = self;
+        let rate = sending_rate(stations, winner);
+        let station = &mut stations[winner as usize];
+        let (psdu, frames) = station.compose(spec);
+        let rts = spec.needs_rts(psdu);
+        let mut start = now;
+        if rts {
+            start = start + spec.control_time(RTS) + spec.control_time(CTS) + (spec.sifs + spec.delay) * 2;
+        }
+        let sent = start + spec.data_time(psdu, rate);
+        station.arrival = sent + spec.delay;
+        let mut received = 0;
+        for frame in station.held.iter_mut().filter(|frame| frame.sent) {
+            if spec.frame_error_rate > 0.0 && self.errors.uniform() < spec.frame_error_rate {
+                station.counts.frame_errors += 1;
+            } else {
+                frame.fate = Fate::Received;
+                received += 1;
+            }
+        }
+        let answer = spec.control_time(if frames > 1 { BLOCK_ACK } else { ACK });
+        let reserved = station.arrival + spec.sifs + answer + spec.delay;
+        let (end, done) =
+            if received > 0 { (reserved, reserved) } else { (station.arrival, sent + spec.answer_timeout) };
+        station.begin(Access::Sending { rts_passed: rts, answered: received > 0 }, now, end);
+        station.done = done;
+        station.idle = end;
+        station.ready = done.max(end + spec.difs());
+        let difs = spec.difs();
+        self.occupy(now, end);
+        self.silence(now, reserved, difs);
+    }
+
+    /// Several transmit, and none is received.
+    fn collide(&mut self, now: Instant) {
+        let Self { spec, stations, winners, .. } = self;
+        let mut end = now;
+        for winner in winners.iter() {
+            let rate = sending_rate(stations, *winner);
+            let station = &mut stations[*winner as usize];
+            let start = station.expiry(spec.slot).unwrap_or(now);
+            let (psdu, _) = station.compose(spec);
+            let time = if spec.needs_rts(psdu) { spec.control_time(RTS) } else { spec.data_time(psdu, rate) };
+            let sent = start + time;
+            station.begin(Access::Sending { rts_passed: false, answered: false }, start, sent);
+            station.counts.collisions += 1;
+            station.done = sent + spec.answer_timeout;
+            end = end.max(sent + spec.delay);
+        }
+        let eifs = spec.eifs;
+        for winner in winners.iter() {
+            let station = &mut stations[*winner as usize];
+            // Whose frame was the longest heard nothing that it could not read.
+            let heard = station.done + spec.delay < end + spec.answer_timeout;
+            station.idle = end;
+            station.ready = station.done.max(end + if heard { eifs } else { spec.difs() });
+        }
+        self.collided += end - now;
+        self.occupy(now, end);
+        self.silence(now, end, eifs);
+    }
+
+    /// The channel carries something from `now` to `end`.
+    fn occupy(&mut self, now: Instant, end: Instant) {
+        self.busy += end - now.max(self.busy_until);
+        self.busy_until = self.busy_until.max(end);
+    }
+
+    /// All who do not transmit stop counting slots, until `space` after `idle`.
+    fn silence(&mut self, now: Instant, idle: Instant, space: Span) {
+        let Self { spec, stations, winners, backoff, .. } = self;
+        let mut others = winners.iter().copied().peekable();
+        for (index, station) in stations.iter_mut().enumerate() {
+            if others.next_if_eq(&(index as u32)).is_some() {
+                continue;
+            }
+            match &mut station.access {
+                Access::BackingOff { slots } => {
+                    let passed = (now - station.ready).nanos() / spec.slot.nanos().max(1);
+                    *slots -= passed.min(u64::from(*slots)) as u32;
+                    if *slots == 0 && station.held.is_empty() {
+                        station.access = Access::Resting;
+                    }
+                }
+                // The channel fell busy before it had been idle for DIFS.
+                Access::Deferring { .. } => station.access = Access::BackingOff { slots: draw(backoff, station.cw) },
+                Access::Resting | Access::Sending { .. } => {}
+            }
+            station.idle = station.idle.max(idle);
+            station.ready = station.ready.max(idle + space);
+        }
+    }
+
+    /// A station knows how its transmission went: it backs off anew (10.3.3, 10.3.4.3).
+    pub fn finish(&mut self, station: u32) {
+        let Self { spec, stations, backoff, .. } = self;
+        let station = &mut stations[station as usize];
+        let Access::Sending { rts_passed, answered } = station.access else { return };
+        let given_up = station.settle(spec, rts_passed);
+        station.cw = if answered || given_up { spec.cw_min } else { (2 * station.cw + 1).min(spec.cw_max) };
+        station.access = Access::BackingOff { slots: draw(backoff, station.cw) };
+    }
+}
+
+/// Uniform in 0..=`cw`.
+fn draw(stream: &mut Stream, cw: u32) -> u32 {
+    stream.below(u64::from(cw) + 1) as u32
+}
+
+/// Rate of a sender's next data: of the station, in whichever direction.
+fn sending_rate(stations: &[Station], sender: u32) -> sojourn_units::BitRate {
+    let receiver = stations[sender as usize].held.front().map_or(0, |frame| frame.receiver);
+    stations[sender.max(receiver) as usize].rate
+}

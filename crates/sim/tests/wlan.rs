@@ -1,0 +1,306 @@
+//! The 802.11 cell against Bianchi's analysis of saturated stations.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{estimate, metric, runs};
+use sojourn_sim::RunReport;
+
+/// The parameters of Bianchi's paper (IEEE JSAC 18(3), 2000, table II): FHSS at 1 Mbit/s, payload 8184 bits, MAC header
+/// 272 bits, PHY header 128 bits, W = 32, m = 5. His model has no retry limit, no EIFS and no time-out after a collision.
+fn bianchi(stations: u32, rts: bool, duration: &str) -> String {
+    let threshold = if rts { "0 B" } else { "none" };
+    format!(
+        r#"
+        name = "bianchi"
+        duration = "{duration}"
+        warm_up = "5 s"
+        [[nodes]]
+        name = "station"
+        count = {stations}
+        [[cells]]
+        name = "wlan"
+        access_point = "ap"
+        stations = ["station"]
+        data_rate = "1 Mbit/s"
+        basic_rate = "1 Mbit/s"
+        slot = "50 us"
+        sifs = "28 us"
+        preamble = "128 us"
+        control_preamble = "128 us"
+        symbol = "0 s"
+        mac_header = "34 B"
+        cw_min = 31
+        cw_max = 1023
+        short_retry_limit = 1000000
+        long_retry_limit = 1000000
+        answer_timeout = "0 s"
+        eifs = "128 us"
+        delay = "1 us"
+        rts_threshold = "{threshold}"
+        queue = "pfifo limit 3p"
+        [[flows]]
+        name = "saturated"
+        from = "station"
+        to = "ap"
+        transport = {{ kind = "udp", header = "0 B" }}
+        traffic = {{ kind = "cbr", rate = "1 Mbit/s", packet_size = "1023 B" }}
+        "#
+    )
+}
+
+/// Bianchi's equations 7 and 9 (fixed point) and 10 to 13 (throughput): share of payload, conditional collision probability.
+fn theory(stations: u32, rts: bool) -> (f64, f64) {
+    let (w, m, n) = (32.0, 5, f64::from(stations));
+    let attempt = |p: f64| {
+        // (1 - (2p)^m) / (1 - 2p) is the sum of (2p)^i below m, which stays defined at p = 1/2.
+        let sum: f64 = (0..m).map(|i| (2.0 * p).powi(i)).sum();
+        2.0 / (w + 1.0 + p * w * sum)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let p = (low + high) / 2.0;
+        // The left side grows with p, the right side falls.
+        if p < 1.0 - (1.0 - attempt(p)).powf(n - 1.0) {
+            low = p;
+        } else {
+            high = p;
+        }
+    }
+    let (p, tau) = (low, attempt(low));
+    // Microseconds at 1 Mbit/s: one a bit.
+    let (slot, sifs, difs, delay, phy) = (50.0, 28.0, 128.0, 1.0, 128.0);
+    let (payload, header, ack, request, clear) = (8184.0, phy + 272.0, phy + 112.0, phy + 160.0, phy + 112.0);
+    let frame = header + payload + sifs + delay + ack + difs + delay;
+    let (success, collision) = if rts {
+        (request + sifs + delay + clear + sifs + delay + frame, request + difs + delay)
+    } else {
+        (frame, header + payload + difs + delay)
+    };
+    let busy = 1.0 - (1.0 - tau).powf(n);
+    let alone = n * tau * (1.0 - tau).powf(n - 1.0);
+    (alone * payload / ((1.0 - busy) * slot + alone * success + (busy - alone) * collision), p)
+}
+
+fn collision_probability(report: &RunReport) -> f64 {
+    let stations = &report.cells[0].stations;
+    let of = |what: fn(&sojourn_sim::simulation::StationReport) -> u64| stations.iter().map(what).sum::<u64>() as f64;
+    of(|station| station.collisions) / of(|station| station.attempts)
+}
+
+#[test]
+fn saturation_throughput_is_bianchis() {
+    for rts in [false, true] {
+        for stations in [1, 2, 5, 10, 20, 50] {
+            let reports = runs(&bianchi(stations, rts, "45 s"), None, 4, 2);
+            let shares: Vec<f64> = reports.iter().map(|report| metric(report, "throughput_bit_s") / 1e6).collect();
+            let collisions: Vec<f64> = reports.iter().map(collision_probability).collect();
+            let (expected, p) = theory(stations, rts);
+            let ((share, error), (collided, collided_error)) = (estimate(shares), estimate(collisions));
+            let what = format!("{stations} stations, RTS {rts}");
+            println!("{what}: {share:.4} ± {error:.4} against {expected:.4}, p {collided:.4} against {p:.4}");
+            assert!((share - expected).abs() <= 0.03 * expected + 2.0 * error, "{what}: {share} against {expected}");
+            assert!((collided - p).abs() <= 0.03 * p + 3.0 * collided_error, "{what}: p {collided} against {p}");
+        }
+    }
+}
+
+/// Stations `fast` and `slow`, each with packets of `bytes` at `rate` for the access point; `keys` are the cell's.
+fn uplink(fast: u32, slow: u32, keys: &str, bytes: u32, rate: &str) -> String {
+    let mut text = String::from("name = \"uplink\"\nduration = \"22 s\"\nwarm_up = \"2 s\"\n");
+    let groups: Vec<_> = [("fast", fast), ("slow", slow)].into_iter().filter(|(_, count)| *count > 0).collect();
+    for (name, count) in &groups {
+        text += &format!("[[nodes]]\nname = \"{name}\"\ncount = {count}\n");
+    }
+    let names: Vec<_> = groups.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+    text += &format!("[[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [{}]\n{keys}\n", names.join(", "));
+    for (name, _) in &groups {
+        text += &format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"{name}\"\nto = \"ap\"\n\
+             transport = {{kind = \"udp\", header = \"0 B\"}}\n\
+             traffic = {{kind = \"cbr\", rate = \"{rate}\", packet_size = \"{bytes} B\"}}\n"
+        );
+    }
+    text
+}
+
+fn group_mean(report: &RunReport, group: &str) -> f64 {
+    let of: Vec<f64> =
+        report.flows.iter().filter(|f| f.group == group).map(|f| f.metrics["throughput_bit_s"].unwrap()).collect();
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+#[test]
+fn one_slow_station_slows_all() {
+    // Heusse, Rousseau, Berger-Sabbatel, Duda, "Performance anomaly of 802.11b", INFOCOM 2003, equations 1 to 9: with N
+    // hosts, one of them at 1 Mbit/s, every host gets X = s / ((N-1) T_f + T_s + P_c t_jam N), where T is a host's
+    // transmission with t_cont = SLOT (1 + P_c)/(2N) CW_min/2, P_c = 1 - (1 - 1/CW_min)^(N-1) and
+    // t_jam = 2/N T_s + (1 - 2/N) T_f. Long preambles here; times in microseconds. They call it an approximation: 10 %.
+    // After a collision all compete again at once, as in theirs: with EIFS, whose frame was the shorter waits longer.
+    for hosts in [2, 4, 10] {
+        let n = f64::from(hosts);
+        let (cw_min, s) = (31.0_f64, 1500.0 * 8.0);
+        let collide = 1.0 - (1.0 - 1.0 / cw_min).powf(n - 1.0);
+        let overhead = 50.0 + 192.0 + 10.0 + 192.0 + 14.0 * 8.0;
+        let contend = 20.0 * (1.0 + collide) / (2.0 * n) * cw_min / 2.0;
+        let time = |rate: f64| overhead + contend + 1536.0 * 8.0 / rate;
+        let (fast, slow) = (time(11.0), time(1.0));
+        let jam = 2.0 / n * slow + (1.0 - 2.0 / n) * fast;
+        let expected = s / ((n - 1.0) * fast + slow + collide * jam * n) * 1e6;
+        let keys = "profile = \"802.11b\"\nrates = {slow = \"1 Mbit/s\"}\nqueue = \"pfifo limit 3p\"\neifs = \"50 us\"\nanswer_timeout = \"0 s\"";
+        let reports = runs(&uplink(hosts - 1, 1, keys, 1500, "6 Mbit/s"), None, 8, 2);
+        let of = |group| estimate(reports.iter().map(|report| group_mean(report, group)));
+        let ((fast, _), (slow, error)) = (of("fast"), of("slow"));
+        println!("{hosts} hosts: {fast:.0} and {slow:.0} ± {error:.0} against {expected:.0}");
+        assert!((fast - expected).abs() < 0.10 * expected, "{hosts} hosts: {fast} against {expected}");
+        // Equal chances of access.
+        assert!((fast - slow).abs() < 3.0 * error + 0.02 * fast, "{hosts} hosts: fast {fast}, slow {slow} ± {error}");
+        // Alone with its equals a fast host gets far more; even the slow one's rate bounds it now.
+        assert!(fast < 1e6);
+    }
+}
+
+#[test]
+fn an_idle_cell_takes_a_frame_at_once() {
+    // 802.11g, 1000 B: 26 us of preamble and extension, (16 + 6 + 1036 * 8) / 216 = 38.5, so 39 symbols of 4 us, and 1 us
+    // of propagation: 183 us. The post-back-off, 15 slots of 9 us at most, is long over at 100 packets/s.
+    let report = runs(&uplink(1, 0, "", 1000, "800 kbit/s"), None, 1, 1).remove(0);
+    assert!((metric(&report, "one_way_delay_ms_mean") - 0.183).abs() < 1e-9);
+    // Each exchange holds the channel for 183 us, SIFS 10, the acknowledgement 26 + 6 symbols of 4, and 1: 244 us.
+    let cell = &report.cells[0];
+    assert!((cell.medium_utilisation - 0.0244).abs() < 0.0001, "{}", cell.medium_utilisation);
+    assert!((cell.stations[1].air_time_share - 0.0244).abs() < 0.0001);
+    assert_eq!((cell.stations[1].collisions, cell.stations[1].retries, cell.collision_share), (0, 0, 0.0));
+}
+
+#[test]
+fn a_station_alone_sends_as_computed_by_hand() {
+    // 802.11g, 1000 B: 244 us as above, DIFS 28 us, 7.5 slots of 9 us in the mean: 339.5 us a packet.
+    let report = runs(&uplink(1, 0, "queue = \"pfifo limit 3p\"", 1000, "50 Mbit/s"), None, 1, 1).remove(0);
+    let expected = 8000.0 / 339.5e-6;
+    let goodput = metric(&report, "throughput_bit_s");
+    // Some 59,000 back-offs of variance (16^2 - 1)/12 slots^2: 0.05 % of the cycle.
+    assert!((goodput - expected).abs() < 0.002 * expected, "{goodput} against {expected}");
+}
+
+#[test]
+fn errors_cost_their_repetitions_and_wider_windows() {
+    // 802.11g, 1000 B, one station; a frame is lost with p. Attempt i = 0, 1, ... happens with p^i and backs off for
+    // min(2^(4+i), 1024) - 1 slots over 2; a lost one takes 182 us and the time-out of 10 + 9 + 26 us, a good one
+    // 244 + 28 us. Without a limit the sums are infinite; with 7 attempts p^7 of all packets are dropped.
+    for p in [0.1_f64, 0.5] {
+        let keys = format!("frame_error_rate = {p}\nqueue = \"pfifo limit 3p\"");
+        let report = runs(&uplink(1, 0, &keys, 1000, "50 Mbit/s"), None, 1, 1).remove(0);
+        let attempts: f64 = (0..7).map(|i| p.powi(i)).sum();
+        let windows: f64 = (0..7).map(|i| p.powi(i) * ((1 << (4 + i)).min(1024) - 1) as f64 / 2.0).sum();
+        let delivered = 1.0 - p.powi(7);
+        let cycle = windows * 9.0 + (attempts - delivered) * (182.0 + 45.0) + delivered * (244.0 + 28.0);
+        let expected = delivered * 8000.0 / (cycle * 1e-6);
+        let goodput = metric(&report, "throughput_bit_s");
+        assert!((goodput - expected).abs() < 0.01 * expected, "p {p}: {goodput} against {expected}");
+        let station = &report.cells[0].stations[1];
+        let packets = (station.attempts - station.retries) as f64;
+        let drops = station.retry_drops as f64 / packets;
+        // Binomial: four standard deviations.
+        let spread = 4.0 * (p.powi(7) / packets).sqrt();
+        assert!((drops - p.powi(7)).abs() < spread + 1.0 / packets, "p {p}: {drops} dropped, {}", p.powi(7));
+        // Each attempt delivers or is an error, but for the one that the end cuts.
+        let errors = station.attempts as f64 - metric(&report, "delivered_packets");
+        assert!((station.frame_errors as f64 - errors).abs() <= 1.0);
+    }
+}
+
+#[test]
+fn aggregation_gains_as_computed_by_hand() {
+    // 802.11n at 65 Mbit/s, 1500 B: a subframe has 4 + 1540 B, 42 of them fit in 65,535 B. (22 + 42 * 1544 * 8) / 260 bits
+    // a symbol: 1996 symbols of 4 us after 36 us; SIFS 16; block ACK 20 + 3 * 4; 2 us of propagation; DIFS 34; 7.5 * 9.
+    // Alone: 36 + 48 * 4, SIFS, ACK 20 + 2 * 4, and the same rest.
+    let rest = 16.0 + 2.0 + 34.0 + 67.5;
+    for (frames, cycle) in [(1, 36.0 + 192.0 + 28.0 + rest), (42, 36.0 + 7984.0 + 32.0 + rest)] {
+        // With room for 64 frames, the length is the limit.
+        let most = if frames > 1 { 64 } else { 1 };
+        let keys = format!("profile = \"802.11n\"\naggregate_frames = {most}\nqueue = \"pfifo limit 300p\"");
+        let report = runs(&uplink(1, 0, &keys, 1500, "70 Mbit/s"), None, 1, 1).remove(0);
+        let expected = f64::from(frames) * 12_000.0 / (cycle * 1e-6);
+        let goodput = metric(&report, "throughput_bit_s");
+        assert!((goodput - expected).abs() < 0.005 * expected, "{frames} frames: {goodput} against {expected}");
+    }
+}
+
+#[test]
+fn errors_within_an_aggregate_keep_the_order() {
+    // TCP up and down over A-MPDUs with a tenth of the frames lost: all are repeated at the link and delivered in order,
+    // so TCP sees neither loss nor reordering and sends nothing again. 1 - 0.1^7 of all get through.
+    let text = r#"
+        name = "tcp"
+        duration = "10 s"
+        [[nodes]]
+        name = "station"
+        count = 3
+        [[cells]]
+        name = "wlan"
+        access_point = "ap"
+        stations = ["station"]
+        profile = "802.11n"
+        frame_error_rate = 0.1
+        access_point_under_test = true
+        [[links]]
+        name = "wire"
+        from = "ap"
+        to = "server"
+        rate = "1 Gbit/s"
+        delay = "5 ms"
+        [[flows]]
+        name = "up"
+        from = "station"
+        to = "server"
+        transport = { kind = "tcp", window_limit = "60 p", min_rto = "1 s" }
+        [[flows]]
+        name = "down"
+        from = "server"
+        to = "station"
+        transport = { kind = "tcp", window_limit = "60 p", min_rto = "1 s" }
+    "#;
+    let report = runs(text, None, 1, 1).remove(0);
+    let stations = &report.cells[0].stations;
+    assert!(stations.iter().all(|station| station.frame_errors > 100), "{stations:?}");
+    assert_eq!(stations.iter().map(|station| station.retry_drops).sum::<u64>(), 0);
+    assert_eq!(metric(&report, "retransmissions_segments"), 0.0);
+    assert!(metric(&report, "goodput_bit_s") > 20e6);
+}
+
+#[test]
+fn a_scheme_on_the_access_points_queue_keeps_it_short() {
+    // Where bufferbloat lives: five downloads through an 802.11b cell of some 5 Mbit/s. The tail drop queue of 100 packets
+    // stands at (100 * 1500 B) / 5 Mbit/s = 240 ms for most of the time; CoDel's target is 5 ms.
+    let text = r#"
+        name = "downlink"
+        duration = "30 s"
+        warm_up = "5 s"
+        [[nodes]]
+        name = "station"
+        count = 5
+        [[cells]]
+        name = "wlan"
+        access_point = "ap"
+        stations = ["station"]
+        profile = "802.11b"
+        access_point_under_test = true
+        [[links]]
+        name = "wire"
+        from = "server"
+        to = "ap"
+        rate = "100 Mbit/s"
+        delay = "10 ms"
+        [[flows]]
+        name = "down"
+        from = "server"
+        to = "station"
+        transport = { kind = "tcp" }
+    "#;
+    let sojourn = |scheme| metric(&runs(text, Some(scheme), 1, 1).remove(0), "sojourn_ms_mean");
+    let (tail, codel) = (sojourn("pfifo limit 100p"), sojourn("codel"));
+    assert!((120.0..300.0).contains(&tail), "{tail}");
+    assert!(codel < 40.0, "{codel}");
+}
