@@ -251,7 +251,7 @@ impl Simulation {
         match what {
             What::Arrive(handle) => self.arrive(handle),
             What::Free(port) => self.port_free(port),
-            What::Retry(port) => self.attempt(port),
+            What::Retry(port) => self.attempt(port, false),
             What::Release(port) => self.release(port),
             What::Start(flow) => self.start(flow),
             What::Stop(flow) => self.stop(flow),
