@@ -23,9 +23,9 @@
 //!   decay alone); departure rates are averaged with weight 1/8. Preset `linux` adds de-randomization and
 //!   `delay = departures`. Not reproduced: its fixed point, that the allowance falls at departures, and that the
 //!   safeguard looks at the latest delay rather than at that of the last update.
-//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2. Preset
-//!   `ns3` adds its sizes and `delay = departures`. Not reproduced: that the allowance is given back only after 1.5 s
-//!   without congestion, and that with a limit in packets 2 packets, not 2 mean packets, are spared.
+//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2; with a limit in
+//!   packets 2 packets, not 2 mean packets, are spared. Preset `ns3` adds its sizes and `delay = departures`. Not reproduced:
+//!   that the allowance is given back only after 1.5 s without congestion.
 //! * Preset `seed000` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
 //!   ms. Deq.Th has no unit: we read ns-3's DequeueThreshold in bytes, which acts only with `delay departure_rate`, off in
 //!   ns-3 unless asked for. So the preset is `ns3` with the thesis' buffer.
@@ -291,7 +291,7 @@ impl Pie {
         let avpkt = self.params.avpkt.get();
         let is_low = (self.delay_old < self.half_target) & (self.probability < 0.2);
         // One branch: none of them can be foreseen where the packets of many flows take turns.
-        if !self.active | !self.burst_allowance.is_zero() | is_low | (queue.bytes() <= 2 * avpkt) {
+        if !self.active | !self.burst_allowance.is_zero() | is_low | self.is_spared(queue) {
             return false;
         }
         let mut p = self.probability;
@@ -311,6 +311,15 @@ impl Pie {
             }
         }
         cx.chance(p)
+    }
+
+    /// Section 4.1: no more than two packets wait.
+    #[inline]
+    fn is_spared(&self, queue: &Queue) -> bool {
+        match (self.params.variant, self.params.limit) {
+            (Variant::Ns3, Limit::Packets(_)) => queue.len() <= 2,
+            _ => queue.bytes() <= 2 * self.params.avpkt.get(),
+        }
     }
 
     /// Section 5.3: a third of the buffer is in use.

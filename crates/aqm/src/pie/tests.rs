@@ -180,6 +180,21 @@ fn two_mean_packets_are_spared() {
 }
 
 #[test]
+fn ns3_spares_two_packets_of_any_size() {
+    // Packets of 1000 B against a mean of 500 B: the RFC spares one of them, ns-3 two.
+    for (which, spared) in [(Variant::Rfc, 1), (Variant::Ns3, 2)] {
+        let mut host = congested(Params { avpkt: Bytes::new(500), variant: which, ..Params::default() }, 0.5);
+        while host.len() > 0 {
+            host.send();
+        }
+        for _ in 0..=spared {
+            assert_eq!(host.arrive(), Fate::Queued, "{which:?}");
+        }
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early), "{which:?}");
+    }
+}
+
+#[test]
 fn the_draw_is_compared_with_p() {
     let mut host = congested(Params::default(), 0.25);
     host.random.fixed = Some(0.25);
