@@ -16,6 +16,7 @@ from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check"]
 
+
 def _of_ns3() -> list[Point]:
     return [*ns3.points(), *ns3_lan.points(), *ns3_network.points()]
 

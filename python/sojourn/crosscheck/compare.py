@@ -57,7 +57,7 @@ class Metric:
         What a single drop adds to the value, in `unit`; None where the metric does not count drops. Drops are
         counted, so even runs that agree to the last packet are known no better than a count is.
     errors
-        A difference of so many standard errors of both sides together may be chance.
+        A difference of so many standard errors of both sides together may be chance; 0 leaves only the tolerance.
     """
 
     key: str
@@ -81,7 +81,7 @@ class Metric:
             parts.append(f"{self.relative:.0%}".replace("%", " %"))
         if self.absolute:
             parts.append(f"{self.absolute:g} {self.unit}".strip())
-        if self.errors != STANDARD_ERRORS:
+        if self.errors not in {0.0, STANDARD_ERRORS}:
             parts.append(f"{self.errors:g} standard errors")
         return " or ".join(parts)
 

@@ -16,6 +16,9 @@ RECORD: Final = "ns3_network.csv"
 
 ROUTERS: Final = ("R1", "R2", "R3", "R4", "R5", "R6")
 
+SEEDS: Final = 5
+"""That the comparison takes."""
+
 _SCENARIO: Final = Path(__file__).resolve().parents[3] / "papers" / "threshold" / "six_routers.toml"
 
 
@@ -72,6 +75,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
             scheme=f"threshold q_th {threshold}p" if threshold else "pfifo limit 1250p",
             theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
             metrics=METRICS,
+            no_reference=None if len(group) >= SEEDS else f"recorded with {len(group)} seeds of {SEEDS} so far",
             recipe={
                 "program": "network",
                 "rtt": rtt_ms,
