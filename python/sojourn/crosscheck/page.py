@@ -19,8 +19,9 @@ comparison.
 **The rule, fixed beforehand.** Our number is the mean over {replications} replications. A point passes a metric
 when the difference is within the tolerance, or within {errors} standard errors of both sides together (shown as
 *noise*), or as many as the first table says. Drops are counted, so their variance is never taken below that of a
-count. Where the peer ran once, the spread of our runs stands for its spread. Nine points in ten must pass, for each metric. The interval is that of the
-difference, at 95 %. Misses stay in the table, each with its explanation below it.
+count. Where the peer ran once, the spread of our runs stands for its spread. Nine
+points in ten must pass, for each metric. The interval is that of the difference, at 95 %. Misses stay in the table,
+each with its explanation below it.
 
 """
 
