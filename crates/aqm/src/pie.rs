@@ -23,9 +23,9 @@
 //!   decay alone); departure rates are averaged with weight 1/8. Preset `linux` adds de-randomization and
 //!   `delay = departures`. Not reproduced: its fixed point, that the allowance falls at departures, and that the
 //!   safeguard looks at the latest delay rather than at that of the last update.
-//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2. Preset
-//!   `ns3` adds its sizes and `delay = departures`. Not reproduced: that the allowance is given back only after 1.5 s
-//!   without congestion, and that with a limit in packets 2 packets, not 2 mean packets, are spared.
+//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2; with a limit in
+//!   packets 2 packets, not 2 mean packets, are spared; the allowance is given back only after 1.5 s of updates without congestion
+//!   in a row. Preset `ns3` adds its sizes and `delay = departures`.
 //! * Preset `seed000` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
 //!   ms. Deq.Th has no unit: we read ns-3's DequeueThreshold in bytes, which acts only with `delay departure_rate`, off in
 //!   ns-3 unless asked for. So the preset is `ns3` with the thesis' buffer.
@@ -44,6 +44,9 @@ use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, 
 use alloc::string::String;
 use departures::{Departures, Weight};
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
+
+/// ns-3's `BURST_RESET_TIMEOUT`.
+const BURST_RESET: Span = Span::from_millis(1500);
 
 /// The most updates that are caught up at once.
 const CATCH_UP: u64 = 4096;
@@ -155,6 +158,8 @@ pub struct Pie {
     last_sojourn: Span,
     departures: Departures,
     updates: Ticks,
+    /// `variant = ns3`: updates in a row without congestion since the allowance was used up, the first of them counted for good.
+    calm_updates: u64,
 }
 
 /// Section 4.2: how much of an adjustment is made while p is small, so that relative changes stay alike.
@@ -203,9 +208,26 @@ impl Pie {
             p *= self.decay(backlog);
         }
         self.probability = p.clamp(0.0, 1.0);
-        self.delay_old = delay;
+        let old = core::mem::replace(&mut self.delay_old, delay);
         // Section 4.4.
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
+        if variant == Variant::Ns3 {
+            self.count_calm(delay.max(old));
+        }
+    }
+
+    /// ns-3's way to an allowance: after an update whose delay and the one before are at most `delay`.
+    fn count_calm(&mut self, delay: f64) {
+        if delay < self.half_target && self.probability == 0.0 && self.burst_allowance.is_zero() {
+            self.calm_updates = self.calm_updates.saturating_add(1);
+        } else if !self.is_rested() {
+            self.calm_updates = self.calm_updates.min(1);
+        }
+    }
+
+    /// ns-3's `NO_BURST`: more than so many updates were calm, after the one that ended the protection.
+    fn is_rested(&self) -> bool {
+        self.calm_updates > 1 + BURST_RESET.nanos() / self.params.tupdate.nanos().max(1)
     }
 
     /// What an update without any delay leaves of p.
@@ -243,8 +265,12 @@ impl Pie {
     fn catch_up_otherwise(&mut self, now: Instant, queue: &Queue) {
         while self.updates.is_due(now) {
             if self.is_settled(queue) {
-                let spent = self.params.tupdate * self.updates.take_all(now);
-                self.burst_allowance = self.burst_allowance.saturating_sub(spent);
+                let tupdate = self.params.tupdate;
+                let updates = self.updates.take_all(now);
+                // The update that uses the allowance up is calm already.
+                let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
+                self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
+                self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
                 return;
             }
             let Some(at) = self.updates.take(now) else { return };
@@ -291,7 +317,7 @@ impl Pie {
         let avpkt = self.params.avpkt.get();
         let is_low = (self.delay_old < self.half_target) & (self.probability < 0.2);
         // One branch: none of them can be foreseen where the packets of many flows take turns.
-        if !self.active | !self.burst_allowance.is_zero() | is_low | (queue.bytes() <= 2 * avpkt) {
+        if !self.active | !self.burst_allowance.is_zero() | is_low | self.is_spared(queue) {
             return false;
         }
         let mut p = self.probability;
@@ -311,6 +337,15 @@ impl Pie {
             }
         }
         cx.chance(p)
+    }
+
+    /// Section 4.1: no more than two packets wait.
+    #[inline]
+    fn is_spared(&self, queue: &Queue) -> bool {
+        match (self.params.variant, self.params.limit) {
+            (Variant::Ns3, Limit::Packets(_)) => queue.len() <= 2,
+            _ => queue.bytes() <= 2 * self.params.avpkt.get(),
+        }
     }
 
     /// Section 5.3: a third of the buffer is in use.
@@ -335,7 +370,14 @@ impl Aqm for Pie {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
         let calm = self.is_calm(cx.now, queue);
-        self.burst_allowance = if calm { self.params.max_burst } else { self.burst_allowance };
+        let given = match self.params.variant {
+            Variant::Rfc | Variant::Linux => calm,
+            Variant::Ns3 => self.burst_allowance.is_zero() && self.is_rested(),
+        };
+        if given {
+            self.burst_allowance = self.params.max_burst;
+            self.calm_updates = 0;
+        }
         let mut dropped = None;
         if self.params.limit.is_full(queue, packet.bytes) {
             self.accumulated = 0.0;
@@ -436,6 +478,7 @@ impl Algorithm for Pie {
             last_sojourn: Span::ZERO,
             departures: Departures::new(params.dq_threshold, weight),
             updates: Ticks::new(params.tupdate),
+            calm_updates: 0,
             params: params.clone(),
         }
     }

@@ -268,7 +268,7 @@ impl Simulation {
         match what {
             What::Arrive(handle) => self.arrive(handle),
             What::Free(port) => self.port_free(port),
-            What::Retry(port) => self.attempt(port),
+            What::Retry(port) => self.attempt(port, false),
             What::Access(cell) => self.cell_access(cell),
             What::Release(port) => self.release(port),
             What::Start(flow) => self.start(flow),

@@ -73,6 +73,31 @@ fn without_propagation_the_rate_is_the_link_rate() {
 }
 
 #[test]
+fn who_answers_a_frame_finds_the_channel_still_taken() {
+    // A segment of 1052 B of IP (8.416 us) and its acknowledgement of 52 B (0.416 us), 1 ms each way; the answer comes at the
+    // instant at which the channel falls idle, and backs off for the one slot of a first attempt.
+    let text = r#"
+        name = "bus"
+        duration = "1 s"
+        [[buses]]
+        name = "lan"
+        stations = ["station", "server"]
+        rate = "1 Gbit/s"
+        delay = "1 ms"
+        [[flows]]
+        name = "one"
+        from = "station"
+        to = "server"
+        start = "10 ms"
+        transport = { mss = "1000 B", handshake = false, ack_every = "1 p" }
+        traffic = { kind = "transfer", size = "1000 B" }
+        "#;
+    let report = runs(text, None, 1, 1).remove(0);
+    let expected = 8.416e-3 + 1.0 + 1e-3 + 0.416e-3 + 1.0;
+    assert!((metric(&report, "rtt_ms_mean") - expected).abs() < 1e-9, "{}", metric(&report, "rtt_ms_mean"));
+}
+
+#[test]
 fn the_device_queue_hides_packets_from_the_scheme() {
     // With a device queue of 50 below it, a scheme of 20 never sees more than what does not fit in 50.
     let text = bus(1, "20 Mbit/s", "1 ms", "5 s");

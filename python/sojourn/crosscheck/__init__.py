@@ -11,16 +11,21 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3
+from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check"]
 
-POINTS: Final[dict[str, Callable[[], list[Point]]]] = {
-    "linux": linux.points,
-    "ns3": ns3.points,
-    "ns2": lambda: [*ns2.points(), *ns2_wlan.points()],
-}
+
+def _of_ns2() -> list[Point]:
+    return [*ns2.points(), *ns2_wlan.points()]
+
+
+def _of_ns3() -> list[Point]:
+    return [*ns3.points(), *ns3_lan.points(), *ns3_network.points()]
+
+
+POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": linux.points, "ns3": _of_ns3, "ns2": _of_ns2}
 PEERS: Final = tuple(POINTS)
 
 REPLICATIONS: Final = 5

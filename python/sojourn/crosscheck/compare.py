@@ -56,6 +56,8 @@ class Metric:
     quantum
         What a single drop adds to the value, in `unit`; None where the metric does not count drops. Drops are
         counted, so even runs that agree to the last packet are known no better than a count is.
+    errors
+        A difference of so many standard errors of both sides together may be chance; 0 leaves only the tolerance.
     """
 
     key: str
@@ -66,6 +68,7 @@ class Metric:
     relative: float = 0.0
     absolute: float = 0.0
     quantum: Value | None = None
+    errors: float = STANDARD_ERRORS
 
     def tolerance(self, theirs: float) -> float:
         """Return the greatest difference that passes whatever the noise."""
@@ -78,6 +81,8 @@ class Metric:
             parts.append(f"{self.relative:.0%}".replace("%", " %"))
         if self.absolute:
             parts.append(f"{self.absolute:g} {self.unit}".strip())
+        if self.errors not in {0.0, STANDARD_ERRORS}:
+            parts.append(f"{self.errors:g} standard errors")
         return " or ".join(parts)
 
 
@@ -168,7 +173,7 @@ class Row:
     @property
     def is_within_noise(self) -> bool:
         """Whether the difference may be chance."""
-        return abs(self.difference) <= STANDARD_ERRORS * self.standard_error
+        return abs(self.difference) <= self.metric.errors * self.standard_error
 
     @property
     def passes(self) -> bool:

@@ -12,12 +12,18 @@ from typing import Any, Final
 
 import sojourn
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3
+from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
 from sojourn.crosscheck.compare import Point
 
-_NS2_SEEDS: Final = 5
+_SEEDS: Final = 5
 _NOT_IN_NS2: Final = ("CoDelX", "AVQa080")
 """Recorded with implementations added to ns-2."""
+# The dumbbell's records are of one seed each.
+_NS3_PROGRAMS: Final = (
+    ("dumbbell", 1, ns3.points),
+    ("lan", _SEEDS, ns3_lan.points),
+    ("network", _SEEDS, ns3_network.points),
+)
 _PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
 
 
@@ -51,14 +57,21 @@ def _output(command: Sequence[str | Path], folder: Path) -> str:
 
 def _ns3(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
     folder = _PROGRAMS / "ns3"
-    show("building ns-3's side")
-    _output(["make", "--quiet", "dumbbell"], folder)
-    rows = []
-    for point in points:
-        show(f"ns-3: {point.name}")
-        line = _output(["./dumbbell", *(f"--{key}={value}" for key, value in point.recipe.items())], folder)
-        rows.append(_texts(json.loads(line)))
-    return ns3.points(rows)
+    measured = []
+    for program, seeds, make in _NS3_PROGRAMS:
+        chosen = [point.recipe for point in points if point.recipe["program"] == program]
+        if not chosen:
+            continue
+        show(f"building ns-3's {program}")
+        _output(["make", "--quiet", program], folder)
+        rows = []
+        for recipe in chosen:
+            words = [f"--{key}={value}" for key, value in recipe.items() if key != "program"]
+            for seed in range(1, seeds + 1):
+                show(f"ns-3: {program} {' '.join(words)}, seed {seed}")
+                rows.append(_texts(json.loads(_output([f"./{program}", *words, f"--seed={seed}"], folder))))
+        measured += make(rows)
+    return measured
 
 
 def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
@@ -71,7 +84,7 @@ def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
         if not program or words[0] in _NOT_IN_NS2:
             continue
         runs = []
-        for seed in range(1, _NS2_SEEDS + 1):
+        for seed in range(1, _SEEDS + 1):
             show(f"ns-2: {point.name}, seed {seed}")
             numbered = [words[0], seed, *words[1:]] if program == "fairness.tcl" else [*words, seed]
             # ns-2 talks on standard output before the line that is the result.

@@ -79,7 +79,7 @@ def _point(flows: int, mbit_s: int, rtt_ms: int, kind: str, limit: int, group: l
         metrics=METRICS,
         is_quick=flows in {1, 20} and kind in {"pfifo", "red", "codel"},
         no_reference=_BISTABLE if (kind, flows, mbit_s, rtt_ms) == ("fqcodel", 5, 10, 20) else None,
-        recipe={"flows": flows, "mbit": mbit_s, "rtt": rtt_ms, "queue": kind, "limit": limit},
+        recipe={"program": "dumbbell", "flows": flows, "mbit": mbit_s, "rtt": rtt_ms, "queue": kind, "limit": limit},
     )
 
 

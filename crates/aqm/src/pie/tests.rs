@@ -158,6 +158,21 @@ fn congested(params: Params, p: f64) -> Host<Pie> {
 }
 
 #[test]
+fn ns3_gives_the_allowance_back_after_a_second_and_a_half_of_calm() {
+    // One packet a second, sent at once. The allowance of the first is used up at the tenth update, 150 ms; at 1 s, 57 updates
+    // have been calm with that one, at 2 s 124; ns-3 wants more than 1 + 1500/15.
+    for (which, at_1_s, at_2_s) in [(Variant::Rfc, 0.150, 0.150), (Variant::Ns3, 0.0, 0.150)] {
+        let mut host = Host::<Pie>::new(variant(which));
+        for expected in [0.150, at_1_s, at_2_s] {
+            assert_eq!(host.arrive(), Fate::Queued);
+            close(host.internal("burst_allowance_s"), expected);
+            host.send();
+            host.wait(Span::from_secs(1));
+        }
+    }
+}
+
+#[test]
 fn low_delay_and_low_p_are_spared() {
     let dropped = Fate::Dropped(Reason::Early);
     // Section 4.1: qdelay_old_ < 7.5 ms and p < 0.2.
@@ -177,6 +192,21 @@ fn two_mean_packets_are_spared() {
     // 2000 B wait: 2 MEAN_PKTSIZE. Then 3000 B.
     assert_eq!(host.arrive(), Fate::Queued);
     assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+}
+
+#[test]
+fn ns3_spares_two_packets_of_any_size() {
+    // Packets of 1000 B against a mean of 500 B: the RFC spares one of them, ns-3 two.
+    for (which, spared) in [(Variant::Rfc, 1), (Variant::Ns3, 2)] {
+        let mut host = congested(Params { avpkt: Bytes::new(500), variant: which, ..Params::default() }, 0.5);
+        while host.len() > 0 {
+            host.send();
+        }
+        for _ in 0..=spared {
+            assert_eq!(host.arrive(), Fate::Queued, "{which:?}");
+        }
+        assert_eq!(host.arrive(), Fate::Dropped(Reason::Early), "{which:?}");
+    }
 }
 
 #[test]

@@ -3,12 +3,21 @@ use crate::harness::{Fate, Host, Stream};
 use crate::Random;
 use alloc::vec::Vec;
 
+/// ns-3's `m_burstState`.
+#[derive(Clone, Copy, PartialEq)]
+enum Burst {
+    Protecting,
+    In { reset: u64 },
+    No,
+}
+
 /// The RFC's appendix written down as it is printed, with a timer that fires at every single nominal instant.
 struct Model {
     params: Params,
     drop_prob: f64,
     qdelay_old: f64,
     burst_allowance_ns: u64,
+    burst: Burst,
     accu_prob: f64,
     /// `(enqueued in ns, bytes)`, the head first.
     queue: Vec<(u64, u32)>,
@@ -18,6 +27,8 @@ struct Model {
     dq_count: f64,
     avg_dq_time: f64,
     timer_ns: u64,
+    /// A packet has come: nothing counts before.
+    started: bool,
 }
 
 impl Model {
@@ -26,6 +37,7 @@ impl Model {
             drop_prob: 0.0,
             qdelay_old: 0.0,
             burst_allowance_ns: params.max_burst.nanos(),
+            burst: Burst::Protecting,
             accu_prob: 0.0,
             queue: Vec::new(),
             last_sojourn: 0.0,
@@ -34,6 +46,7 @@ impl Model {
             dq_count: 0.0,
             avg_dq_time: 0.0,
             timer_ns: 0,
+            started: false,
             params,
         }
     }
@@ -53,6 +66,10 @@ impl Model {
     /// `calculate_drop_prob`, at every timer up to `now_ns`.
     fn timers(&mut self, now_ns: u64) {
         while self.timer_ns <= now_ns {
+            if !self.started {
+                self.timer_ns += self.params.tupdate.nanos();
+                continue;
+            }
             let (d, target) = (self.current_qdelay(self.timer_ns), self.params.target.seconds());
             let mut p = self.params.alpha * (d - target) + self.params.beta * (d - self.qdelay_old);
             for (below, divisor) in
@@ -81,16 +98,33 @@ impl Model {
                 }
             }
             self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
-            self.qdelay_old = d;
             self.burst_allowance_ns -= self.burst_allowance_ns.min(self.params.tupdate.nanos());
+            let calm = d < target / 2.0 && self.qdelay_old < target / 2.0 && self.drop_prob == 0.0;
+            self.burst = match self.burst {
+                Burst::Protecting if calm && self.burst_allowance_ns == 0 => Burst::In { reset: 0 },
+                Burst::In { reset } if calm && self.burst_allowance_ns == 0 => {
+                    let over = reset + 1 > 1_500_000_000 / self.params.tupdate.nanos();
+                    if over {
+                        Burst::No
+                    } else {
+                        Burst::In { reset: reset + 1 }
+                    }
+                }
+                Burst::In { .. } => Burst::In { reset: 0 },
+                same => same,
+            };
+            self.qdelay_old = d;
             self.timer_ns += self.params.tupdate.nanos();
         }
     }
 
     fn drop_early(&mut self, bytes: u32, stream: &mut Stream) -> bool {
         let mean = self.params.avpkt.get() as f64;
-        if (self.qdelay_old < self.params.target.seconds() / 2.0 && self.drop_prob < 0.2) || self.bytes() <= 2.0 * mean
-        {
+        let spared = match self.params.variant {
+            Variant::Ns3 => self.queue.len() <= 2,
+            _ => self.bytes() <= 2.0 * mean,
+        };
+        if (self.qdelay_old < self.params.target.seconds() / 2.0 && self.drop_prob < 0.2) || spared {
             return false;
         }
         let scale = if self.params.bytemode { f64::from(bytes) / mean } else { 1.0 };
@@ -111,8 +145,14 @@ impl Model {
     }
 
     fn enque(&mut self, now_ns: u64, bytes: u32, stream: &mut Stream) -> Fate {
+        self.started = true;
         let half = self.params.target.seconds() / 2.0;
-        if self.drop_prob == 0.0 && self.current_qdelay(now_ns) < half && self.qdelay_old < half {
+        let given = match self.params.variant {
+            Variant::Ns3 => self.burst == Burst::No && self.burst_allowance_ns == 0,
+            _ => self.drop_prob == 0.0 && self.current_qdelay(now_ns) < half && self.qdelay_old < half,
+        };
+        if given {
+            self.burst = Burst::Protecting;
             self.burst_allowance_ns = self.params.max_burst.nanos();
         }
         let Limit::Packets(limit) = self.params.limit else { panic!() };

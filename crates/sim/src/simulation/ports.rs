@@ -276,7 +276,7 @@ impl Simulation {
                     self.wheel.push(at, What::Free(index));
                 }
             }
-            Medium::Bus { station: Station::Idle, .. } => self.contend(index),
+            Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
             Medium::Cell { cell, station } => self.cell_serve(cell, station),
         }
@@ -336,7 +336,7 @@ impl Simulation {
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;
                 self.sent(index);
-                self.contend(index);
+                self.contend(index, false);
             }
             Medium::Cell { cell, station } => {
                 let (cell, station) = (*cell, *station);
@@ -368,23 +368,27 @@ impl Simulation {
         self.serve(index);
     }
 
-    /// A station takes its next frame and looks at the channel.
-    fn contend(&mut self, index: u32) {
+    /// A station takes its next frame and looks at the channel. `answers`: what makes it do so is a packet just come.
+    fn contend(&mut self, index: u32, answers: bool) {
         let Some(handle) = self.next_for_wire(index) else { return };
         if let Medium::Bus { station, .. } = &mut self.ports[index as usize].medium {
             *station = Station::Contending { handle, retries: 0 };
         }
-        self.attempt(index);
+        self.attempt(index, answers);
     }
 
     /// A station with a frame looks at the channel: idle, it sends; busy, it backs off (ns-3's `CsmaNetDevice::TransmitStart`).
-    pub(super) fn attempt(&mut self, index: u32) {
+    pub(super) fn attempt(&mut self, index: u32, answers: bool) {
         let now = self.now;
         let Medium::Bus { bus, station: Station::Contending { handle, retries } } = self.ports[index as usize].medium
         else {
             return;
         };
-        if self.bus_idle[bus as usize] <= now {
+        // Who answers a frame at the instant of its arrival still finds the channel taken, as in ns-3, where a channel is
+        // idle after all that an arrival causes: else the receiver of a frame would always have the next word.
+        let idle = self.bus_idle[bus as usize];
+        let taken = idle > now || (answers && idle == now && now > Instant::ZERO);
+        if !taken {
             let bytes = self.slab.get(handle).bytes;
             let port = &mut self.ports[index as usize];
             let time = port.wire.take(bytes);
@@ -411,7 +415,7 @@ impl Simulation {
                 }
             }
             self.lose(handle);
-            self.contend(index);
+            self.contend(index, false);
             return;
         }
         let retries = retries + 1;

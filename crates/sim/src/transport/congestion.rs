@@ -12,6 +12,7 @@ pub mod dctcp;
 pub mod ledbat;
 pub mod newreno;
 pub mod ns2_reno;
+pub mod ns3_cubic;
 pub mod prague;
 pub mod reno;
 mod window;
@@ -81,6 +82,10 @@ pub struct AckEvent {
     pub total_lost: Bytes,
     /// Where the sender stands, after this acknowledgement.
     pub phase: Phase,
+    /// The window in force: within a reduction the one that its course allows, else [`CongestionControl::cwnd`].
+    pub cwnd: Bytes,
+    /// It ends the time after a timeout, which lasted up to this offset.
+    pub timeout_over: Option<u64>,
     /// Cumulative acknowledgement, as an offset in the stream.
     pub una: u64,
     /// Next new byte to send, as an offset in the stream: a round trip ends when `una` passes it.
@@ -288,6 +293,7 @@ impl Eq for Algorithm {}
 pub static ALGORITHMS: &[Algorithm] = &[
     newreno::ALGORITHM,
     ns2_reno::ALGORITHM,
+    ns3_cubic::ALGORITHM,
     reno::ALGORITHM,
     cubic::ALGORITHM,
     dctcp::ALGORITHM,

@@ -97,6 +97,8 @@ pub struct Sender {
     reported: u64,
     /// `next` at the last reduction.
     reduced_at: Option<u64>,
+    /// A partial acknowledgement of this recovery has come.
+    partial_seen: bool,
     /// One retransmission goes out whatever the window.
     force: bool,
     /// The next new segment carries CWR.
@@ -160,6 +162,7 @@ impl Sender {
             anonymous: 0,
             reported: 0,
             reduced_at: None,
+            partial_seen: false,
             force: false,
             announce_reduction: false,
             sending: false,

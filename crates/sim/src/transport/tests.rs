@@ -7,6 +7,7 @@ mod dctcp;
 mod fuzz;
 mod ledbat;
 mod ns2;
+mod ns3;
 mod path;
 mod prague;
 mod rack;

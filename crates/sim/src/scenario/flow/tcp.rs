@@ -11,7 +11,7 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` (as ns-3 has it), `ns2_reno` (as ns-2
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` and `ns3_cubic` (as ns-3 has them), `ns2_reno` (as ns-2
     /// counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat`
     /// (RFC 6817; it needs `timestamps`).
     /// Linux `cubic`; RFC 5681 `newreno`.
@@ -31,7 +31,7 @@ pub struct TcpTable {
     pub limited_transmit: bool,
     /// Proportional rate reduction within an episode, else the window drops at once. Linux true (RFC 6937); RFC 5681 false.
     pub prr: bool,
-    /// How the retransmission timeout follows from the RTT, and what a lost SYN leaves. Linux `linux`; RFC 6298 `rfc`.
+    /// How the retransmission timeout follows from the RTT, and what a lost SYN leaves. Linux `linux`; RFC 6298 `rfc`; ns-3 `ns3`.
     pub rto: Rto,
     /// Smallest retransmission timeout. Linux 200 ms; RFC 6298 1 s.
     pub min_rto: Quantity<Span>,
@@ -198,6 +198,10 @@ word! {
         Linux = "linux" => Linux,
         /// RFC 6298: max(srtt + 4 rttvar, min_rto).
         Rfc = "rfc" => Rfc6298,
+        /// As ns-3: RFC 6298 without samples from what was sent again or outstanding at a timeout; the back-off ends with any
+        /// advance; in fast recovery only the first partial acknowledgement restarts the timer, and its expiry lowers the
+        /// threshold also there.
+        Ns3 = "ns3" => Ns3,
     }
 }
 

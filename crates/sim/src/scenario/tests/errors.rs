@@ -63,7 +63,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("transport = { kind = \"udp\" }", "transport = { kind = \"sctp\" }", "test.toml:36:22: key `flows[1].transport.kind`: \"sctp\" is unknown; allowed: tcp, udp"),
         ("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", mss = \"1 B\" }", "test.toml:36:29: key `flows[1].transport.mss`: is not a key here; allowed: header"),
         ("transport = { kind = \"udp\" }", "transport = \"udp\"", "test.toml:36:13: key `flows[1].transport`: is the text \"udp\"; allowed: a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}"),
-        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, ns2_reno, reno, cubic, dctcp, bbr, prague, ledbat"),
+        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, ns2_reno, ns3_cubic, reno, cubic, dctcp, bbr, prague, ledbat"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"dctcp\" }", "test.toml:36:13: key `flows[1].transport.ecn`: is false, which dctcp cannot work with; allowed: true"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"prague\", ecn = true }", "test.toml:36:13: key `flows[1].transport.ect`: is 0, which prague cannot work with; allowed: 1"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"ledbat\", timestamps = false }", "test.toml:36:59: key `flows[1].transport.timestamps`: is false, which ledbat cannot work with; allowed: true"),

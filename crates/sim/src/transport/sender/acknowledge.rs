@@ -2,7 +2,7 @@
 
 use super::scoreboard::{Progress, Seen, DUP_THRESH};
 use super::window::Prr;
-use super::{Recovery, Sender, SenderStats, State, WindowUnit};
+use super::{Recovery, RtoRule, Sender, SenderStats, State, WindowUnit};
 use crate::transport::congestion::{AckEvent, CongestionEvent, Signal};
 use crate::transport::ranges::Range;
 use crate::transport::segment::{Ack, Control};
@@ -23,7 +23,7 @@ impl Sender {
         }
         let reduce = match self.state {
             State::Open => true,
-            State::Reducing { .. } | State::Recovery { .. } => false,
+            State::Reducing { .. } | State::Recovery { .. } => self.config.rto == RtoRule::Ns3,
             State::Loss { .. } => self.expiries == 0,
         };
         if reduce {
@@ -117,6 +117,10 @@ impl Sender {
             self.expiries = 0;
         }
 
+        let timeout_over = match self.state {
+            State::Loss { point } if self.board.una >= point => Some(point),
+            _ => None,
+        };
         self.advance(now, advanced, ack.ece, &mut progress);
         self.total_lost += progress.lost;
 
@@ -140,6 +144,8 @@ impl Sender {
                 lost: Bytes::new(progress.lost),
                 total_lost: Bytes::new(self.total_lost),
                 phase: self.state.phase(),
+                cwnd: Bytes::new(self.cwnd),
+                timeout_over,
                 una: self.board.una,
                 next: self.board.next,
                 may_grow: advanced && !reducing,
@@ -164,7 +170,13 @@ impl Sender {
         self.note_window(now);
         if advanced {
             let idle = self.board.flight() == 0;
-            self.rto_deadline = if idle { Instant::NEVER } else { now + self.rtt.rto(self.backoff) };
+            let partial = matches!(self.state, State::Recovery { .. });
+            let again = partial && std::mem::replace(&mut self.partial_seen, true);
+            if idle {
+                self.rto_deadline = Instant::NEVER;
+            } else if !(again && self.config.rto == RtoRule::Ns3) {
+                self.rto_deadline = now + self.rtt.rto(self.backoff);
+            }
         }
         if self.config.tail_loss_probe {
             self.tail_on_ack(now, !advanced && progress.delivered() == 0);
@@ -215,6 +227,14 @@ impl Sender {
 
     /// RTT of this acknowledgement for the timer, and of its most recent segment for congestion control.
     fn take_rtt(&mut self, now: Instant, advanced: bool, ack: &Ack, progress: &Progress) -> Option<Span> {
+        if self.config.rto == RtoRule::Ns3 {
+            if advanced {
+                self.backoff = 0;
+            }
+            if progress.doubtful || !advanced {
+                return None;
+            }
+        }
         let acked_sent = if progress.ambiguous { None } else { progress.acked_sent };
         let sent = acked_sent.or(progress.sacked_sent);
         let oldest = if advanced && self.config.timestamps {
@@ -297,6 +317,7 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
         self.stats.fast_retransmits += 1;
+        self.partial_seen = false;
         let prr = match self.state {
             State::Reducing { prr, .. } => prr,
             _ => self.reduce(now, Signal::Loss),

@@ -25,7 +25,7 @@ impl Recovery {
     }
 }
 
-/// How the retransmission timeout follows from the smoothed RTT.
+/// How the retransmission timeout follows from the smoothed RTT, and what it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtoRule {
     /// Linux: `srtt + max(variation, min_rto)`, the variation being the largest within a round trip and decaying slowly.
@@ -35,6 +35,10 @@ pub enum RtoRule {
     /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`. A SYN sent again makes the initial window one segment (RFC 5681, 3.1)
     /// and the timeout at least 3 s until the first RTT sample of data (5.7).
     Rfc6298,
+    /// ns-3: RFC 6298, but no sample from what was sent again or outstanding at a timeout, timestamps or not, and the back-off
+    /// ends with any advance. In fast recovery only the first partial acknowledgement restarts the timer (RFC 6582's impatient
+    /// variant); its expiry lowers the threshold also there (RFC 5681, equation 4). A SYN sent again changes nothing.
+    Ns3,
 }
 
 /// What an idle time does to the window, where [`Config::slow_start_after_idle`] lets it.

@@ -112,6 +112,7 @@ impl Sender {
         let allowed = match self.config.rto {
             RtoRule::Linux => 1,
             RtoRule::Rfc6298 => 0,
+            RtoRule::Ns3 => u32::MAX,
         };
         if again > allowed {
             self.congestion.set_cwnd(Bytes::new(self.mss));

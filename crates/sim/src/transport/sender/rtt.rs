@@ -50,6 +50,7 @@ impl RttEstimator {
         let unsure = match self.rule {
             RtoRule::Linux => self.srtt8 == 0,
             RtoRule::Rfc6298 => again > 0,
+            RtoRule::Ns3 => false,
         };
         if unsure {
             self.fallback = Some(AFTER_SYN_LOSS.nanos().min(self.max_rto));
@@ -116,7 +117,7 @@ impl RttEstimator {
         } else {
             match self.rule {
                 RtoRule::Linux => self.srtt8 / 8 + self.variation,
-                RtoRule::Rfc6298 => (self.srtt8 / 8 + self.deviation4).max(self.min_rto),
+                RtoRule::Rfc6298 | RtoRule::Ns3 => (self.srtt8 / 8 + self.deviation4).max(self.min_rto),
             }
         };
         let rto = self.fallback.map_or(rto, |fallback| rto.max(fallback));

@@ -73,6 +73,8 @@ pub(super) struct Progress {
     pub sacked_sent: Option<(Instant, Instant)>,
     /// Among the acknowledged is one sent more than once: which transmission arrived is unknown (Karn).
     pub ambiguous: bool,
+    /// Among the segments that it passes is one sent more than once or taken as lost.
+    pub doubtful: bool,
     /// Newly taken as lost.
     pub lost: u64,
     /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
@@ -230,6 +232,7 @@ impl Scoreboard {
     fn settle(&mut self, segment: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let bytes = u64::from(len);
         let flags = segment.flags;
+        progress.doubtful |= flags & (REPEATED | LOST) != 0;
         if flags & (SACKED | LOST | RESENT) != 0 {
             let weight = match self.unit {
                 WindowUnit::Bytes => bytes,

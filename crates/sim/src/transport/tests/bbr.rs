@@ -308,6 +308,8 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
         una: 1000 * delivered,
         next: 1000 * (delivered + in_flight),
         may_grow: true,
+        cwnd: Bytes::new(0),
+        timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
         ece: false,

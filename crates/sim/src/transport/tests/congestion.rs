@@ -38,7 +38,7 @@ fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
 
 #[test]
 fn every_algorithm_is_what_its_line_says() {
-    assert!(names().eq(["newreno", "ns2_reno", "reno", "cubic", "dctcp", "bbr", "prague", "ledbat"]));
+    assert!(names().eq(["newreno", "ns2_reno", "ns3_cubic", "reno", "cubic", "dctcp", "bbr", "prague", "ledbat"]));
     for algorithm in ALGORITHMS {
         let path = Path::new(bulk(algorithm.name), every_segment(), ms(10));
         assert_eq!(path.sender.congestion_control().name(), algorithm.name);

@@ -95,6 +95,8 @@ fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
         una: una * MSS,
         next: next * MSS,
         may_grow: false,
+        cwnd: Bytes::new(0),
+        timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
         ece,

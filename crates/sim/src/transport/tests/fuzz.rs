@@ -37,7 +37,7 @@ fn run(seed: u64) -> Path {
         tail_loss_probe: random.chance(50),
         limited_transmit: random.chance(70),
         prr: random.chance(70),
-        rto: if random.chance(50) { RtoRule::Linux } else { RtoRule::Rfc6298 },
+        rto: [RtoRule::Linux, RtoRule::Rfc6298, RtoRule::Ns3][random.below(3) as usize],
         timestamps: random.chance(80),
         ecn: random.chance(50),
         nagle: random.chance(20),

@@ -39,6 +39,8 @@ fn acked(at: u64, n: u64, delay: u64, flight: u64) -> AckEvent {
         una: 0,
         next: 0,
         may_grow: true,
+        cwnd: Bytes::new(0),
+        timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
         ece: false,

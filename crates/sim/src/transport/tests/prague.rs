@@ -39,6 +39,8 @@ fn acked(at: u64, n: u64, una: u64, next: u64, marked: u64, rtt: u64) -> AckEven
         una: 1000 * una,
         next: 1000 * next,
         may_grow: true,
+        cwnd: Bytes::new(0),
+        timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
         ece: marked > 0,

@@ -1,0 +1,240 @@
+//! CUBIC as ns-3 3.37 has it, the default of its TCP; for comparison, `cubic` is what real hosts run.
+//!
+//! Text: ns-3 3.37, `TcpCubic` with its default attributes. Where it is not RFC 9438 or Linux:
+//!
+//! * The window grows whether or not the sender uses it: a sender that the application limits ends with a window that
+//!   nothing checks.
+//! * No Reno-friendly region, so small windows grow by the cubic alone.
+//! * At most one segment for an acknowledgement. All that it covers counts, also what had been SACKed; of the one that
+//!   ends the time after a timeout what lies beyond what was outstanding then.
+//! * HyStart works in a recovery, too, on the window that the recovery has just then, and sees the smoothed RTT; the increase that ends slow start is the smallest of these itself within 4 ms and
+//!   1 s, not an eighth of it; a train of acknowledgements must last that RTT, not half of it.
+//!
+//! Deviation: RTT samples have nanoseconds, in ns-3 the milliseconds of the timestamps.
+//! Work: O(1), one cube root per episode.
+
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use sojourn_units::{Bytes, Instant, Span};
+
+/// Line of the registry.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "ns3_cubic",
+    source: "RFC 8312 without its Reno-friendly region, and HyStart, as in ns-3's TcpCubic",
+    build: |p| Box::new(Ns3Cubic::new(p)),
+};
+
+const BETA: f64 = 0.7;
+/// Segments/s^3.
+const C: f64 = 0.4;
+/// After an episode the RTT is not looked at for so long.
+const DELTA: Span = Span::from_millis(10);
+/// Acknowledged segments per segment of growth before the first loss, at most.
+const CLAMP: u64 = 20;
+/// HyStart: see `cubic`, whose names these are.
+const LOW_WINDOW: u64 = 16;
+const TRAIN_GAP: Span = Span::from_millis(2);
+const SAMPLES: u32 = 8;
+const DELAY_MIN: Span = Span::from_millis(4);
+const DELAY_MAX: Span = Span::from_secs(1);
+
+/// The growth since the last reduction.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Instant,
+    /// Segments the cubic aims at.
+    origin: u64,
+    /// Seconds from the start to the origin.
+    k: f64,
+}
+
+/// A round of HyStart.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    start: Instant,
+    last_ack: Instant,
+    /// The round ends when the cumulative acknowledgement passes this.
+    end: u64,
+    min_rtt: Span,
+    samples: u32,
+}
+
+/// State.
+#[derive(Clone, Debug)]
+pub struct Ns3Cubic {
+    cwnd: u64,
+    /// The window in force at the last acknowledgement: within a recovery not `cwnd`.
+    present: u64,
+    ssthresh: u64,
+    mss: u64,
+    limit: u64,
+    /// Acknowledged segments that have not yet made the window grow.
+    credit: u64,
+    /// Cumulative acknowledgement so far.
+    una: u64,
+    /// Segments; 0 before the first loss and after a timeout.
+    w_max: u64,
+    epoch: Option<Epoch>,
+    /// Smallest smoothed RTT.
+    delay_min: Option<Span>,
+    hystart: bool,
+    round: Round,
+    /// HyStart has ended slow start.
+    found: bool,
+}
+
+impl Ns3Cubic {
+    /// At the initial window, threshold unset.
+    #[must_use]
+    pub fn new(p: &Parameters) -> Self {
+        let mss = p.mss.get().max(1);
+        let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
+        let round = Round { start: Instant::ZERO, last_ack: Instant::ZERO, end: 0, min_rtt: Span::MAX, samples: 0 };
+        let cwnd = (p.initial_window.get().max(1) * mss).min(limit);
+        Self {
+            cwnd,
+            present: cwnd,
+            ssthresh: u64::MAX,
+            mss,
+            limit,
+            credit: 0,
+            una: 0,
+            w_max: 0,
+            epoch: None,
+            delay_min: None,
+            hystart: p.hystart,
+            round,
+            found: false,
+        }
+    }
+
+    fn segments(&self) -> u64 {
+        self.cwnd / self.mss
+    }
+
+    /// An RTT, smoothed.
+    fn sample(&mut self, now: Instant, srtt: Span) {
+        if self.epoch.is_some_and(|epoch| now.since(epoch.start) < DELTA) {
+            return;
+        }
+        let delay_min = self.delay_min.map_or(srtt, |least| least.min(srtt));
+        self.delay_min = Some(delay_min);
+        let slow = self.present <= self.ssthresh && self.present >= LOW_WINDOW * self.mss;
+        if !self.hystart || self.found || !slow {
+            return;
+        }
+        let round = &mut self.round;
+        if now.since(round.last_ack) <= TRAIN_GAP {
+            round.last_ack = now;
+            self.found |= now.since(round.start) > delay_min;
+        }
+        if round.samples < SAMPLES {
+            round.min_rtt = round.min_rtt.min(srtt);
+            round.samples += 1;
+        } else {
+            self.found |= round.min_rtt > delay_min + delay_min.clamp(DELAY_MIN, DELAY_MAX);
+        }
+        if self.found {
+            self.ssthresh = self.present;
+        }
+    }
+
+    fn restart_round(&mut self, now: Instant, end: u64) {
+        self.round = Round { start: now, last_ack: now, end, min_rtt: Span::MAX, samples: 0 };
+    }
+
+    /// Acknowledged segments per segment of growth.
+    fn per_segment(&mut self, now: Instant) -> u64 {
+        let (cwnd, w_max) = (self.segments(), self.w_max);
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            let (origin, k) = if w_max > cwnd { (w_max, libm::cbrt((w_max - cwnd) as f64 / C)) } else { (cwnd, 0.0) };
+            Epoch { start: now, origin, k }
+        });
+        let t = (now.since(epoch.start) + self.delay_min.unwrap_or_default()).seconds() - epoch.k;
+        let distance = (C * t.abs() * t * t) as u64;
+        let target = if t < 0.0 { epoch.origin.saturating_sub(distance) } else { epoch.origin + distance };
+        let count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if w_max == 0 { count.min(CLAMP) } else { count }.max(2)
+    }
+
+    fn grow(&mut self, ack: &AckEvent, segments: u64) {
+        if self.cwnd < self.ssthresh {
+            if self.hystart && ack.una > self.round.end {
+                self.restart_round(ack.now, ack.next);
+            }
+            // Past the threshold, too: all of them count as slow start's.
+            self.cwnd += segments * self.mss;
+        } else if segments > 0 {
+            self.credit += segments;
+            let count = self.per_segment(ack.now);
+            if self.credit >= count {
+                self.cwnd += self.mss;
+                self.credit -= count;
+            }
+        }
+        self.cwnd = self.cwnd.min(self.limit);
+    }
+}
+
+impl CongestionControl for Ns3Cubic {
+    fn name(&self) -> &'static str {
+        "ns3_cubic"
+    }
+
+    fn on_ack(&mut self, ack: &AckEvent) {
+        let segments = (ack.una - self.una) / self.mss;
+        self.una += segments * self.mss;
+        self.present = ack.cwnd.get();
+        self.sample(ack.now, ack.srtt);
+        if ack.may_grow {
+            // Nothing of what was sent before the timeout opens the window when its time is over.
+            let segments = ack.timeout_over.map_or(segments, |point| (ack.una - point) / self.mss);
+            self.grow(ack, segments);
+            self.present = self.cwnd;
+        }
+    }
+
+    fn on_congestion(&mut self, _event: &CongestionEvent) {
+        let cwnd = self.present / self.mss;
+        self.w_max = if cwnd < self.w_max { (cwnd as f64 * (1.0 + BETA) / 2.0) as u64 } else { cwnd };
+        self.epoch = None;
+        self.ssthresh = ((cwnd as f64 * BETA) as u64).max(2) * self.mss;
+    }
+
+    fn on_rto(&mut self, now: Instant, _total_lost: Bytes) {
+        self.cwnd = self.mss;
+        self.present = self.mss;
+        self.w_max = 0;
+        self.delay_min = None;
+        self.found = false;
+        self.restart_round(now, self.round.end);
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        Bytes::new(self.ssthresh)
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
+        self.present = self.cwnd;
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: Bytes) {
+        self.ssthresh = ssthresh.get();
+    }
+
+    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("cwnd_bytes", self.cwnd as f64);
+        see("ssthresh_bytes", self.ssthresh as f64);
+        see("w_max_segments", self.w_max as f64);
+        see("k_s", self.epoch.map_or(0.0, |epoch| epoch.k));
+        see("delay_min_s", self.delay_min.map_or(0.0, |delay| delay.seconds()));
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,128 @@
+//! ns-3's TCP where it is not Linux's: CUBIC and the retransmission timer, on a sender driven by hand.
+
+use super::*;
+use crate::transport::segment::SackBlock;
+use crate::transport::{Ack, Data, RtoRule, Sender};
+
+fn drain(sender: &mut Sender, now: Instant) -> Vec<Data> {
+    std::iter::from_fn(|| sender.poll(now)).collect()
+}
+
+/// All before segment `up_to` and the segments from `first` to before `last` of each block.
+fn ack(up_to: u64, blocks: &[(u64, u64)], echo: Instant) -> Ack {
+    let mut ack = Ack { ack: up_to * MSS, echo, window: 1 << 30, ..Ack::default() };
+    for (block, (first, last)) in ack.sack.iter_mut().zip(blocks) {
+        *block = SackBlock { offset: ((first - up_to) * MSS) as u32, len: ((last - first) * MSS) as u32 };
+    }
+    ack
+}
+
+fn with_rto(rto: RtoRule) -> Sender {
+    Sender::new(Config { rto, min_rto: ms(1000), ..bulk("ns3_cubic") })
+}
+
+/// Segments 0, 3 and 6 of ten are missing; the retransmissions of 0 and 3 arrive at 200 and 250 ms.
+fn in_a_long_recovery(rto: RtoRule) -> Sender {
+    let mut s = with_rto(rto);
+    assert_eq!(drain(&mut s, at_ms(0)).len(), 10);
+    s.on_ack(at_ms(100), &ack(0, &[(1, 3), (4, 6), (7, 10)], at_ms(0)));
+    drain(&mut s, at_ms(100));
+    s.on_ack(at_ms(200), &ack(3, &[(4, 6), (7, 10)], at_ms(100)));
+    drain(&mut s, at_ms(200));
+    s.on_ack(at_ms(250), &ack(6, &[(7, 10)], at_ms(100)));
+    drain(&mut s, at_ms(250));
+    s
+}
+
+#[test]
+fn only_the_first_partial_acknowledgement_restarts_the_timer() {
+    assert_eq!(in_a_long_recovery(RtoRule::Rfc6298).timer(), at_ms(1250));
+    assert_eq!(in_a_long_recovery(RtoRule::Ns3).timer(), at_ms(1200));
+}
+
+#[test]
+fn what_was_sent_again_gives_no_sample_though_timestamps_would() {
+    // 100 ms from the second acknowledgement's echo, then 150 ms: 7/8 x 100 + 1/8 x 150 = 106.25 ms.
+    assert_eq!(in_a_long_recovery(RtoRule::Rfc6298).srtt(), Span::from_micros(106_250));
+    assert_eq!(in_a_long_recovery(RtoRule::Ns3).srtt(), Span::ZERO);
+}
+
+#[test]
+fn a_timeout_in_a_recovery_lowers_the_threshold_again() {
+    // The loss: 0.7 x 10 segments. The recovery holds the window below that; 0.7 of it in whole segments.
+    for rto in [RtoRule::Rfc6298, RtoRule::Ns3] {
+        let mut s = in_a_long_recovery(rto);
+        assert_eq!(s.ssthresh(), segments(7));
+        let window = s.cwnd().get() / MSS;
+        assert!(window <= 7, "{window}");
+        let at = s.timer();
+        s.on_timer(at);
+        assert_eq!((s.stats().timeouts, s.cwnd()), (1, segments(1)));
+        let expected = if rto == RtoRule::Ns3 { (window * 7 / 10).max(2) } else { 7 };
+        assert_eq!(s.ssthresh(), segments(expected), "{rto:?}");
+    }
+}
+
+#[test]
+fn the_back_off_ends_with_any_advance() {
+    for (rto, timer) in [(RtoRule::Rfc6298, 3100), (RtoRule::Ns3, 2100)] {
+        let mut s = Sender::new(Config { timestamps: false, rto, min_rto: ms(1000), ..bulk("ns3_cubic") });
+        drain(&mut s, at_ms(0));
+        s.on_timer(at_ms(1000));
+        drain(&mut s, at_ms(1000));
+        // Karn: no sample. The timeout is 1 s, doubled while the back-off lasts.
+        s.on_ack(at_ms(1100), &ack(1, &[], at_ms(1000)));
+        assert_eq!(s.timer(), at_ms(timer), "{rto:?}");
+    }
+}
+
+#[test]
+fn what_was_outstanding_at_a_timeout_does_not_open_the_window() {
+    // All ten arrived after all: Reno counts them in slow start, here only what lies beyond them does.
+    for (algorithm, window) in [("reno", 5 + 1), ("ns3_cubic", 1)] {
+        let mut s = Sender::new(bulk(algorithm));
+        drain(&mut s, at_ms(0));
+        s.on_timer(at_ms(1000));
+        drain(&mut s, at_ms(1000));
+        s.on_ack(at_ms(1100), &ack(10, &[], at_ms(0)));
+        assert_eq!(s.cwnd(), segments(window), "{algorithm}");
+    }
+}
+
+#[test]
+fn the_window_grows_though_the_application_does_not_use_it() {
+    // A segment at a time. HyStart's rounds end with every acknowledgement: it never has its eight samples.
+    for (algorithm, window) in [("cubic", 10), ("ns3_cubic", 10 + 100)] {
+        let mut s = Sender::new(Config { unlimited: false, slow_start_after_idle: false, ..bulk(algorithm) });
+        for k in 0..100 {
+            let at = at_ms(100 * k);
+            s.write(segments(1));
+            assert_eq!(drain(&mut s, at).len(), 1);
+            s.on_ack(at + ms(50), &ack(k + 1, &[], at));
+        }
+        assert_eq!(s.cwnd(), segments(window), "{algorithm}");
+    }
+}
+
+#[test]
+fn hystart_ends_slow_start_when_the_smoothed_rtt_has_doubled() {
+    // 16 segments at 10 ms, then RTTs that rise: out when the smallest smoothed RTT of a round's first eight passes
+    // 10 + max(4, 10) ms, where an eighth of the RTT, at least 4 ms, would do for `cubic`.
+    let left_at = |rtt: u64| {
+        let mut s = Sender::new(bulk("ns3_cubic"));
+        let (mut now, mut una) = (0, 0);
+        for round in 0..6 {
+            let sent = drain(&mut s, at_ms(now));
+            let rtt = if round < 2 { 10 } else { rtt };
+            // Acknowledgements 3 ms apart are no train.
+            for (k, _) in sent.iter().enumerate() {
+                una += 1;
+                s.on_ack(at_ms(now + rtt + 3 * k as u64), &ack(una, &[], at_ms(now + 3 * k as u64)));
+            }
+            now += rtt + 3 * sent.len() as u64;
+        }
+        s.ssthresh() < segments(1 << 20)
+    };
+    assert!(!left_at(19));
+    assert!(left_at(40));
+}

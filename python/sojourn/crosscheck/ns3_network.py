@@ -1,0 +1,104 @@
+"""ns-3's network of six routers and eight routes, as crosscheck/ns3/network.cc runs it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from sojourn.core import Document
+from sojourn.crosscheck import records
+from sojourn.crosscheck.compare import Metric, Point, Run
+from sojourn.crosscheck.ns3 import theirs
+
+RECORD: Final = "ns3_network.csv"
+
+ROUTERS: Final = ("R1", "R2", "R3", "R4", "R5", "R6")
+
+SEEDS: Final = 5
+"""That the comparison takes."""
+
+_SCENARIO: Final = Path(__file__).resolve().parents[3] / "papers" / "threshold" / "six_routers.toml"
+
+
+def _queue(run: Run, router: str, metric: str) -> float:
+    queues = {str(queue["name"]): queue["metrics"] for queue in run.measured["queues"]}
+    return float(queues[f"{router}->{router}x"][metric])
+
+
+def _utilisation(router: str) -> Metric:
+    return Metric(
+        f"util_{router}",
+        f"network: utilisation of {router}",
+        "",
+        4,
+        lambda run: _queue(run, router, "utilisation"),
+        absolute=0.02,
+        errors=0.0,
+    )
+
+
+METRICS: Final = (
+    *map(_utilisation, ROUTERS),
+    Metric(
+        "qlen_R6",
+        "network: mean queue of R6",
+        "packets",
+        2,
+        lambda run: _queue(run, "R6", "queue_packets_mean"),
+        relative=0.15,
+        absolute=1.0,
+        errors=2.0,
+    ),
+)
+
+
+def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
+    """Return the points, with what ns-3 measured; none outside a checkout, which has the paper with the scenario.
+
+    Parameters
+    ----------
+    rows
+        Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
+    """
+    if not _SCENARIO.is_file():
+        return []
+    grouped: dict[tuple[int, int, str, str], list[Mapping[str, str]]] = {}
+    for row in records.table(RECORD) if rows is None else rows:
+        key = (int(float(row["rtt_ms"])), int(row["threshold"]), row["seconds"], row["warm_up"])
+        grouped.setdefault(key, []).append(row)
+    return [
+        Point(
+            name=f"network, {f'threshold {threshold}' if threshold else 'drop tail'}, {rtt_ms} ms",
+            scenario=network(rtt_ms, seconds, warm_up),
+            scheme=f"threshold q_th {threshold}p" if threshold else "pfifo limit 1250p",
+            theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
+            metrics=METRICS,
+            no_reference=None if len(group) >= SEEDS else f"recorded with {len(group)} seeds of {SEEDS} so far",
+            recipe={
+                "program": "network",
+                "rtt": rtt_ms,
+                "threshold": threshold,
+                "seconds": seconds,
+                "warm-up": warm_up,
+            },
+        )
+        for (rtt_ms, threshold, seconds, warm_up), group in grouped.items()
+    ]
+
+
+def network(rtt_ms: int, seconds: str, warm_up: str) -> Document:
+    """Return the paper's network with ns-3's TCP, framing and device queues."""
+    document: Document = tomllib.loads(_SCENARIO.read_text(encoding="utf-8"))
+    document.update(name="crosscheck-ns3-network", duration=f"{seconds} s", warm_up=f"{warm_up} s")
+    for link in document["links"]:
+        link["overhead"] = "2 B"
+        if link["name"] in ROUTERS:
+            link["device_queue"] = "1 p"
+        elif link["name"].startswith("s"):
+            # Half of the base RTT, of which 5 ms are behind R1.
+            link["delay"] = f"{500 * rtt_ms - 5000} us"
+    for group in document["flows"]:
+        group["transport"].update(rto="ns3", initial_rto="3 s")
+    return document
