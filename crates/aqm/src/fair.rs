@@ -299,8 +299,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         };
         visit("fattest_packets", flow.queue.len() as f64);
         visit("fattest_bytes", flow.queue.bytes() as f64);
-        flow.aqm.advance(now, rate, &flow.queue);
-        flow.aqm.internals(visit);
+        // On a copy, so that no one who looks changes anything: PIE leaves out updates beyond a bound, and which ones
+        // depends on when it was last asked.
+        let mut seen = flow.aqm.clone();
+        seen.advance(now, rate, &flow.queue);
+        seen.internals(visit);
     }
 
     fn clone_box(&self) -> Box<dyn Discipline> {
