@@ -91,8 +91,11 @@ class Summary:
     neither: int
 
 
+_MODELS: Final = ("poisson", "pareto", "weibull", "cbr", "vbr")
+
+
 def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the overrides of every flow type under every model, by ``flow-model``.
+    """Return the overrides of every flow type under every model of Table 1, by ``flow-model``.
 
     Parameters
     ----------
@@ -101,7 +104,8 @@ def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """
     found = {}
     for flow, of in traffic["flow"].items():
-        for model, law in traffic["model"].items():
+        for model in _MODELS:
+            law = traffic["model"][model]
             sets = [f"duration={of['duration']}"]
             if of["protocol"] == "udp":
                 sets.append('flows.http.transport={kind="udp"}')
