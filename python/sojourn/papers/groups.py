@@ -22,6 +22,12 @@ KINDS: Final = "kinds"
 RECEIVED: Final = "received"
 """The place of Jain's index over all flows of received IP bytes, those sent again included."""
 
+_RATIOS: Final = {
+    "goodput_bit_s": "goodput_ratio",
+    "goodput_total_bit_s": "goodput_total_ratio",
+    "loss_ratio": "loss_ratio_ratio",
+}
+
 
 def jain(values: Floats) -> float:
     """Return Jain's index (sum x)^2 / (n sum x^2) of the study's section V; NaN where nothing was received.
@@ -55,9 +61,9 @@ def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFra
 
     Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``), ``jain_index@tcp``,
     ``loss_ratio@tcp`` (drops at any queue over packets sent) and ``goodput_bit_s@tcp-1``, the least of its flows,
-    upwards; ``jain_index@kinds`` of the kinds' means, ``jain_index@received`` of all flows' received bytes,
-    ``drops_packets_s`` of the queues under test. With two kinds, ``goodput_ratio`` and ``loss_ratio_ratio``: the
-    first's over the second's.
+    upwards, and ``goodput_share@tcp``, the mean over that of all flows; ``jain_index@kinds`` of the kinds' means,
+    ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under test. With two
+    kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's.
     """
     wanted = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
     flows = store.read("flows", wanted, runs).to_pandas()
@@ -79,10 +85,13 @@ def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFra
     found["drops_packets_s"] = facts["drops_packets"] / facts["measured_s"]
     found["goodput_total_bit_s@all"] = of_run["goodput_bit_s"].sum()
     whole = pd.DataFrame(found)
+    fair = whole["goodput_total_bit_s@all"] / of_run.size()
+    for kind in kinds:
+        whole[f"goodput_share@{kind}"] = whole[f"goodput_bit_s@{kind}"] / fair
     means = whole[[f"goodput_bit_s@{kind}" for kind in kinds]]
     whole[f"{JAIN}@{KINDS}"] = [jain(one) for one in means.to_numpy(dtype=np.float64)]
     if len(kinds) == 2:
         first, second = kinds
-        for metric, name in (("goodput_bit_s", "goodput_ratio"), ("loss_ratio", "loss_ratio_ratio")):
+        for metric, name in _RATIOS.items():
             whole[name] = whole[f"{metric}@{first}"] / whole[f"{metric}@{second}"]
     return whole.reindex(list(runs))
