@@ -59,11 +59,11 @@ def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Float
 def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFrame:
     """Return what the store holds of kinds of flows: a row a run.
 
-    Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``), ``jain_index@tcp``,
-    ``loss_ratio@tcp`` (drops at any queue over packets sent) and ``goodput_bit_s@tcp-1``, the least of its flows,
-    upwards, and ``goodput_share@tcp``, the mean over that of all flows; ``jain_index@kinds`` of the kinds' means,
-    ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under test. With two
-    kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's.
+    Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``),
+    ``jain_index@tcp``, ``loss_ratio@tcp`` (drops at any queue over packets sent), ``goodput_share@tcp`` (the mean
+    over that of all flows) and ``goodput_bit_s@tcp-1``, the least of its flows, upwards; ``jain_index@kinds`` of
+    the kinds' means, ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under
+    test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's.
     """
     wanted = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
     flows = store.read("flows", wanted, runs).to_pandas()
