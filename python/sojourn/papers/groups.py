@@ -63,7 +63,8 @@ def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFra
     ``jain_index@tcp``, ``loss_ratio@tcp`` (drops at any queue over packets sent), ``goodput_share@tcp`` (the mean
     over that of all flows) and ``goodput_bit_s@tcp-1``, the least of its flows, upwards; ``jain_index@kinds`` of
     the kinds' means, ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under
-    test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's.
+    test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the
+    second's.
     """
     wanted = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
     flows = store.read("flows", wanted, runs).to_pandas()

@@ -29,11 +29,10 @@ _DIFFERENCES: Final = (
 _OF_SHARES: Final = (
     ("goodput_bit_s@{0}", "{0} flow, kbit/s", 1e3),
     ("goodput_bit_s@{1}", "{1} flow, kbit/s", 1e3),
-    ("", "Index of these two alone", 1.0),
+    ("", "Index of these two", 1.0),
     (JAIN, "Jain's index", 1.0),
     (f"{JAIN}@{{0}}", "of {0} alone", 1.0),
     ("utilisation", "Utilisation", 1.0),
-    ("queue_packets_mean", "Queue, packets", 1.0),
 )
 
 
