@@ -96,6 +96,7 @@ def load(name: str, where: Path | None = None) -> Paper:
         open_readings=readings,
         places=tuple(runs.get("places", ())),
         packet=str(need(runs, "packet", file)) if "places" in runs else "",
+        kinds=tuple(runs.get("kinds", ())),
         on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
     _check_schemes(paper)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import placement, places
+from sojourn.papers import groups, placement, places
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan import execute, expand
@@ -87,7 +87,7 @@ class Measured:
         condition
             By name.
         chosen
-            ``queue``, ``throughput``, ``fct`` and ``plr`` of ``readings.toml``.
+            ``queue``, ``throughput``, ``fct``, ``plr`` and ``fairness`` of ``readings.toml``.
         """
         raw = self.raw[reading, condition]
         found = {name: of for name, of in raw.items() if " " not in name}
@@ -97,6 +97,8 @@ class Measured:
             found["flow_duration_s_mean"] = raw["flow_completion_s_mean"]
         if chosen.get("plr") == "flowmonitor":
             found["loss_ratio"] = raw["flow loss_ratio"]
+        if chosen.get("fairness", "all") != "all":
+            found[groups.JAIN] = raw[f"{groups.JAIN}@{chosen['fairness']}"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -340,6 +342,8 @@ def _raw(
     ]
     if layouts:
         table = table.join(places.table(store, wanted, layouts))
+    if paper.kinds:
+        table = table.join(groups.table(store, wanted, paper.kinds))
     columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
     found: list[Raw] = []
     for of in runs:

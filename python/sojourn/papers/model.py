@@ -196,6 +196,8 @@ class Paper:
         not there has the queues under test.
     packet
         Size of a packet where the study's latency has one (``1446 B``).
+    kinds
+        Groups of flows whose shares the study compares (``tcp``, ``udp``); none where it does not.
     """
 
     name: str
@@ -219,6 +221,7 @@ class Paper:
     places: tuple[str, ...] = ()
     on: dict[str, tuple[str, ...]] = field(default_factory=dict)
     packet: str = ""
+    kinds: tuple[str, ...] = ()
 
     def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the ids that ids and groups stand for, each once, in order."""

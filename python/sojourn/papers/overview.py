@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sojourn import metrics, plot, stats
-from sojourn.papers import katz
+from sojourn.papers import katz, shares
 from sojourn.papers.conditions import level_of
 from sojourn.papers.section import Drawing, Section
 from sojourn.plot import Picture
@@ -53,7 +53,9 @@ _OF_READINGS: Final = (
 
 
 def sections(paper: Paper, measured: Measured) -> list[Section]:
-    """Return the sections that a paper's page has beside claims and tables; none for a paper without places."""
+    """Return the sections that a paper's page has beside claims and tables: of kinds of flows, or of places."""
+    if paper.kinds:
+        return shares.sections(paper, measured)
     if not paper.places:
         return []
     found = [

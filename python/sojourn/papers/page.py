@@ -288,7 +288,7 @@ def _claim(paper: Paper, measured: Measured, judged: Ledger, claim: Claim) -> di
     )
     return {
         "id": claim.id,
-        "place": f"{claim.place}; section {claim.section}, page {claim.page}",
+        "place": f"{claim.place}; section {claim.section}" + (f", page {claim.page}" if claim.page else ""),
         "quote": claim.quote,
         "predicate": predicate(paper, claim),
         "outcome": said(of[base.name]),

@@ -25,6 +25,8 @@ _COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 _MARKERS: Final = "os^vP"
 _SMALL: Final = 8.5
 """Size of text in panels, points."""
+_ACROSS: Final = 3
+"""Entries of a legend in a row."""
 _BELOW: Final = 0.3
 """Room for the labels of the horizontal axis, inches."""
 _WIDE: Final = 30.0
@@ -98,7 +100,9 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
     left = _width(rows)
     more = 0.14 if any("\n" in panel.title for line in panels for panel in line) else 0.0
-    top = 0.52 + more
+    has_printed = any(math.isfinite(value) for line in panels for panel in line for value in panel.printed)
+    entries = own + (len(readings) > own) + has_printed
+    top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
     shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
     with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
         drawn = _grid(drawing, shape, top=top, sharex=False, sharey=True)
@@ -109,7 +113,7 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
                 axes.set_visible(False)
         drawn[0][0].set_yticks(range(len(rows)), rows)
         drawn[0][0].set_ylim(len(rows) - 0.5, -0.5)
-        _legend(drawing, drawn[0][0], 3)
+        _legend(drawing, drawn[0][0], _ACROSS)
     return drawing
 
 

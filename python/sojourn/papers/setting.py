@@ -13,7 +13,7 @@ from sojourn.stats import Floats
 Values: TypeAlias = Mapping[str, Mapping[str, Floats]]
 """By metric, then by scheme: one value a replication, paired over schemes."""
 
-HIGHER_IS_BETTER: Final = ("goodput_bit_s", "throughput_bit_s")
+HIGHER_IS_BETTER: Final = ("goodput_bit_s", "throughput_bit_s", "jain_index")
 
 
 @dataclass(frozen=True, slots=True)
