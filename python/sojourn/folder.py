@@ -4,7 +4,8 @@
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``distributions``, ``series``
+``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``stations``,
+                          ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone
 ========================= =====================================================================

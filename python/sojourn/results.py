@@ -88,6 +88,16 @@ class Results:
         return self.frames["flows"]
 
     @property
+    def stations(self) -> pd.DataFrame:
+        """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
+
+        Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS), ``retries`` and
+        ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry limit) and
+        ``air_time_share`` (of the measured time).
+        """
+        return self.frames["stations"]
+
+    @property
     def distributions(self) -> pd.DataFrame:
         """Distribution functions over the queues under test: share ``cumulative`` at or below ``value``."""
         return self.frames["distributions"]
@@ -308,7 +318,7 @@ class Results:
         Parameters
         ----------
         name
-            ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
+            ``runs``, ``queues``, ``flows``, ``stations``, ``distributions`` or ``series``.
         """
         if name not in self.frames:
             raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
@@ -377,6 +387,7 @@ class Results:
         runs = []
         flows = self.flows.groupby(["scheme", "replication"], sort=False)
         queues = self.queues.groupby(["scheme", "replication"], sort=False)
+        stations = self.stations.groupby(["scheme", "replication"], sort=False)
         sampled = self.series.groupby(["scheme", "replication"], sort=False)
         for row in self.runs.to_dict("records"):
             key = (row["scheme"], row["replication"])
@@ -388,6 +399,9 @@ class Results:
             run["metrics"] = _metric_values("runs", row, self.runs)
             run["queues"] = _nested("queues", queues.get_group(key)) if key in queues.groups else []
             run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
+            if key in stations.groups:
+                columns = [name for name in self.stations.columns if name not in tables.KEYS["runs"]]
+                run["stations"] = stations.get_group(key)[columns].to_dict("records")
             if series and key in sampled.groups:
                 run["series"] = [
                     {
