@@ -16,8 +16,9 @@ import pyarrow as pa
 from sojourn import metrics, stats, tables
 from sojourn.core import Document, SojournError, version
 from sojourn.scheme import Scheme
-from sojourn.statistics import warmup
+from sojourn.statistics import fairness, warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
+from sojourn.units import Time
 
 if TYPE_CHECKING:
     from sojourn.plot import Plots
@@ -91,8 +92,8 @@ class Results:
     def stations(self) -> pd.DataFrame:
         """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
-        Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS), ``retries`` and
-        ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry limit) and
+        Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
+        ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry limit) and
         ``air_time_share`` (of the measured time).
         """
         return self.frames["stations"]
@@ -291,6 +292,61 @@ class Results:
         return pd.DataFrame(
             rows, columns=["scheme", "baseline", "metric", "unit", *numbers, "replications", *added]
         ).astype(dict.fromkeys([*numbers, *added], "float64"))
+
+    def fairness(self, flows: str | None = None) -> pd.DataFrame:
+        """Return measures of fairness among the flows that began, with 95 % intervals over replications.
+
+        Parameters
+        ----------
+        flows
+            ``tcp``, ``udp`` or a group of flows alone; by default all. ``unresponsive_share`` is of all in any case.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``measure``, ``mean``, ``low``, ``high`` and ``replications`` (those in which the
+            measure exists); the measures are in :data:`sojourn.statistics.fairness.MEASURES`.
+
+        Raises
+        ------
+        SojournError
+            Unknown flows.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> results = sj.run(sj.dumbbell(flows=2, duration=sj.s(3), warm_up=sj.s(1)), replicates=2, seed=7)
+        >>> table = results.fairness("tcp").set_index("measure")
+        >>> bool(0.5 <= table.loc["jain_index", "mean"] <= 1)
+        True
+        """
+        return fairness.table(self, flows)
+
+    def fairness_over_time(self, window: Time, flows: str | None = None) -> pd.DataFrame:
+        """Return measures of fairness in windows of time, with 95 % intervals over replications.
+
+        Needs each flow's goodput as a time series in every replication: ``series.interval`` and ``series.flows=true``
+        of the scenario. A flow counts in the windows after its start.
+
+        Parameters
+        ----------
+        window
+            A multiple of the series' interval.
+        flows
+            As in :meth:`fairness`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``from_s``, ``to_s``, ``measure`` (of
+            :data:`sojourn.statistics.fairness.OVER_TIME`), ``mean``, ``low``, ``high`` and ``replications``.
+
+        Raises
+        ------
+        SojournError
+            Unknown flows, no such series, or another window.
+        """
+        return fairness.over_time(self, window, flows)
 
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.

@@ -1,4 +1,4 @@
-"""Results as tables: one row a run, a queue, a flow, an 802.11 station, a point of a distribution, a sample of a series."""
+"""Results as tables: one row a run, a queue, a flow, an 802.11 station, a distribution's point, a sample."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import sojourn as sj
+from shared import small_network
 from sojourn import core
 
 
@@ -79,4 +80,4 @@ def test_stations_are_a_table_in_results_documents_and_run_folders(tmp_path: Pat
     results.to_parquet(tmp_path / "folder")
     pd.testing.assert_frame_equal(sj.Results.read(tmp_path / "folder").stations, table, check_dtype=False)
     assert results.arrow("stations").schema.field("retry_drops").metadata == {b"unit": b"packets"}
-    assert "stations" not in sj.run(sj.dumbbell(flows=1, duration=sj.s(1)), seed=1).to_document()["runs"][0]
+    assert "stations" not in sj.run(small_network(), seed=1).to_document()["runs"][0]
