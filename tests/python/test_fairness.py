@@ -101,7 +101,7 @@ def test_what_is_not_there_is_named() -> None:
     results = sj.run(small_network(), replicates=1, seed=1)
     with pytest.raises(sj.SojournError, match="unknown flows `sctp`; there are: tcp"):
         results.fairness("sctp")
-    with pytest.raises(sj.SojournError, match=r"set `series\.flows=true`"):
+    with pytest.raises(sj.SojournError, match=r"set the scenario's `series\.flows=true`"):
         results.fairness_over_time(sj.s(1))
     sampled = sj.run(small_network(), seed=1, sets=["series.interval=500 ms", "series.flows=true"])
     with pytest.raises(sj.SojournError, match=r"700 ms is not a multiple of the series' interval of 0\.5 s"):
