@@ -93,8 +93,8 @@ class Results:
         """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
         Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
-        ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry limit)
-        and ``air_time_share`` (of the measured time).
+        ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry
+        limit) and ``air_time_share`` (of the measured time).
         """
         return self.frames["stations"]
 
