@@ -83,11 +83,16 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
             samples = {"t_s": series["t_s"], "value": series["value"]}
             long["series"].append(pd.DataFrame({**key, "name": series["name"], "unit": series["unit"], **samples}))
     frames = {name: _metric_frame(name, rows[name]) for name in _SCOPES}
-    frames["stations"] = pd.DataFrame(rows["stations"], columns=[*KEYS["stations"], *_STATION])
+    frames["stations"] = pd.DataFrame(rows["stations"], columns=no_stations().columns)
     for name, pieces in long.items():
         frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=[*KEYS[name]])
         frames[name] = frame.astype(_long_types(name))
     return frames
+
+
+def no_stations() -> pd.DataFrame:
+    """Return the table of stations of results without 802.11 cells."""
+    return pd.DataFrame(columns=[*KEYS["stations"], *_STATION])
 
 
 def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
