@@ -4,7 +4,8 @@
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``distributions``, ``series``
+``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``stations``,
+                          ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone
 ========================= =====================================================================
@@ -155,7 +156,10 @@ def read(folder: str | Path) -> Results:
     try:
         scenario = json.loads((place / "scenario.json").read_text(encoding="utf-8"))
         schemes = json.loads((place / "schemes.json").read_text(encoding="utf-8"))
-        frames = {name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in tables.NAMES}
+        # Folders of earlier versions have no table of stations.
+        kept = [name for name in tables.NAMES if name != "stations" or (place / "stations.parquet").exists()]
+        frames = {name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in kept}
+        frames.setdefault("stations", tables.no_stations())
         return Results(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),

@@ -16,8 +16,9 @@ import pyarrow as pa
 from sojourn import metrics, stats, tables
 from sojourn.core import Document, SojournError, version
 from sojourn.scheme import Scheme
-from sojourn.statistics import warmup
+from sojourn.statistics import fairness, warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
+from sojourn.units import Time
 
 if TYPE_CHECKING:
     from sojourn.plot import Plots
@@ -86,6 +87,16 @@ class Results:
     def flows(self) -> pd.DataFrame:
         """One row a flow and run."""
         return self.frames["flows"]
+
+    @property
+    def stations(self) -> pd.DataFrame:
+        """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
+
+        Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
+        ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry
+        limit) and ``air_time_share`` (of the measured time).
+        """
+        return self.frames["stations"]
 
     @property
     def distributions(self) -> pd.DataFrame:
@@ -282,6 +293,61 @@ class Results:
             rows, columns=["scheme", "baseline", "metric", "unit", *numbers, "replications", *added]
         ).astype(dict.fromkeys([*numbers, *added], "float64"))
 
+    def fairness(self, flows: str | None = None) -> pd.DataFrame:
+        """Return measures of fairness among the flows that began, with 95 % intervals over replications.
+
+        Parameters
+        ----------
+        flows
+            ``tcp``, ``udp`` or a group of flows alone; by default all. ``unresponsive_share`` is of all in any case.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``measure``, ``mean``, ``low``, ``high`` and ``replications`` (those in which the
+            measure exists); the measures are in :data:`sojourn.statistics.fairness.MEASURES`.
+
+        Raises
+        ------
+        SojournError
+            Unknown flows.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> results = sj.run(sj.dumbbell(flows=2, duration=sj.s(3), warm_up=sj.s(1)), replicates=2, seed=7)
+        >>> table = results.fairness("tcp").set_index("measure")
+        >>> bool(0.5 <= table.loc["jain_index", "mean"] <= 1)
+        True
+        """
+        return fairness.table(self, flows)
+
+    def fairness_over_time(self, window: Time, flows: str | None = None) -> pd.DataFrame:
+        """Return measures of fairness in windows of time, with 95 % intervals over replications.
+
+        Needs each flow's goodput as a time series in every replication: ``series.interval`` and ``series.flows=true``
+        of the scenario. A flow counts in the windows after its start.
+
+        Parameters
+        ----------
+        window
+            A multiple of the series' interval.
+        flows
+            As in :meth:`fairness`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``scheme``, ``from_s``, ``to_s``, ``measure`` (of
+            :data:`sojourn.statistics.fairness.OVER_TIME`), ``mean``, ``low``, ``high`` and ``replications``.
+
+        Raises
+        ------
+        SojournError
+            Unknown flows, no such series, or another window.
+        """
+        return fairness.over_time(self, window, flows)
+
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.
 
@@ -308,7 +374,7 @@ class Results:
         Parameters
         ----------
         name
-            ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
+            ``runs``, ``queues``, ``flows``, ``stations``, ``distributions`` or ``series``.
         """
         if name not in self.frames:
             raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
@@ -377,6 +443,7 @@ class Results:
         runs = []
         flows = self.flows.groupby(["scheme", "replication"], sort=False)
         queues = self.queues.groupby(["scheme", "replication"], sort=False)
+        stations = self.stations.groupby(["scheme", "replication"], sort=False)
         sampled = self.series.groupby(["scheme", "replication"], sort=False)
         for row in self.runs.to_dict("records"):
             key = (row["scheme"], row["replication"])
@@ -388,6 +455,9 @@ class Results:
             run["metrics"] = _metric_values("runs", row, self.runs)
             run["queues"] = _nested("queues", queues.get_group(key)) if key in queues.groups else []
             run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
+            if key in stations.groups:
+                columns = [name for name in self.stations.columns if name not in tables.KEYS["runs"]]
+                run["stations"] = stations.get_group(key)[columns].to_dict("records")
             if series and key in sampled.groups:
                 run["series"] = [
                     {

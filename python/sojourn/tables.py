@@ -1,4 +1,4 @@
-"""Results as tables: one row a run, a queue, a flow, a point of a distribution, a sample of a series."""
+"""Results as tables: one row a run, a queue, a flow, an 802.11 station, a distribution's point, a sample."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pyarrow as pa
 from sojourn import metrics
 from sojourn.core import Document
 
-NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
+NAMES: Final = ("runs", "queues", "flows", "stations", "distributions", "series")
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("scheme", "seed", "replication"),
     "queues": ("scheme", "seed", "replication", "queue", "under_test", "configured"),
     "flows": ("scheme", "seed", "replication", "flow", "group", "from", "to", "transport"),
+    "stations": ("scheme", "seed", "replication", "cell", "node"),
     "distributions": ("scheme", "seed", "replication", "quantity", "value", "cumulative"),
     "series": ("scheme", "seed", "replication", "name", "unit", "t_s", "value"),
 }
@@ -33,6 +34,16 @@ _FACTS: Final[dict[str, str]] = {
     "packets_in_flight": "packets",
 }
 """Columns of `runs` about the run itself, with their units."""
+
+_STATION: Final[dict[str, str]] = {
+    "attempts": "",
+    "retries": "",
+    "collisions": "",
+    "frame_errors": "",
+    "retry_drops": "packets",
+    "air_time_share": "",
+}
+"""What a station of an 802.11 cell reports, with its units; the access point is the first of a cell."""
 
 _SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow"}
 
@@ -63,6 +74,8 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
                 **{name: flow[name] for name in ("group", "from", "to", "transport")},
             }
             rows["flows"].append({**key, **own, **flow["metrics"]})
+        for cell in document.get("cells") or ():
+            rows["stations"].extend({**key, "cell": cell["name"], **station} for station in cell["stations"])
         for quantity, curve in (document.get("distributions") or {}).items():
             points = {"value": curve["value"], "cumulative": curve["cumulative"]}
             long["distributions"].append(pd.DataFrame({**key, "quantity": quantity, **points}))
@@ -70,10 +83,16 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
             samples = {"t_s": series["t_s"], "value": series["value"]}
             long["series"].append(pd.DataFrame({**key, "name": series["name"], "unit": series["unit"], **samples}))
     frames = {name: _metric_frame(name, rows[name]) for name in _SCOPES}
+    frames["stations"] = pd.DataFrame(rows["stations"], columns=no_stations().columns)
     for name, pieces in long.items():
         frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=[*KEYS[name]])
         frames[name] = frame.astype(_long_types(name))
     return frames
+
+
+def no_stations() -> pd.DataFrame:
+    """Return the table of stations of results without 802.11 cells."""
+    return pd.DataFrame(columns=[*KEYS["stations"], *_STATION])
 
 
 def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
@@ -87,6 +106,8 @@ def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
     found = {column: unit for column, unit in _FACTS.items() if unit and column in frame}
     if name in _SCOPES:
         found |= {column: metrics.unit_of(column, _SCOPES[name]) for column in metric_columns(name, frame)}
+    elif name == "stations":
+        found |= _STATION
     elif name == "series":
         found |= {"t_s": "s"}
     return {column: unit for column, unit in found.items() if unit}

@@ -89,6 +89,19 @@ MODELS: dict[str, type[Model]] = {
         "flows 3 s0 1ms s1 2 interarrival measured sojourn departures flags enqueue target 100ms limit 60p",
         f"flows 3 s0 1ms s1 2 s2 3 s3 4 q0 7p q1 2 q2 3 q3 4 interarrival 1ms sample 3ms limit 60p {daqm.Daqm._OWN}",
     ),
+    "fq_rem": fair.over(
+        controllers.Rem,
+        "flows 8 gamma 0.1 phi 1.5 b_ref 5p ecn limit 80p",
+        "flows 3 form queue gamma 0.05 phi 1.3 alpha 0.3 b_ref 3p quantum 300B memory_limit 30kB",
+        "flows 2 gamma 0.05 phi 1.2 alpha 0.5 b_ref 5p tupdate 5ms w 0.3 avpkt 300B ecn drop_batch 2p limit 40p",
+    ),
+    "fq_avq": fair.over(
+        controllers.Avq,
+        "flows 8 buffer 4p ecn limit 60p",
+        "flows 3 buffer 9kB alpha 0.8 gamma 0.9 initial 0.5 quantum 300B memory_limit 40kB",
+        "flows 2 buffer 5p unit packets avpkt 500B alpha 2 ecn drop_batch 2p limit 30p",
+        "flows 2 limit 15p memory_limit 20kB",
+    ),
 }
 
 #: Registered algorithms whose models are still to be written. Must become empty.

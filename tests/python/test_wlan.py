@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import sojourn as sj
+from shared import small_network
 from sojourn import core
 
 
@@ -60,3 +63,23 @@ def test_the_studys_cell_leaves_the_queue_at_the_wire_or_not() -> None:
     empty = sj.compare(sj.load("wlan", sets=slow), ["pfifo limit 100p"], replicates=1, seed=1)
     assert float(fast.runs["queue_packets_mean"].iloc[0]) > 60
     assert float(empty.runs["queue_packets_mean"].iloc[0]) < 1
+
+
+def test_stations_are_a_table_in_results_documents_and_run_folders(tmp_path: Path) -> None:
+    results = sj.run(_cell(), replicates=2, seed=1)
+    table = results.stations
+    assert table[["replication", "node"]].to_numpy().tolist() == [
+        [replication, node] for replication in (0, 1) for node in ("ap", "station0", "station1")
+    ]
+    scenario = core.load(json.dumps(_cell().to_dict()), source="test", sets=())
+    (run,) = core.run_many(scenario, [{"scheme": None, "seed": 1, "replication": 1, "series": None}], jobs=1)
+    assert table.iloc[4]["collisions"] == run["cells"][0]["stations"][1]["collisions"]
+    document = results.to_document()["runs"][1]["stations"]
+    assert [station["node"] for station in document] == ["ap", "station0", "station1"]
+    assert document[1]["air_time_share"] == run["cells"][0]["stations"][1]["air_time_share"]
+    results.to_parquet(tmp_path / "folder")
+    pd.testing.assert_frame_equal(sj.Results.read(tmp_path / "folder").stations, table, check_dtype=False)
+    (tmp_path / "folder" / "stations.parquet").unlink()
+    assert sj.Results.read(tmp_path / "folder").stations.empty
+    assert results.arrow("stations").schema.field("retry_drops").metadata == {b"unit": b"packets"}
+    assert "stations" not in sj.run(small_network(), seed=1).to_document()["runs"][0]

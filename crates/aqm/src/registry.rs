@@ -58,6 +58,8 @@ registry! {
     "fq_pie" => FairQueue<crate::pie::Pie>,
     "fq_cobalt" => FairQueue<crate::cobalt::Cobalt>,
     "fq_daqm" => FairQueue<crate::daqm::Daqm>,
+    "fq_rem" => FairQueue<crate::rem::Rem>,
+    "fq_avq" => FairQueue<crate::avq::Avq>,
     "cake" => crate::cake::Cake,
     "dualpi2" => crate::dualpi2::DualPi2,
 }

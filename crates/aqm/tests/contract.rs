@@ -61,6 +61,8 @@ const ODD: &[&str] = &[
     "fq_pie flows 3 limit 30p target 1us tupdate 1ms max_burst 0ns ecn",
     "fq_red flows 2 limit 40p min 1p max 3p ecn quantum 300B",
     "fq_cobalt flows 1 limit 20p target 0ns interval 1ns p_inc 1 p_dec 0",
+    "fq_rem gamma 1 phi 2 b_ref 0p tupdate 1ns ecn limit 30p flows 3",
+    "fq_avq buffer 3kB alpha 1000 ecn limit 20p initial 0 flows 2 memory_limit 9kB",
     "fq_daqm s0 0ns drop_rate 1 drop_duration 1ms limit 30p flows 4",
     "rem gamma 1 phi 2 b_ref 0p tupdate 1ns ecn limit 30p",
     "rem form queue gamma 10 phi 1.1 b_ref 3p w 0.1 tupdate 1h",

@@ -92,6 +92,7 @@ metrics! {
     "flows_completed", "flows", RUN, "count", "Transfers that completed in the run.";
     "flow_duration_s_mean", "s", RUN, "mean over flows that delivered", "Time from a flow's first packet to the last packet of it that arrived, over the whole run.";
     "flow_duration_s", "s", FLOW, "one value", "Time from the flow's first packet to the last packet of it that arrived, over the whole run.";
+    "flow_start_s", "s", FLOW, "one value", "Time of the flow's first packet, since the start of the run.";
     "flows_started", "flows", RUN, "count", "Flows that had sent a packet, a SYN included, by the end of the run.";
     "slow_start_s_mean", "s", RUN, "mean over TCP flows that sent", "Time from a flow's first packet until its window first reached ssthresh, by growth, loss or mark, or until the flow or the run ended, over the whole run; algorithms without ssthresh never do.";
     "slow_start_s", "s", FLOW, "one value", "Time from the flow's first packet until its window first reached ssthresh, by growth, loss or mark, or until the flow or the run ended, over the whole run.";

@@ -212,6 +212,25 @@ fn errors_cost_their_repetitions_and_wider_windows() {
 }
 
 #[test]
+fn the_long_retry_limit_counts_data_after_cts() {
+    // A lone station's RTS never fails, so its limit of 1 drops nothing; data after CTS have errors with p = 0.3, and
+    // after 2 of them the packet is dropped: p^2 = 9 % of all. Without RTS the short limit of 1 drops p = 30 %.
+    for (threshold, expected) in [("0 B", 0.09_f64), ("none", 0.3)] {
+        let keys = format!(
+            "frame_error_rate = 0.3\nshort_retry_limit = 1\nlong_retry_limit = 2\nrts_threshold = \"{threshold}\"\n\
+             queue = \"pfifo limit 3p\""
+        );
+        let report = runs(&uplink(1, 0, &keys, 1000, "50 Mbit/s"), None, 1, 1).remove(0);
+        let station = &report.cells[0].stations[1];
+        let packets = (station.attempts - station.retries) as f64;
+        let drops = station.retry_drops as f64 / packets;
+        // Binomial: four standard deviations.
+        let spread = 4.0 * (expected * (1.0 - expected) / packets).sqrt();
+        assert!((drops - expected).abs() < spread, "rts_threshold {threshold}: {drops} dropped, {expected} expected");
+    }
+}
+
+#[test]
 fn aggregation_gains_as_computed_by_hand() {
     // 802.11n at 65 Mbit/s, 1500 B: a subframe has 4 + 1540 B, 42 of them fit in 65,535 B. (22 + 42 * 1544 * 8) / 260 bits
     // a symbol: 1996 symbols of 4 us after 36 us; SIFS 16; block ACK 20 + 3 * 4; 2 us of propagation; DIFS 34; 7.5 * 9.

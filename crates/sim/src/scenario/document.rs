@@ -72,6 +72,9 @@ pub struct ChangeTable {
 pub struct SeriesTable {
     /// Time between samples.
     pub interval: Quantity<Span>,
+    /// Each flow's goodput as well, `goodput_bit_s:` and the flow's name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flows: bool,
 }
 
 /// A node, or a group of nodes.

@@ -29,6 +29,8 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// What changes during the run, in the order of the document.
     pub changes: Vec<Change>,
+    /// Time series, where any are kept, have each flow's goodput.
+    pub flow_series: bool,
 }
 
 /// Another scheme for queues, at an instant.

@@ -39,6 +39,7 @@ impl Document {
             groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows,
             changes,
+            flow_series: self.series.is_some_and(|series| series.flows),
         })
     }
 

@@ -43,7 +43,10 @@ impl Simulation {
             total: several.then(|| (Level::new(), Level::new())),
             delay: Histogram::default(),
             audit: Audit::default(),
-            recorder: options.series.map(report::Recorder::new),
+            recorder: options.series.map(|interval| {
+                let flows = if network.flow_series { network.flows.len() } else { 0 };
+                report::Recorder::new(interval, flows)
+            }),
             payload_before: 0,
             dropped: Dropped::default(),
             flows: Vec::with_capacity(network.flows.len()),

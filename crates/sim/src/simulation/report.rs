@@ -213,7 +213,8 @@ impl Simulation {
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
         distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
         distributions.insert("one_way_delay_ms", distribution(&self.delay.cdf_ms()));
-        let series = self.recorder.take().map(Recorder::series);
+        let series = self.recorder.take();
+        let series = series.map(|it| it.series(flows.iter().map(|flow| flow.name.as_str())));
         Ok(RunReport {
             scenario: self.network.name.clone(),
             scheme: self.options.scheme.as_ref().map(sojourn_aqm::Config::text),

@@ -6,7 +6,7 @@ use super::{FlowReport, Metrics};
 use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{jain, Histogram, Moments};
-use sojourn_units::Span;
+use sojourn_units::{Instant, Span};
 
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
@@ -48,6 +48,7 @@ impl Simulation {
             metrics.insert("one_way_delay_ms_mean", meter.delay.mean_ms());
             metrics.insert("one_way_delay_ms_sd", meter.delay.sd_ms());
             metrics.insert("flow_duration_s", duration);
+            metrics.insert("flow_start_s", first_sent.map(|first| (first - Instant::ZERO).seconds()));
             metrics.insert("flow_completion_s", completion.map(Span::seconds));
             metrics.insert("slow_start_s", slow_start.seconds);
             metrics.insert("cwnd_growth_segments", slow_start.growth);

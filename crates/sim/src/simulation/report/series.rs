@@ -11,20 +11,25 @@ pub(crate) struct Recorder {
     t_s: Vec<f64>,
     values: [Vec<Option<f64>>; 4],
     last: Snapshot,
+    /// Of each flow, where wanted: payload at the last point, and goodput.
+    flows: Vec<(u64, Vec<Option<f64>>)>,
 }
 
 impl Recorder {
-    pub fn new(interval: Span) -> Self {
-        Self { interval, ..Self::default() }
+    /// With the goodput of the first `flows` flows.
+    pub fn new(interval: Span, flows: usize) -> Self {
+        Self { interval, flows: vec![Default::default(); flows], ..Self::default() }
     }
 
     /// The measurement begins.
     pub(super) fn begin(&mut self, snapshot: Snapshot) {
         self.last = snapshot;
+        // The flows' payload is counted anew.
+        self.flows.iter_mut().for_each(|(last, _)| *last = 0);
     }
 
-    /// All series.
-    pub(super) fn series(self) -> Vec<Series> {
+    /// All series; `names` are the flows'.
+    pub(super) fn series<'a>(self, names: impl Iterator<Item = &'a str>) -> Vec<Series> {
         let named = SERIES.iter().zip(self.values);
         let series = named.map(|((name, unit), value)| Series {
             name: (*name).into(),
@@ -32,7 +37,13 @@ impl Recorder {
             t_s: self.t_s.clone(),
             value,
         });
-        series.collect()
+        let flows = names.zip(self.flows).map(|(name, (_, value))| Series {
+            name: format!("goodput_bit_s:{name}"),
+            unit: "bit/s".into(),
+            t_s: self.t_s.clone(),
+            value,
+        });
+        series.chain(flows).collect()
     }
 }
 
@@ -77,7 +88,7 @@ impl Simulation {
     pub(in crate::simulation) fn sample(&mut self) {
         let snapshot = self.snapshot();
         let now = self.now;
-        let Some(recorder) = &mut self.recorder else { return };
+        let Some(mut recorder) = self.recorder.take() else { return };
         let last = std::mem::replace(&mut recorder.last, snapshot);
         let (interval, elapsed) = (recorder.interval, now - last.at);
         let count = snapshot.sojourn.0.saturating_sub(last.sojourn.0);
@@ -88,6 +99,12 @@ impl Simulation {
         recorder.values[1].push((count > 0).then(|| sum as f64 / count as f64 / 1e6));
         recorder.values[2].push(Some(snapshot.payload.saturating_sub(last.payload) as f64 * 8.0 / elapsed.seconds()));
         recorder.values[3].push(Some(snapshot.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()));
+        for (index, (last, values)) in recorder.flows.iter_mut().enumerate() {
+            let payload = self.payload(index);
+            values.push(Some(payload.saturating_sub(*last) as f64 * 8.0 / elapsed.seconds()));
+            *last = payload;
+        }
+        self.recorder = Some(recorder);
         self.wheel.push(now + interval, What::Sample);
     }
 }
