@@ -127,6 +127,25 @@ def test_links_that_are_not_full_lose_nothing() -> None:
     assert found.queue_packets[1] == 0
 
 
+def test_a_large_network_settles() -> None:
+    # 400 links under five controllers, 400 classes over three links each, chosen at random.
+    random = np.random.default_rng(1)
+    controllers = (Red(50, 150), Pi(), Pie(), Rem(), Codel())
+    fluid = Fluid(
+        [Link(float(random.uniform(2000, 20_000)), controllers[k % 5], 1000) for k in range(400)],
+        [
+            FlowClass(10, float(random.uniform(0.02, 0.2)), tuple(map(int, random.choice(400, 3, replace=False))))
+            for _ in range(400)
+        ],
+    )
+    found = fluid.steady(within=1e-3)
+    used = (fluid.routes @ (fluid.flows * found.rate_packets_s)) * (1 - found.probability) / fluid.capacity
+    # A link that loses is full, and the others carry no more than they can.
+    assert np.abs(used[found.probability > 0] - 1).max() < 1.1e-3
+    assert used.max() < 1 + 1.1e-3
+    assert 50 < np.count_nonzero(found.probability) < 400
+
+
 def test_a_stable_run_ends_at_the_fixed_point_and_an_unstable_one_does_not() -> None:
     def spread(rtt: float) -> tuple[float, float]:
         fluid = Fluid([Link(6250, Red(50, 150), 1000)], [FlowClass(50, rtt)])
