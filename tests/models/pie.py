@@ -54,6 +54,8 @@ class Pie(Model):
         self.drop_prob = 0.0
         self.qdelay_old = 0.0
         self.burst_allowance = self.params.max_burst
+        # ns-3's m_burstState and m_burstReset.
+        self.burst, self.burst_reset = "protecting", 0
         self.accu_prob = 0.0
         self.active = not self.params.activate
         self.timer = Timer(self.params.tupdate)
@@ -92,8 +94,23 @@ class Pie(Model):
             elif not self.queue:
                 p -= p / 64
         self.drop_prob = min(max(p, 0.0), 1.0)
+        is_low = less(qdelay, target / 2) and less(self.qdelay_old, target / 2)
         self.qdelay_old = qdelay
         self.burst_allowance = max(0, self.burst_allowance - x.tupdate)
+        if x.variant == "ns3":
+            self.calm(is_low and self.drop_prob == 0 and self.burst_allowance == 0)
+
+    def calm(self, is_calm: bool) -> None:
+        """ns-3's states of the burst allowance: back after more than 1.5 s of calm updates in a row."""
+        if not is_calm:
+            if self.burst == "in":
+                self.burst_reset = 0
+        elif self.burst == "protecting":
+            self.burst, self.burst_reset = "in", 0
+        elif self.burst == "in":
+            self.burst_reset += 1
+            if self.burst_reset > 1_500_000_000 // self.params.tupdate:
+                self.burst = "no"
 
     def run_timers(self) -> None:
         while (at := self.timer.due(self.world.now)) is not None:
@@ -106,7 +123,10 @@ class Pie(Model):
         half_target = x.target / SECOND / 2
         if less(self.qdelay_old, half_target) and less(self.drop_prob, 0.2):
             return False
-        if self.bytes <= 2 * x.avpkt:
+        if x.variant == "ns3" and not isinstance(x.limit, Bytes):
+            if len(self.queue) <= 2:
+                return False
+        elif self.bytes <= 2 * x.avpkt:
             return False
         p = self.drop_prob * packet.bytes / x.avpkt if x.bytemode else self.drop_prob
         if x.derandomize:
@@ -132,7 +152,10 @@ class Pie(Model):
     def arrive(self, packet: Packet) -> None:
         self.timer.start(self.world.now)
         qdelay = self.current_qdelay(self.world.now)
-        if self.congestion_is_over(qdelay):
+        if self.params.variant == "ns3":
+            if self.burst == "no":
+                self.burst, self.burst_allowance = "protecting", self.params.max_burst
+        elif self.congestion_is_over(qdelay):
             self.burst_allowance = self.params.max_burst
         if self.is_full(packet):
             self.world.drop(packet, "overflow")
