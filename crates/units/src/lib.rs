@@ -15,8 +15,10 @@ mod error;
 mod rate;
 mod text;
 mod time;
+mod wire;
 
 pub use data::{Bytes, Packets};
 pub use error::UnitError;
 pub use rate::{BitRate, Probability};
 pub use time::{Instant, Span};
+pub use wire::Wire;

@@ -1,6 +1,5 @@
-use super::Wire;
 use sojourn_measure::{Level, LossRuns, Sampled};
-use sojourn_units::{Instant, Span};
+use sojourn_units::{Instant, Span, Wire};
 use std::collections::VecDeque;
 
 /// A tail-drop FIFO in front of a link of constant rate, computed instead of simulated.
@@ -129,7 +128,7 @@ impl Line {
     #[inline]
     pub fn enter(&mut self, queue: &mut LineQueue, now: Instant, bytes: u32) -> Option<Instant> {
         let serial = self.packets;
-        let framed = bytes + self.wire.overhead;
+        let framed = bytes + self.wire.overhead();
         self.packets += 1;
         self.bytes += u64::from(framed);
         let mut start = now;

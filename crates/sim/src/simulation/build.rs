@@ -3,7 +3,7 @@
 use super::{report, Audit, Flow, FlowMeter, Hashes, Hop, Options, Place, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Station, Wire};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -11,7 +11,7 @@ use crate::transport::{Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Counters, Random};
 use sojourn_measure::{Histogram, Level};
-use sojourn_units::{Bytes, Instant, Packets};
+use sojourn_units::{Bytes, Instant, Packets, Wire};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

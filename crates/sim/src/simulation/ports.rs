@@ -78,7 +78,7 @@ impl Simulation {
         let packet = Packet {
             serial: port.serial,
             handle,
-            bytes: sim_packet.bytes + port.wire.overhead,
+            bytes: sim_packet.bytes + port.wire.overhead(),
             flow,
             source,
             destination,

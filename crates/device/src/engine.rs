@@ -1,0 +1,104 @@
+//! Two ports and the two directions between them, turned by one thread.
+
+use crate::path::{Path, Whereabouts};
+use crate::pool::{Frame, Pool};
+use crate::port::{Port, PortCounters, PortError, BURST};
+use sojourn_units::Instant;
+
+/// A direction of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Direction {
+    /// From port A to port B: the direction under study.
+    AToB,
+    /// The return path.
+    BToA,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::AToB, Self::BToA];
+
+    /// `a_to_b` or `b_to_a`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AToB => "a_to_b",
+            Self::BToA => "b_to_a",
+        }
+    }
+}
+
+/// The packet path.
+pub struct Engine {
+    /// Frame memory, shared by both ports.
+    pub pool: Pool,
+    ports: [Box<dyn Port>; 2],
+    paths: [Path; 2],
+    burst: Vec<Frame>,
+}
+
+impl Engine {
+    /// `ports` are A and B; `paths` leads from A to B and from B to A.
+    #[must_use]
+    pub fn new(pool: Pool, ports: [Box<dyn Port>; 2], paths: [Path; 2]) -> Self {
+        Self { pool, ports, paths, burst: Vec::with_capacity(BURST) }
+    }
+
+    /// One turn at `now`: at most a burst is received from each port, what fell due is served and sent.
+    /// True when a frame moved.
+    ///
+    /// # Errors
+    /// A port stopped working.
+    pub fn step(&mut self, now: Instant) -> Result<bool, PortError> {
+        let mut moved = false;
+        for (from, path) in self.paths.iter_mut().enumerate() {
+            path.serve(now, &mut self.pool);
+            self.ports[from].receive(&mut self.pool, &mut self.burst)?;
+            if !self.burst.is_empty() {
+                moved = true;
+                path.arrive(now, &mut self.pool, &mut self.burst);
+                path.serve(now, &mut self.pool);
+            }
+            if !path.ready.is_empty() {
+                moved = true;
+                self.ports[1 - from].send(&mut self.pool, &mut path.ready)?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// When something falls due next; `None` while only an arrival can change anything.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.paths.iter().filter_map(Path::next_due).min()
+    }
+
+    /// A direction.
+    #[must_use]
+    pub fn path(&self, direction: Direction) -> &Path {
+        &self.paths[direction as usize]
+    }
+
+    /// A direction and the pool that its frames are in.
+    pub fn path_mut(&mut self, direction: Direction) -> (&mut Path, &mut Pool) {
+        (&mut self.paths[direction as usize], &mut self.pool)
+    }
+
+    /// The ports, A and B.
+    pub fn ports(&mut self) -> &mut [Box<dyn Port>; 2] {
+        &mut self.ports
+    }
+
+    /// What the ports count, A and B.
+    pub fn port_counters(&mut self) -> [PortCounters; 2] {
+        let [a, b] = &mut self.ports;
+        [a.counters(), b.counters()]
+    }
+
+    /// Where the frames of a direction are.
+    #[must_use]
+    pub fn whereabouts(&self, direction: Direction) -> Whereabouts {
+        self.paths[direction as usize].whereabouts()
+    }
+}

@@ -1,0 +1,66 @@
+//! What the pipeline reads off a frame, and the ECN mark that it writes.
+//!
+//! Ethernet II with up to two VLAN tags, IPv4 (RFC 791), IPv6 with extension headers (RFC 8200), TCP, UDP, ICMP.
+//! Bound: a fixed number of tags, extension headers and TCP options. A frame that cannot be read is class `other`,
+//! hashed by its Ethernet addresses, and forwarded as a bridge would; only what is wrong with it is counted.
+
+mod headers;
+mod mark;
+#[cfg(test)]
+mod tests;
+
+pub use headers::parse;
+pub use mark::set_ce;
+
+use sojourn_aqm::AckFields;
+pub use sojourn_measure::window::Class;
+
+/// What is wrong with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Fault {
+    /// Shorter than an Ethernet header.
+    Runt,
+    /// A header, or the length that the IP header states, goes beyond the end of the frame.
+    Truncated,
+    /// A version or header length that its protocol does not have.
+    Malformed,
+}
+
+impl Fault {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Runt, Self::Truncated, Self::Malformed];
+
+    /// `runt`, `truncated` or `malformed`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runt => "runt",
+            Self::Truncated => "truncated",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// What was read off a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// Class of traffic.
+    pub class: Class,
+    /// Hash of addresses, protocol and ports; of addresses and protocol for every fragment of a datagram.
+    pub flow: u32,
+    /// Hash of the source address.
+    pub source: u32,
+    /// Hash of the destination address.
+    pub destination: u32,
+    /// The ECN field, 0 without IP.
+    pub ecn: u8,
+    /// Differentiated services codepoint, 0 without IP.
+    pub dscp: u8,
+    /// For ACK filters.
+    pub ack: AckFields,
+    /// Where the IP header begins; 0 without one.
+    pub ip: u16,
+    /// What is wrong with it.
+    pub fault: Option<Fault>,
+}

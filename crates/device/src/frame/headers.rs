@@ -1,0 +1,256 @@
+use super::{Class, Fault, Parsed};
+use sojourn_aqm::AckFields;
+
+const ETHERNET: usize = 14;
+const TAGS: usize = 2;
+const EXTENSIONS: usize = 8;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMP6: u8 = 58;
+
+/// Reads a frame, from its destination address on. `key` keeps others from choosing flows that collide.
+#[must_use]
+#[inline]
+pub fn parse(frame: &[u8], key: u64) -> Parsed {
+    let mut parsed = Parsed {
+        class: Class::Other,
+        flow: 0,
+        source: 0,
+        destination: 0,
+        ecn: 0,
+        dscp: 0,
+        ack: AckFields::default(),
+        ip: 0,
+        fault: None,
+    };
+    let Some(addresses) = frame.get(..12) else {
+        parsed.fault = Some(Fault::Runt);
+        return parsed;
+    };
+    let Some((ether_type, start)) = ether_type(frame) else {
+        parsed.fault = Some(if frame.len() < ETHERNET { Fault::Runt } else { Fault::Truncated });
+        by_link(&mut parsed, addresses, key);
+        return parsed;
+    };
+    let outcome = match ether_type {
+        0x0800 => ipv4(frame, start, key, &mut parsed),
+        0x86dd => ipv6(frame, start, key, &mut parsed),
+        _ => {
+            by_link(&mut parsed, addresses, key);
+            return parsed;
+        }
+    };
+    if let Err(fault) = outcome {
+        // Nothing that was read of it can be relied on.
+        parsed = Parsed {
+            class: Class::Other,
+            ecn: 0,
+            dscp: 0,
+            ack: AckFields::default(),
+            ip: 0,
+            fault: Some(fault),
+            ..parsed
+        };
+        by_link(&mut parsed, addresses, key);
+    }
+    parsed
+}
+
+/// The EtherType behind the VLAN tags (IEEE 802.1Q, 802.1ad), and where its payload begins.
+#[inline]
+fn ether_type(frame: &[u8]) -> Option<(u16, usize)> {
+    let mut at = 12;
+    let mut ether_type = be16(frame, at)?;
+    for _ in 0..TAGS {
+        if ether_type != 0x8100 && ether_type != 0x88a8 {
+            break;
+        }
+        at += 4;
+        ether_type = be16(frame, at)?;
+    }
+    Some((ether_type, at + 2))
+}
+
+#[inline]
+fn ipv4(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(), Fault> {
+    let header: &[u8; 20] = frame.get(start..start + 20).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
+    let length = usize::from(header[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header[0] >> 4 != 4 || length < 20 || total < length {
+        return Err(Fault::Malformed);
+    }
+    // What follows `total` is padding of a short Ethernet frame.
+    let packet = frame.get(start..start + total).ok_or(Fault::Truncated)?;
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
+    let (source, destination) = (be32_of(header, 12), be32_of(header, 16));
+    parsed.dscp = header[1] >> 2;
+    parsed.ecn = header[1] & 3;
+    parsed.ip = start as u16;
+    let source = mix(key, u64::from(source));
+    let destination = mix(key, u64::from(destination));
+    transport(packet, length, header[9], fragment != 0, [source, destination], key, parsed)
+}
+
+#[inline]
+fn ipv6(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(), Fault> {
+    let header: &[u8; 40] = frame.get(start..start + 40).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
+    if header[0] >> 4 != 6 {
+        return Err(Fault::Malformed);
+    }
+    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let packet = frame.get(start..start + 40 + payload).ok_or(Fault::Truncated)?;
+    let traffic_class = header[0] << 4 | header[1] >> 4;
+    parsed.dscp = traffic_class >> 2;
+    parsed.ecn = traffic_class & 3;
+    parsed.ip = start as u16;
+    let address = |at: usize| mix(mix(key, be64_of(header, at)), be64_of(header, at + 8));
+    let addresses = [address(8), address(24)];
+    let mut next = header[6];
+    let mut at = 40;
+    let mut fragment = false;
+    for _ in 0..EXTENSIONS {
+        match next {
+            // Hop-by-hop options, routing, destination options (RFC 8200 section 4).
+            0 | 43 | 60 => {
+                let (kind, words) = pair(packet, at)?;
+                next = kind;
+                at += 8 + 8 * usize::from(words);
+            }
+            44 => {
+                let (kind, _) = pair(packet, at)?;
+                // All but the atomic fragment (RFC 6946), which is whole.
+                let word = be16(packet, at + 2).ok_or(Fault::Truncated)?;
+                fragment |= word & 0xfff9 != 0;
+                next = kind;
+                at += 8;
+            }
+            // Authentication header (RFC 4302): its length in 4-byte words, less 2.
+            51 => {
+                let (kind, words) = pair(packet, at)?;
+                next = kind;
+                at += 8 + 4 * usize::from(words);
+            }
+            _ => break,
+        }
+    }
+    transport(packet, at, next, fragment, addresses, key, parsed)
+}
+
+/// Ports, class and ACK fields. `packet` begins with the IP header and ends where IP says.
+#[inline]
+fn transport(
+    packet: &[u8],
+    at: usize,
+    protocol: u8,
+    fragment: bool,
+    [source, destination]: [u64; 2],
+    key: u64,
+    parsed: &mut Parsed,
+) -> Result<(), Fault> {
+    parsed.source = fold(source);
+    parsed.destination = fold(destination);
+    parsed.class = match protocol {
+        TCP => Class::Tcp,
+        UDP => Class::Udp,
+        ICMP | ICMP6 => Class::Icmp,
+        _ => Class::Other,
+    };
+    let mut ports = 0;
+    // Only the first fragment has ports: a hash with them would tear the datagram apart.
+    if !fragment && (protocol == TCP || protocol == UDP) {
+        let needed = if protocol == TCP { 20 } else { 8 };
+        let header = packet.get(at..at + needed).ok_or(Fault::Truncated)?;
+        ports = be32_of(header, 0);
+        if protocol == TCP {
+            parsed.ack = ack_fields(packet, at)?;
+        }
+    }
+    let last = u64::from(protocol) << 32 | u64::from(ports);
+    parsed.flow = fold(mix(mix(key ^ source, destination), last));
+    Ok(())
+}
+
+/// RFC 9293 section 3.1; SACK is option 5 (RFC 2018).
+#[inline]
+fn ack_fields(packet: &[u8], at: usize) -> Result<AckFields, Fault> {
+    let header: &[u8; 20] = packet.get(at..at + 20).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
+    let length = usize::from(header[12] >> 4) * 4;
+    if length < 20 {
+        return Err(Fault::Malformed);
+    }
+    let options = packet.get(at + 20..at + length).ok_or(Fault::Truncated)?;
+    let flags = header[13];
+    const FIN_SYN_RST: u8 = 0x07;
+    const ACK: u8 = 0x10;
+    const ECE_CWR: u8 = 0xc0;
+    let bare = packet.len() == at + length;
+    let pure = bare && flags & ACK != 0 && flags & FIN_SYN_RST == 0;
+    let precious = pure && (flags & ECE_CWR != 0 || has_sack(options));
+    Ok(AckFields { pure, precious, number: be32_of(header, 8) })
+}
+
+/// Bound: options are at most 40 bytes, and each takes one at least.
+#[inline]
+fn has_sack(options: &[u8]) -> bool {
+    // As nearly every segment has it: two no-operations and a timestamp (RFC 7323 appendix A).
+    if options.len() == 12 && options.starts_with(&[1, 1, 8, 10]) {
+        return false;
+    }
+    let mut at = 0;
+    while let Some(kind) = options.get(at) {
+        at += match kind {
+            0 => return false,
+            1 => 1,
+            5 => return true,
+            _ => match options.get(at + 1) {
+                Some(length) if *length >= 2 => usize::from(*length),
+                _ => return false,
+            },
+        };
+    }
+    false
+}
+
+#[inline]
+fn by_link(parsed: &mut Parsed, addresses: &[u8], key: u64) {
+    let half = |at: usize| u64::from(be32_of(addresses, at)) << 16 | u64::from(be16(addresses, at + 4).unwrap_or(0));
+    let (destination, source) = (mix(key, half(0)), mix(key, half(6)));
+    parsed.source = fold(source);
+    parsed.destination = fold(destination);
+    parsed.flow = fold(mix(key ^ source, destination));
+}
+
+#[inline]
+fn pair(packet: &[u8], at: usize) -> Result<(u8, u8), Fault> {
+    packet.get(at..at + 2).map(|two| (two[0], two[1])).ok_or(Fault::Truncated)
+}
+
+#[inline]
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
+}
+
+/// The caller has checked the length.
+#[inline]
+fn be32_of(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[inline]
+fn be64_of(bytes: &[u8], at: usize) -> u64 {
+    u64::from(be32_of(bytes, at)) << 32 | u64::from(be32_of(bytes, at + 4))
+}
+
+/// Both halves of a 128-bit product, folded: every bit of both arguments reaches every bit.
+#[inline]
+fn mix(key: u64, value: u64) -> u64 {
+    let product = u128::from(key ^ 0x9e37_79b9_7f4a_7c15) * u128::from(value ^ 0xd6e8_feb8_6659_fd93);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+#[inline]
+fn fold(hash: u64) -> u32 {
+    (hash ^ hash >> 32) as u32
+}

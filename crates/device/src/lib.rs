@@ -1,0 +1,16 @@
+//! `sojournd`: the algorithms of the library on real packets.
+//!
+//! Frames from port A wait in a discipline and leave port B at the shaped rate; the return path is forwarded, queued as
+//! well where asked. [`port`] has the back ends behind one burst interface, [`frame`] reads and marks headers, [`path`] is
+//! one direction, [`engine`] turns both.
+
+pub mod clock;
+pub mod engine;
+pub mod frame;
+pub mod path;
+pub mod pool;
+pub mod port;
+pub mod random;
+pub mod record;
+pub mod run;
+pub mod status;

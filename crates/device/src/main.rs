@@ -1,0 +1,3 @@
+//! `sojournd`.
+
+fn main() {}

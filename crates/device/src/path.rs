@@ -1,0 +1,354 @@
+//! One direction of the device: frames that arrived wait in a discipline, leave at the shaped rate, and travel a delay line.
+//!
+//! Time comes from the host alone, so the same frames at the same instants give the same decisions on a live port, in
+//! memory, and in the simulator. Departures have nominal instants: when the wire has sent what went before. A host that
+//! comes late serves what fell due meanwhile at those instants, so the rate is exact over time.
+
+use crate::frame::{self, Fault};
+use crate::pool::{Frame, Pool};
+use crate::record::{Recorder, Setting};
+use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
+use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
+use std::collections::VecDeque;
+
+/// How a direction treats its frames.
+#[derive(Clone, Debug)]
+pub struct PathConfig {
+    /// The scheme; `None` forwards at once, without queue or shaping.
+    pub scheme: Option<Config>,
+    /// The shaped rate.
+    pub rate: BitRate,
+    /// Added to the length of every frame on the wire (tc's `overhead`): 24 B for Ethernet's preamble, FCS and gap.
+    pub overhead: Bytes,
+    /// What a host that came late may catch up on at once; time lost beyond it is lost to the rate.
+    pub burst: Span,
+    /// One-way delay added after the queue.
+    pub delay: Span,
+}
+
+/// One direction.
+pub struct Path {
+    queue: Option<Queued>,
+    delay: Span,
+    /// Frames that travel, with the instant at which each arrives.
+    line: VecDeque<(Instant, Frame)>,
+    /// Frames to be sent at the next opportunity.
+    pub(crate) ready: VecDeque<Frame>,
+    /// What was seen, for windows and status.
+    pub recorder: Recorder,
+    /// Of the flow hashes.
+    key: u64,
+    /// Frames with a fault, in the order of [`Fault::ALL`].
+    faults: [u64; 3],
+    /// Frames that passed without a queue.
+    passed: u64,
+}
+
+struct Queued {
+    scheme: Config,
+    discipline: Box<dyn Discipline>,
+    wire: Wire,
+    burst: Span,
+    /// When the wire has sent what went before.
+    free_at: Instant,
+    /// Asked since the last departure, and nothing waited.
+    idle: bool,
+    random: Box<dyn Random + Send>,
+    counters: Counters,
+    serial: u64,
+}
+
+/// The host of the discipline: frames of dropped packets go back, marks go into the header.
+struct Host<'a> {
+    pool: &'a mut Pool,
+    recorder: &'a mut Recorder,
+}
+
+impl Observer for Host<'_> {
+    fn dropped(&mut self, _now: Instant, packet: Packet, reason: Reason) {
+        let frame = Frame::from_index(packet.handle);
+        self.recorder.dropped(&packet, self.pool.note(frame), reason);
+        self.pool.give(frame);
+    }
+
+    fn marked(&mut self, _now: Instant, packet: &Packet) {
+        let frame = Frame::from_index(packet.handle);
+        let note = self.pool.note(frame);
+        self.recorder.marked(note);
+        frame::set_ce(self.pool.contents_mut(frame), usize::from(note.ip));
+    }
+}
+
+/// Frames of a direction, each in one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Wait in the discipline.
+    pub queued: u64,
+    /// Travel the delay line.
+    pub delayed: u64,
+    /// Wait for room at the port.
+    pub ready: u64,
+}
+
+impl Path {
+    /// A direction under `config`; `random` is its stream of random numbers, `key` that of its flow hashes.
+    #[must_use]
+    pub fn new(config: &PathConfig, random: Box<dyn Random + Send>, key: u64, recorder: Recorder) -> Self {
+        let queue = config.scheme.as_ref().map(|scheme| Queued {
+            scheme: scheme.clone(),
+            discipline: scheme.build(),
+            wire: Wire::new(config.rate, config.overhead),
+            burst: config.burst,
+            free_at: Instant::ZERO,
+            idle: true,
+            random,
+            counters: Counters::default(),
+            serial: 0,
+        });
+        Self {
+            queue,
+            delay: config.delay,
+            line: VecDeque::new(),
+            ready: VecDeque::new(),
+            recorder,
+            key,
+            faults: [0; 3],
+            passed: 0,
+        }
+    }
+
+    /// Frames arrived by `now`, in this order. Call [`Path::serve`] with the same `now` before and after.
+    pub fn arrive(&mut self, now: Instant, pool: &mut Pool, frames: &mut Vec<Frame>) {
+        for frame in frames.drain(..) {
+            let parsed = frame::parse(pool.contents(frame), self.key);
+            if let Some(fault) = parsed.fault {
+                self.faults[fault as usize] += 1;
+                if fault == Fault::Runt {
+                    pool.give(frame);
+                    continue;
+                }
+            }
+            let note = pool.note_mut(frame);
+            note.ip = parsed.ip;
+            note.class = parsed.class;
+            let length = u32::from(note.length);
+            let note = *note;
+            let Some(queue) = &mut self.queue else {
+                self.passed += 1;
+                self.line.push_back((now + self.delay, frame));
+                continue;
+            };
+            let packet = Packet {
+                enqueued: now,
+                serial: queue.serial,
+                handle: frame.index(),
+                flow: parsed.flow,
+                source: parsed.source,
+                destination: parsed.destination,
+                bytes: length + queue.wire.overhead(),
+                window: 0,
+                ecn: Ecn::from_bits(parsed.ecn),
+                dscp: parsed.dscp,
+                ack: parsed.ack,
+            };
+            queue.serial += 1;
+            self.recorder.arrived(now, note);
+            let mut host = Host { pool, recorder: &mut self.recorder };
+            let mut cx = Cx {
+                now,
+                rate: queue.wire.rate(),
+                random: queue.random.as_mut(),
+                observer: &mut host,
+                counters: &mut queue.counters,
+            };
+            queue.discipline.enqueue(&mut cx, packet);
+            self.recorder.backlog(now, queue.discipline.backlog());
+            if queue.idle && queue.free_at <= now {
+                self.serve(now, pool);
+            }
+        }
+    }
+
+    /// Sends what fell due by `now`, each at its nominal instant, and moves what has travelled the delay line to the port.
+    ///
+    /// Bound: the departures that fit between the last call and `now`, at most what waits.
+    pub fn serve(&mut self, now: Instant, pool: &mut Pool) {
+        if let Some(queue) = &mut self.queue {
+            queue.free_at = queue.free_at.max(now.before(queue.burst));
+            while queue.free_at <= now {
+                // An idle wire takes what arrives at once: nothing was due before now.
+                let at = if queue.idle { now } else { queue.free_at };
+                let mut host = Host { pool, recorder: &mut self.recorder };
+                let mut cx = Cx {
+                    now: at,
+                    rate: queue.wire.rate(),
+                    random: queue.random.as_mut(),
+                    observer: &mut host,
+                    counters: &mut queue.counters,
+                };
+                if queue.idle && queue.discipline.backlog().packets == 0 {
+                    break;
+                }
+                match queue.discipline.dequeue(&mut cx) {
+                    Dequeued::Packet(packet) => {
+                        let frame = Frame::from_index(packet.handle);
+                        let note = pool.note(frame);
+                        self.recorder.forwarded(at, &packet);
+                        self.recorder.backlog(at, queue.discipline.backlog());
+                        queue.idle = false;
+                        queue.free_at = at + queue.wire.take(u32::from(note.length));
+                        // Out when its last bit is.
+                        self.line.push_back((queue.free_at + self.delay, frame));
+                    }
+                    Dequeued::Empty => {
+                        self.recorder.backlog(at, queue.discipline.backlog());
+                        queue.idle = true;
+                        break;
+                    }
+                    Dequeued::NotBefore(later) => {
+                        queue.idle = false;
+                        queue.free_at = later.max(at + Span::from_nanos(1));
+                    }
+                }
+            }
+        }
+        // Bound: what travels.
+        while let Some((_, frame)) = self.line.front().copied().filter(|(at, _)| *at <= now) {
+            self.line.pop_front();
+            self.ready.push_back(frame);
+        }
+    }
+
+    /// When [`Path::serve`] has something to do; `None` while nothing waits or travels.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        let departure = self
+            .queue
+            .as_ref()
+            .filter(|queue| queue.discipline.backlog().packets > 0 || !queue.idle)
+            .map(|queue| queue.free_at);
+        let arrival = self.line.front().map(|(at, _)| *at);
+        departure.into_iter().chain(arrival).min()
+    }
+
+    /// Puts another scheme in force at `now`: what waits waits in it, or is dropped by it (see [`sojourn_aqm::replace`]).
+    /// False without a queue.
+    pub fn switch(&mut self, now: Instant, pool: &mut Pool, scheme: &Config, label: &str, slot: Option<u64>) -> bool {
+        self.serve(now, pool);
+        let Some(queue) = &mut self.queue else { return false };
+        let setting = Setting { scheme: scheme.text(), label: label.to_owned(), slot };
+        self.recorder.switched(now, queue.wire.rate(), setting);
+        let mut host = Host { pool, recorder: &mut self.recorder };
+        let mut cx = Cx {
+            now,
+            rate: queue.wire.rate(),
+            random: queue.random.as_mut(),
+            observer: &mut host,
+            counters: &mut queue.counters,
+        };
+        sojourn_aqm::replace(&mut queue.discipline, scheme.build(), &mut cx);
+        queue.scheme = scheme.clone();
+        self.recorder.backlog(now, queue.discipline.backlog());
+        true
+    }
+
+    /// The shaped rate becomes `rate` at `now`; the frame on the wire keeps its time.
+    /// False without a queue.
+    pub fn set_rate(&mut self, now: Instant, pool: &mut Pool, rate: BitRate) -> bool {
+        self.serve(now, pool);
+        let Some(queue) = &mut self.queue else { return false };
+        let mut host = Host { pool, recorder: &mut self.recorder };
+        let mut cx = Cx {
+            now,
+            rate: queue.wire.rate(),
+            random: queue.random.as_mut(),
+            observer: &mut host,
+            counters: &mut queue.counters,
+        };
+        queue.discipline.set_rate(&mut cx, rate);
+        queue.wire = Wire::new(rate, Bytes::new(u64::from(queue.wire.overhead())));
+        let setting = self.recorder.setting().clone();
+        self.recorder.switched(now, rate, setting);
+        true
+    }
+
+    /// The delay line becomes `delay` long for what leaves the queue from now on; order is kept.
+    pub fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
+    }
+
+    /// Length of the delay line.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Takes every frame out and gives it back to the pool, as the process ends. How many there were.
+    pub fn clear(&mut self, pool: &mut Pool) -> u64 {
+        let mut frames = 0;
+        if let Some(queue) = &mut self.queue {
+            while let Some(packet) = queue.discipline.drain() {
+                pool.give(Frame::from_index(packet.handle));
+                frames += 1;
+            }
+        }
+        for frame in self.line.drain(..).map(|(_, frame)| frame).chain(self.ready.drain(..)) {
+            pool.give(frame);
+            frames += 1;
+        }
+        frames
+    }
+
+    /// Where the frames are that have arrived and not left.
+    #[must_use]
+    pub fn whereabouts(&self) -> Whereabouts {
+        Whereabouts {
+            queued: self.queue.as_ref().map_or(0, |queue| queue.discipline.backlog().packets),
+            delayed: self.line.len() as u64,
+            ready: self.ready.len() as u64,
+        }
+    }
+
+    /// The queue's counters; zeros without a queue.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.queue.as_ref().map_or_else(Counters::default, |queue| queue.counters)
+    }
+
+    /// What waits in the queue.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.queue.as_ref().map_or_else(Backlog::default, |queue| queue.discipline.backlog())
+    }
+
+    /// The scheme in force.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&Config> {
+        self.queue.as_ref().map(|queue| &queue.scheme)
+    }
+
+    /// The shaped rate.
+    #[must_use]
+    pub fn rate(&self) -> Option<BitRate> {
+        self.queue.as_ref().map(|queue| queue.wire.rate())
+    }
+
+    /// Shows every named internal of the scheme.
+    pub fn internals(&mut self, now: Instant, visit: &mut sojourn_aqm::Internal<'_>) {
+        if let Some(queue) = &mut self.queue {
+            queue.discipline.internals(now, queue.wire.rate(), visit);
+        }
+    }
+
+    /// Frames with a fault, in the order of [`Fault::ALL`]. Runts were dropped, the others treated like any.
+    #[must_use]
+    pub fn faults(&self) -> [u64; 3] {
+        self.faults
+    }
+
+    /// Frames that passed without a queue.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+}

@@ -1,0 +1,173 @@
+//! Frame memory: one region cut into frames, which every back end receives into and sends from.
+
+use crate::frame::Class;
+use memmap2::MmapMut;
+use std::io;
+
+/// A frame of a [`Pool`], in one place only: free, at a port, waiting, or on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame(u32);
+
+impl Frame {
+    /// Its number, from 0.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.0
+    }
+
+    /// The frame with this number, as [`Frame::index`] gave it.
+    #[must_use]
+    pub fn from_index(index: u32) -> Self {
+        Self(index)
+    }
+}
+
+/// Where the contents of a frame lie, and what the pipeline noted on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    /// First byte of the contents within the frame.
+    pub offset: u16,
+    /// Bytes of contents, from the destination address on, without FCS.
+    pub length: u16,
+    /// Where the IP header begins in the contents; 0 without one.
+    pub ip: u16,
+    /// Class of traffic.
+    pub class: Class,
+}
+
+impl Default for Note {
+    fn default() -> Self {
+        Self { offset: 0, length: 0, ip: 0, class: Class::Other }
+    }
+}
+
+/// All frames. The region is page-aligned, as AF_XDP wants its UMEM.
+#[derive(Debug)]
+pub struct Pool {
+    memory: MmapMut,
+    frame_bytes: usize,
+    headroom: usize,
+    notes: Vec<Note>,
+    free: Vec<Frame>,
+}
+
+impl Pool {
+    /// `frames` frames of `frame_bytes` (a power of two, 2048 or 4096 for AF_XDP), with `headroom` bytes before the contents.
+    ///
+    /// # Errors
+    /// The system does not give the memory.
+    pub fn new(frames: u32, frame_bytes: usize, headroom: usize) -> io::Result<Self> {
+        let memory = MmapMut::map_anon(frames as usize * frame_bytes)?;
+        Ok(Self {
+            memory,
+            frame_bytes,
+            headroom,
+            notes: vec![Note::default(); frames as usize],
+            // The last is taken first: the lowest, while all are free.
+            free: (0..frames).rev().map(Frame).collect(),
+        })
+    }
+
+    /// Takes a free frame.
+    #[inline]
+    pub fn take(&mut self) -> Option<Frame> {
+        self.free.pop()
+    }
+
+    /// Gives a frame back.
+    #[inline]
+    pub fn give(&mut self, frame: Frame) {
+        debug_assert!(self.free.len() < self.notes.len(), "a frame was given back twice");
+        self.free.push(frame);
+    }
+
+    /// Frames that are free.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// All frames.
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.notes.len()
+    }
+
+    /// Bytes of a frame, headroom included.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// Bytes before the contents of a frame that a port fills.
+    #[must_use]
+    pub fn headroom(&self) -> usize {
+        self.headroom
+    }
+
+    /// Longest contents.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.frame_bytes - self.headroom
+    }
+
+    /// The whole region, for a back end that maps it.
+    pub fn region(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    /// What is noted on a frame.
+    #[must_use]
+    #[inline]
+    pub fn note(&self, frame: Frame) -> Note {
+        self.notes[frame.0 as usize]
+    }
+
+    /// Notes on a frame.
+    #[inline]
+    pub fn note_mut(&mut self, frame: Frame) -> &mut Note {
+        &mut self.notes[frame.0 as usize]
+    }
+
+    /// The contents of a frame.
+    #[must_use]
+    #[inline]
+    pub fn contents(&self, frame: Frame) -> &[u8] {
+        let note = self.notes[frame.0 as usize];
+        let start = frame.0 as usize * self.frame_bytes + usize::from(note.offset);
+        &self.memory[start..start + usize::from(note.length)]
+    }
+
+    /// The contents of a frame, to be changed.
+    #[inline]
+    pub fn contents_mut(&mut self, frame: Frame) -> &mut [u8] {
+        let note = self.notes[frame.0 as usize];
+        let start = frame.0 as usize * self.frame_bytes + usize::from(note.offset);
+        &mut self.memory[start..start + usize::from(note.length)]
+    }
+
+    /// Everything after the headroom of a frame, for a port to receive into.
+    #[inline]
+    pub fn room_of(&mut self, frame: Frame) -> &mut [u8] {
+        let start = frame.0 as usize * self.frame_bytes;
+        &mut self.memory[start + self.headroom..start + self.frame_bytes]
+    }
+
+    /// Says that a port received `length` bytes into [`Pool::room_of`] of a frame.
+    #[inline]
+    pub fn filled(&mut self, frame: Frame, length: usize) {
+        self.notes[frame.0 as usize] =
+            Note { offset: self.headroom as u16, length: length.min(self.room()) as u16, ..Note::default() };
+    }
+
+    /// A free frame with a copy of `contents`; `None` when none is free or it is too long.
+    pub fn copy_in(&mut self, contents: &[u8]) -> Option<Frame> {
+        if contents.len() > self.room() {
+            return None;
+        }
+        let frame = self.take()?;
+        self.room_of(frame)[..contents.len()].copy_from_slice(contents);
+        self.filled(frame, contents.len());
+        Some(frame)
+    }
+}

@@ -1,0 +1,266 @@
+//! The packet thread: turns the engine, obeys commands, publishes status.
+
+use crate::clock::Clock;
+use crate::engine::{Direction, Engine};
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::port::PortError;
+use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, Status};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use sojourn_aqm::Config;
+use sojourn_units::{BitRate, Instant, Span};
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
+
+/// What the rest of the process asks of the packet thread.
+#[derive(Debug)]
+pub enum Order {
+    /// Another scheme over what waits.
+    Switch {
+        /// Where.
+        direction: Direction,
+        /// The scheme.
+        scheme: Config,
+        /// Its name.
+        label: String,
+        /// Slot of the schedule.
+        slot: Option<u64>,
+    },
+    /// Another shaped rate.
+    SetRate {
+        /// Where.
+        direction: Direction,
+        /// The rate.
+        rate: BitRate,
+    },
+    /// Another length of the delay line.
+    SetDelay {
+        /// Where.
+        direction: Direction,
+        /// One way.
+        delay: Span,
+    },
+    /// Close the windows under way, give every frame back, and end.
+    Stop,
+}
+
+/// An order and who waits for its outcome; an error says what was refused.
+#[derive(Debug)]
+pub struct Command {
+    /// What to do.
+    pub order: Order,
+    /// Told when it is done.
+    pub reply: Option<Sender<Result<(), String>>>,
+}
+
+/// Where the status is found; the packet thread never waits for it.
+pub type Board = Arc<Mutex<Option<Status>>>;
+
+/// How the thread spends time in which nothing is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Looks again at once: least delay, one core in full use.
+    Spin,
+    /// Sleeps until a frame arrives or something falls due.
+    Wait,
+}
+
+/// How the thread runs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunConfig {
+    /// When nothing is to be done.
+    pub idle: Idle,
+    /// Between two publications of the status.
+    pub publish_every: Span,
+}
+
+/// Commands obeyed in one turn.
+const COMMANDS: usize = 16;
+/// A sleep overshoots by tens of microseconds, so what falls due sooner is waited for awake.
+const AWAKE: Span = Span::from_micros(200);
+
+/// Turns `engine` until [`Order::Stop`] or until every sender of commands is gone.
+///
+/// # Errors
+/// A port stopped working; what was under way is closed before.
+pub fn run(
+    engine: &mut Engine,
+    clock: Clock,
+    config: &RunConfig,
+    commands: &Receiver<Command>,
+    board: &Board,
+) -> Result<(), PortError> {
+    let mut publisher = Publisher::default();
+    let outcome = loop {
+        let now = clock.now();
+        if obey(engine, now, commands) {
+            break Ok(());
+        }
+        let moved = match engine.step(now) {
+            Ok(moved) => moved,
+            Err(error) => break Err(error),
+        };
+        if now >= publisher.due {
+            publisher.publish(engine, now, config.publish_every, board);
+        }
+        if !moved && config.idle == Idle::Wait {
+            sleep(engine, now, publisher.due);
+        }
+    };
+    let now = clock.now();
+    for direction in Direction::ALL {
+        let (path, pool) = engine.path_mut(direction);
+        path.recorder.finish(now);
+        path.clear(pool);
+    }
+    outcome
+}
+
+/// True when the thread is to end.
+fn obey(engine: &mut Engine, now: Instant, commands: &Receiver<Command>) -> bool {
+    use std::sync::mpsc::TryRecvError;
+    for _ in 0..COMMANDS {
+        match commands.try_recv() {
+            Ok(Command { order: Order::Stop, reply }) => {
+                if let Some(reply) = reply {
+                    // Who asked may be gone.
+                    let _ = reply.send(Ok(()));
+                }
+                return true;
+            }
+            Ok(Command { order, reply }) => {
+                let outcome = carry_out(engine, now, &order);
+                if let Some(reply) = reply {
+                    let _ = reply.send(outcome);
+                }
+            }
+            Err(TryRecvError::Empty) => return false,
+            Err(TryRecvError::Disconnected) => return true,
+        }
+    }
+    false
+}
+
+fn carry_out(engine: &mut Engine, now: Instant, order: &Order) -> Result<(), String> {
+    let no_queue =
+        |direction: Direction| format!("{} has no queue: its frames are forwarded at once", direction.name());
+    let with = |engine: &mut Engine, direction: Direction, act: &dyn Fn(&mut Path, &mut Pool) -> bool| {
+        let (path, pool) = engine.path_mut(direction);
+        act(path, pool).then_some(()).ok_or_else(|| no_queue(direction))
+    };
+    match order {
+        Order::Switch { direction, scheme, label, slot } => {
+            with(engine, *direction, &|path, pool| path.switch(now, pool, scheme, label, *slot))
+        }
+        Order::SetRate { direction, rate } => with(engine, *direction, &|path, pool| path.set_rate(now, pool, *rate)),
+        Order::SetDelay { direction, delay } => {
+            engine.path_mut(*direction).0.set_delay(*delay);
+            Ok(())
+        }
+        Order::Stop => Ok(()),
+    }
+}
+
+fn sleep(engine: &mut Engine, now: Instant, publish: Instant) {
+    let until = engine.next_due().map_or(publish, |due| due.min(publish));
+    if until <= now + AWAKE {
+        return;
+    }
+    let span = (until - now).saturating_sub(AWAKE);
+    let timeout =
+        Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as i64 };
+    let descriptors = engine.ports().each_ref().map(|port| port.descriptor());
+    let [Some(a), Some(b)] = descriptors else { return };
+    wait(a, b, &timeout);
+}
+
+#[allow(unsafe_code)]
+fn wait(a: i32, b: i32, timeout: &Timespec) {
+    // SAFETY: the ports own the descriptors and outlive this call.
+    let (a, b) = unsafe { (BorrowedFd::borrow_raw(a), BorrowedFd::borrow_raw(b)) };
+    let mut descriptors = [PollFd::from_borrowed_fd(a, PollFlags::IN), PollFd::from_borrowed_fd(b, PollFlags::IN)];
+    // An interruption only means looking sooner.
+    let _ = poll(&mut descriptors, Some(timeout));
+}
+
+/// Remembers the last publication, for rates.
+#[derive(Default)]
+struct Publisher {
+    due: Instant,
+    last: Instant,
+    bytes: [(u64, u64); 2],
+}
+
+impl Publisher {
+    fn publish(&mut self, engine: &mut Engine, now: Instant, every: Span, board: &Board) {
+        self.due = now + every;
+        let [port_a, port_b] = engine.port_counters();
+        let [name_a, name_b] = engine.ports().each_ref().map(|port| port.name().to_owned());
+        let elapsed = now.since(self.last).seconds();
+        let directions = Direction::ALL.map(|direction| {
+            let (path, _) = engine.path_mut(direction);
+            describe(path, direction, now, elapsed, &mut self.bytes[direction as usize])
+        });
+        self.last = now;
+        let status = Status {
+            uptime_s: now.seconds(),
+            directions,
+            ports: [PortStatus { name: name_a, counters: port_a }, PortStatus { name: name_b, counters: port_b }],
+            frames_free: engine.pool.free() as u64,
+            frames: engine.pool.frames() as u64,
+        };
+        // A reader that holds the board costs one publication, not a wait.
+        if let Ok(mut place) = board.try_lock() {
+            *place = Some(status);
+        }
+    }
+}
+
+fn describe(
+    path: &mut Path,
+    direction: Direction,
+    now: Instant,
+    elapsed: f64,
+    last: &mut (u64, u64),
+) -> DirectionStatus {
+    let counters = path.counters();
+    let bytes = (counters.arrived.bytes, counters.forwarded.bytes);
+    let rate = path.rate();
+    let per_second = |new: u64, old: u64| if elapsed > 0.0 { (new - old) as f64 * 8.0 / elapsed } else { 0.0 };
+    let offered = per_second(bytes.0, last.0);
+    let throughput = per_second(bytes.1, last.1);
+    *last = bytes;
+    let live = path.recorder.take_live();
+    let quantile = |q| live.histogram.quantile_ms(q).map(|ms| ms / 1e3);
+    let sojourn = LiveSojourn {
+        packets: live.moments.count(),
+        mean_s: live.moments.mean_ms().map(|ms| ms / 1e3),
+        p50_s: quantile(0.5),
+        p95_s: quantile(0.95),
+        p99_s: quantile(0.99),
+    };
+    let mut internals = Vec::new();
+    path.internals(now, &mut |name, value| internals.push((name, value)));
+    let backlog = path.backlog();
+    let whereabouts = path.whereabouts();
+    DirectionStatus {
+        direction: direction.name(),
+        scheme: path.scheme().map(Config::text),
+        label: path.recorder.setting().label.clone(),
+        slot: path.recorder.setting().slot,
+        rate_bit_s: rate.map(BitRate::bit_s),
+        delay_s: path.delay().seconds(),
+        backlog: Count { packets: backlog.packets, bytes: backlog.bytes },
+        delayed: whereabouts.delayed,
+        ready: whereabouts.ready,
+        passed: path.passed(),
+        counts: counters.into(),
+        classes: path.recorder.totals(),
+        faults: path.faults(),
+        sojourn,
+        load: rate.map_or(0.0, |rate| offered / rate.bit_s().max(1) as f64),
+        throughput_bit_s: throughput,
+        internals,
+    }
+}

@@ -1,0 +1,48 @@
+//! Frames through the whole engine in memory.
+
+#![allow(clippy::unwrap_used)]
+
+use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::pool::Pool;
+use sojourn_device::port::loopback;
+use sojourn_device::random::Stream;
+use sojourn_device::record::Recorder;
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+
+fn path(scheme: Option<&str>, delay: Span) -> Path {
+    let config = PathConfig {
+        scheme: scheme.map(|text| text.parse().unwrap()),
+        rate: BitRate::from_bit_s(8_000_000),
+        overhead: Bytes::new(0),
+        burst: Span::from_millis(1),
+        delay,
+    };
+    Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle())
+}
+
+#[test]
+fn a_queue_shapes_delays_and_drops_and_the_return_path_is_at_once() {
+    let (a, far_a) = loopback("a");
+    let (b, far_b) = loopback("b");
+    let paths = [path(Some("pfifo limit 3p"), Span::from_millis(5)), path(None, Span::ZERO)];
+    let mut engine = Engine::new(Pool::new(64, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+    let at = |us: u64| Instant::ZERO + Span::from_micros(us);
+    // 100 bytes at 8 Mbit/s take 100 us: one is sent, three wait, the fifth is dropped.
+    (0..5).for_each(|_| far_a.put(vec![0; 100]));
+    far_b.put(vec![1; 60]);
+    engine.step(at(0)).unwrap();
+    assert_eq!(far_a.get().unwrap().len(), 60);
+    let counters = engine.path(Direction::AToB).counters();
+    assert_eq!((counters.arrived.packets, counters.dropped_total().packets), (5, 1));
+    // The first is out at 100 us and arrives at 5100 us, the others 100 us apart.
+    let mut left = Vec::new();
+    for us in (0..6000).step_by(50) {
+        engine.step(at(us)).unwrap();
+        while far_b.get().is_some() {
+            left.push(us);
+        }
+    }
+    assert_eq!(left, [5100, 5200, 5300, 5400]);
+    assert_eq!(engine.pool.free(), 64);
+}
