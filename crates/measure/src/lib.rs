@@ -10,6 +10,7 @@ mod level;
 mod losses;
 mod mode;
 mod moments;
+pub mod window;
 
 pub use fairness::jain;
 pub use histogram::{Histogram, Sampled};
@@ -17,3 +18,4 @@ pub use level::Level;
 pub use losses::{burst_ratio, LossRuns};
 pub use mode::Mode;
 pub use moments::Moments;
+pub use window::{Window, WindowRow};
