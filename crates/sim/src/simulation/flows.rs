@@ -71,7 +71,7 @@ impl Simulation {
                 flow: index,
                 hop: flow.route,
                 bytes: bytes + flow.header,
-                ecn: Ecn::NotEct,
+                ecn: flow.ecn,
             };
             let meter = &mut self.meters[index as usize];
             meter.sent_packets += 1;
