@@ -23,7 +23,7 @@ use crate::scenario::Network;
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
 use crate::wlan::Cell;
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Level, Moments};
 use sojourn_units::{Instant, Span};
 use std::fmt;
@@ -164,6 +164,8 @@ struct Flow {
     route: u32,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
+    /// UDP: the ECN field.
+    ecn: Ecn,
     stop: Option<Instant>,
     source: Option<Source>,
     /// Payload of the emission that is scheduled.
@@ -177,6 +179,8 @@ struct Hashes {
     flow: u32,
     source: u32,
     destination: u32,
+    /// Differentiated services codepoint.
+    dscp: u8,
 }
 
 /// Counts that never restart, for the final audit.

@@ -9,7 +9,7 @@ use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
 use crate::transport::{Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Counters, Random};
+use sojourn_aqm::{Config, Counters, Ecn, Random};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -106,10 +106,12 @@ impl Simulation {
             flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
+            dscp: 0,
         });
         self.flows.push(Flow {
             route,
             header,
+            ecn: Ecn::NotEct,
             stop: flow.stop,
             source: Source::new(&flow.traffic),
             next_bytes: 0,

@@ -71,7 +71,7 @@ impl Simulation {
                 flow: index,
                 hop: flow.route,
                 bytes: bytes + flow.header,
-                ecn: Ecn::NotEct,
+                ecn: flow.ecn,
                 ordinal: self.meters[index as usize].sent_packets as u32,
             };
             let meter = &mut self.meters[index as usize];

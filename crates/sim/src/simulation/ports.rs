@@ -67,7 +67,7 @@ impl Simulation {
         self.free_first(index);
         let now = self.now;
         let sim_packet = self.slab.get(handle);
-        let Hashes { flow, source, destination } = self.hashes[sim_packet.flow as usize];
+        let Hashes { flow, source, destination, dscp } = self.hashes[sim_packet.flow as usize];
         // The two directions of a connection are two flows, as a five-tuple hash has it.
         let (flow, source, destination) = if matches!(sim_packet.body, Body::Ack(_)) {
             (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source)
@@ -83,6 +83,7 @@ impl Simulation {
             source,
             destination,
             ecn: sim_packet.ecn,
+            dscp,
             ..Packet::default()
         };
         port.serial += 1;
@@ -94,6 +95,8 @@ impl Simulation {
                 port.meter.spacing.add(now - last);
             }
         }
+        self.dropped.asks(index);
+        self.dropped.arrives(now, &packet);
         let mut cx = Cx {
             now,
             rate: port.wire.rate(),
@@ -154,6 +157,7 @@ impl Simulation {
         if port.under_test {
             port.meter.system.down(port.busy_until);
         }
+        self.dropped.asks(index);
         let mut cx = Cx {
             now: port.busy_until,
             rate: port.wire.rate(),
@@ -170,6 +174,7 @@ impl Simulation {
         self.free_first(index);
         let now = self.now;
         let port = &mut self.ports[index as usize];
+        self.dropped.asks(index);
         let mut cx = Cx {
             now,
             rate: port.wire.rate(),
@@ -192,14 +197,14 @@ impl Simulation {
     /// Frees what a discipline has dropped.
     #[inline]
     fn take_drops(&mut self, index: u32) {
-        if !self.dropped.0.is_empty() {
+        if !self.dropped.packets.is_empty() {
             self.count_drops(index);
         }
     }
 
     #[inline(never)]
     fn count_drops(&mut self, index: u32) {
-        while let Some((packet, reason)) = self.dropped.0.pop() {
+        while let Some((packet, reason)) = self.dropped.packets.pop() {
             let now = self.now;
             let port = &mut self.ports[index as usize];
             port.meter.losses.add(packet.serial);
@@ -244,6 +249,7 @@ impl Simulation {
     fn ask(&mut self, index: u32) -> Option<u32> {
         let now = self.now;
         let port = &mut self.ports[index as usize];
+        self.dropped.asks(index);
         let mut cx = Cx {
             now,
             rate: port.wire.rate(),
@@ -254,6 +260,7 @@ impl Simulation {
         let dequeued = port.discipline.dequeue(&mut cx);
         let handle = match dequeued {
             Dequeued::Packet(packet) => {
+                self.dropped.left(now, &packet);
                 port.meter.waiting.down(now);
                 port.meter.sojourn.add(now - packet.enqueued);
                 if let Some(window) = &mut port.window {
