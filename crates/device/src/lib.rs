@@ -13,4 +13,6 @@ pub mod port;
 pub mod random;
 pub mod record;
 pub mod run;
+pub mod schedule;
 pub mod status;
+pub mod store;
