@@ -110,10 +110,12 @@ enum Entry {
     Slot(Slot),
 }
 
-/// An open store and its thread.
+/// An open store and, once started, its thread.
 pub struct Store {
+    path: PathBuf,
     sender: SyncSender<Entry>,
-    thread: JoinHandle<()>,
+    writer: Option<(Writer, Receiver<Entry>)>,
+    thread: Option<JoinHandle<()>>,
     health: Arc<Mutex<Health>>,
     last_slot: Option<(u64, u64, u64)>,
 }
@@ -138,11 +140,23 @@ impl Store {
         let (sender, receiver) = sync_channel(WAITING);
         let health = Arc::new(Mutex::new(Health::default()));
         let writer = Writer { connection, run: number, dated, health: Arc::clone(&health) };
-        let thread = std::thread::Builder::new()
-            .name("store".into())
-            .spawn(move || writer.write(&receiver))
-            .map_err(|source| StoreError::Thread { path: path.to_owned(), source })?;
-        Ok(Self { sender, thread, health, last_slot })
+        Ok(Self { path: path.to_owned(), sender, writer: Some((writer, receiver)), thread: None, health, last_slot })
+    }
+
+    /// Starts the storage thread; what was handed over before waits for it. Apart from [`Store::open`], because a process
+    /// gives up its privileges in between, and a thread of before would keep them.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(&mut self) -> Result<(), StoreError> {
+        if let Some((writer, receiver)) = self.writer.take() {
+            let thread = std::thread::Builder::new()
+                .name("store".into())
+                .spawn(move || writer.write(&receiver))
+                .map_err(|source| StoreError::Thread { path: self.path.clone(), source })?;
+            self.thread = Some(thread);
+        }
+        Ok(())
     }
 
     /// Takes the closed windows of a direction.
@@ -173,11 +187,17 @@ impl Store {
     }
 
     /// Waits until everything handed over is stored. Sinks must have been dropped before.
-    pub fn close(self) -> Health {
+    ///
+    /// # Errors
+    /// It was never started, and the system gives no thread.
+    pub fn close(mut self) -> Result<Health, StoreError> {
+        self.start()?;
         drop(self.sender);
-        // A thread that panicked has stored what it could.
-        let _ = self.thread.join();
-        self.health.lock().map(|health| health.clone()).unwrap_or_default()
+        if let Some(thread) = self.thread {
+            // A thread that panicked has stored what it could.
+            let _ = thread.join();
+        }
+        Ok(self.health.lock().map(|health| health.clone()).unwrap_or_default())
     }
 }
 

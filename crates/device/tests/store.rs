@@ -20,7 +20,8 @@ const WINDOW: u64 = 100;
 fn child() {
     let Ok(path) = std::env::var(CHILD) else { return };
     let run = Run { version: "test".into(), config: String::new(), seed: 1, rate_bit_s: 1, overhead_bytes: 0 };
-    let store = Store::open(path.as_ref(), &run, Dated::new(Clock::start())).unwrap();
+    let mut store = Store::open(path.as_ref(), &run, Dated::new(Clock::start())).unwrap();
+    store.start().unwrap();
     let sink = store.sink(Direction::AToB);
     let mut recorder = Recorder::new(WINDOW, BitRate::from_bit_s(1), Bytes::new(0), Setting::default(), sink);
     let health = store.health();

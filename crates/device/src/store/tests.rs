@@ -53,7 +53,7 @@ fn a_window_is_stored_with_its_classes_and_dates() {
     let path = folder.path().join("w.sqlite");
     let store = Store::open(&path, &run(), Dated::new(Clock::start())).unwrap();
     store.sink(Direction::AToB)(closed("fifo", Some(3)));
-    assert_eq!(store.close(), Health { stored: 1, lost: 0, error: None });
+    assert_eq!(store.close().unwrap(), Health { stored: 1, lost: 0, error: None });
     let text: String = one(
         &path,
         "SELECT direction || ' ' || scheme || ' ' || label || ' ' || slot || ' ' || complete || ' ' || arrived || ' ' ||
@@ -90,7 +90,7 @@ fn a_store_goes_on_with_a_second_run_and_knows_its_last_slot() {
         (begin..begin + 5).for_each(|number| slots(slot(number)));
         windows(closed("fifo", None));
         drop((slots, windows));
-        store.close();
+        store.close().unwrap();
     }
     assert_eq!(one::<i64>(&path, "SELECT count(*) FROM windows WHERE slot IS NULL AND direction = 'b_to_a'"), 2);
     assert_eq!(one::<i64>(&path, "SELECT count(DISTINCT run) FROM windows"), 2);
@@ -105,7 +105,7 @@ fn what_is_not_a_store_of_this_version_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
     assert!(open(&path).contains("not one of sojournd"));
     let path = folder.path().join("newer.sqlite");
-    Store::open(&path, &run(), Dated::new(Clock::start())).unwrap().close();
+    Store::open(&path, &run(), Dated::new(Clock::start())).unwrap().close().unwrap();
     Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let message = open(&path);
     assert!(message.contains("version 99") && message.contains("version 1"), "{message}");
