@@ -55,8 +55,10 @@ fn what_is_no_schedule_is_refused() {
     assert_eq!(make(twice, Span::from_secs(1)), Some(PlanError::Name("s0".into())));
 }
 
+type Recorded = Arc<Mutex<Vec<Slot>>>;
+
 /// A worker in whose place of a packet thread all orders are granted, unless `refused`.
-fn worker(last: Option<(u64, u64)>, refused: bool) -> (Worker, Arc<Mutex<Vec<Slot>>>, JoinHandle<Vec<Order>>) {
+fn worker(last: Option<(u64, u64)>, refused: bool) -> (Worker, Recorded, JoinHandle<Vec<Order>>) {
     let (commands, received) = channel::<Command>();
     let thread = std::thread::spawn(move || {
         let mut orders = Vec::new();

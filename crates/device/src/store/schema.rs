@@ -111,21 +111,51 @@ pub fn create() -> String {
         .map(|(name, unit, meaning)| format!("({}, {}, {})", quote(name), quote(unit), quote(meaning)));
     let meanings: Vec<_> = meanings.collect();
     format!(
-        "CREATE TABLE runs (run INTEGER PRIMARY KEY, version TEXT NOT NULL, config TEXT NOT NULL, seed TEXT NOT NULL,
-            rate_bit_s INTEGER NOT NULL, overhead_bytes INTEGER NOT NULL, started_ns INTEGER NOT NULL, started_at TEXT NOT NULL);
-         CREATE TABLE windows ({});
-         CREATE TABLE classes (window INTEGER NOT NULL REFERENCES windows (window), class TEXT NOT NULL,
-            arrived INTEGER NOT NULL, arrived_bytes INTEGER NOT NULL, dropped INTEGER NOT NULL, marked INTEGER NOT NULL,
-            PRIMARY KEY (window, class)) WITHOUT ROWID;
-         CREATE TABLE slots (run INTEGER NOT NULL REFERENCES runs (run), slot INTEGER NOT NULL, direction TEXT NOT NULL,
-            label TEXT NOT NULL, scheme TEXT NOT NULL, due_ns INTEGER NOT NULL, began_ns INTEGER NOT NULL, seed TEXT NOT NULL,
-            design TEXT NOT NULL);
-         CREATE TABLE columns (name TEXT PRIMARY KEY, unit TEXT NOT NULL, meaning TEXT NOT NULL) WITHOUT ROWID;
-         INSERT INTO columns VALUES {};
-         PRAGMA application_id = {APPLICATION};
-         PRAGMA user_version = {VERSION};",
-        windows.join(", "),
-        meanings.join(", "),
+        "CREATE TABLE runs (
+    run INTEGER PRIMARY KEY,
+    version TEXT NOT NULL,
+    config TEXT NOT NULL,
+    seed TEXT NOT NULL,
+    rate_bit_s INTEGER NOT NULL,
+    overhead_bytes INTEGER NOT NULL,
+    started_ns INTEGER NOT NULL,
+    started_at TEXT NOT NULL
+);
+CREATE TABLE windows (
+    {}
+);
+CREATE TABLE classes (
+    window INTEGER NOT NULL REFERENCES windows (window),
+    class TEXT NOT NULL,
+    arrived INTEGER NOT NULL,
+    arrived_bytes INTEGER NOT NULL,
+    dropped INTEGER NOT NULL,
+    marked INTEGER NOT NULL,
+    PRIMARY KEY (window, class)
+) WITHOUT ROWID;
+CREATE TABLE slots (
+    run INTEGER NOT NULL REFERENCES runs (run),
+    slot INTEGER NOT NULL,
+    direction TEXT NOT NULL,
+    label TEXT NOT NULL,
+    scheme TEXT NOT NULL,
+    due_ns INTEGER NOT NULL,
+    began_ns INTEGER NOT NULL,
+    seed TEXT NOT NULL,
+    design TEXT NOT NULL
+);
+CREATE TABLE columns (
+    name TEXT PRIMARY KEY,
+    unit TEXT NOT NULL,
+    meaning TEXT NOT NULL
+) WITHOUT ROWID;
+INSERT INTO columns VALUES
+    {};
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {VERSION};
+",
+        windows.join(",\n    "),
+        meanings.join(",\n    "),
     )
 }
 

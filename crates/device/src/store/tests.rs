@@ -114,3 +114,13 @@ fn what_is_not_a_store_of_this_version_is_refused_and_left_alone() {
     assert!(open(&path).contains("text"));
     assert!(open(&folder.path().join("no/such/folder")).contains("no/such/folder"));
 }
+
+/// The tables as a file, for readers: written anew with `SOJOURND_WRITE=1 cargo test -p sojourn-device the_tables`.
+#[test]
+fn the_tables_as_a_file_are_those_of_the_program() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("store.sql");
+    if std::env::var_os("SOJOURND_WRITE").is_some() {
+        std::fs::write(&path, schema::create()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), schema::create());
+}
