@@ -299,7 +299,7 @@ fn judge_queues(interface: &Interface, findings: &mut Findings) {
     let name = interface.name.as_str();
     match interface.queues {
         Some(queues) if queues > 1 => {
-            let what = format!("{queues} receive queues, one is read: frames in the others would not be forwarded");
+            let what = format!("{queues} receive queues, one is read: frames in the others would pass it by");
             findings.add(Weight::Mend, name, what, Some(&format!("ethtool -L {name} combined 1")));
         }
         Some(_) => findings.fine(name, "one receive queue"),
@@ -313,14 +313,15 @@ fn judge_bridge(way: Way, interface: &Interface, findings: &mut Findings) {
         (Some(bridge), Way::AfXdp) => {
             findings.fine(name, format!("port of bridge {bridge}, which forwards while sojournd does not run"));
         }
+        (Some(bridge), Way::AfPacket) if interface.isolated => {
+            findings.fine(name, format!("isolated port of bridge {bridge}: nothing is forwarded twice"));
+        }
         (Some(bridge), Way::AfPacket) => {
-            let what = format!("port of bridge {bridge}, which forwards every frame a second time");
-            findings.add(
-                Weight::Mend,
-                name,
-                what,
-                Some(&format!("ip link set dev {name} nomaster    # or back_end = \"af_xdp\"")),
+            let what = format!("port of bridge {bridge}, which forwards every frame a second time while sojournd runs");
+            let command = format!(
+                "bridge link set dev {name} isolated on    # and off at its end: af_packet-bypass.conf does both"
             );
+            findings.add(Weight::Mend, name, what, Some(&command));
         }
         (None, _) => {
             let what =

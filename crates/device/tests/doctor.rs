@@ -24,6 +24,10 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
     assert_eq!(found.peer.as_ref().unwrap().0, "meas-h");
     assert_eq!(facts::interface("meas-none"), None);
 
+    assert!(!found.isolated);
+    sh("bridge link set dev meas-p isolated on");
+    assert!(facts::interface("meas-p").unwrap().isolated);
+
     let wanted = Wanted { ports: vec![("meas-p".into(), Way::AfXdp)], room_bytes: 1792, pool_bytes: 1, spins: false };
     let mend = || examine(&wanted).into_iter().filter(|finding| finding.weight == Weight::Mend).collect::<Vec<_>>();
     let wrong = mend();

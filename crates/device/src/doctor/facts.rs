@@ -23,6 +23,8 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
     /// The bridge that it is a port of.
     pub bridge: Option<String>,
+    /// As a port of a bridge, it exchanges nothing with other isolated ports.
+    pub isolated: bool,
     /// Of a veth whose other end is in this namespace too: that end, and its features that are on.
     pub peer: Option<(String, Vec<&'static str>)>,
 }
@@ -79,6 +81,7 @@ pub fn interface(name: &str) -> Option<Interface> {
         features: super::ethtool::features(name),
         addresses: addresses(name),
         bridge: master.and_then(|path| Some(path.file_name()?.to_str()?.to_owned())),
+        isolated: line(&format!("/sys/class/net/{name}/brport/isolated")).as_deref() == Some("1"),
         peer,
     })
 }

@@ -69,7 +69,9 @@ fn every_unsuitable_thing_has_its_command() {
 
 #[test]
 fn a_bridge_suits_af_xdp_and_not_af_packet() {
-    assert!(commands(Way::AfPacket, &host(), Some(interface()))[0].starts_with("ip link set dev a nomaster"));
+    assert!(commands(Way::AfPacket, &host(), Some(interface()))[0].starts_with("bridge link set dev a isolated on"));
+    let isolated = Interface { isolated: true, ..interface() };
+    assert!(commands(Way::AfPacket, &host(), Some(isolated)).is_empty());
     let alone = Interface { bridge: None, ..interface() };
     assert!(commands(Way::AfPacket, &host(), Some(alone)).is_empty());
 }
