@@ -5,6 +5,7 @@
 //! one direction, [`engine`] turns both.
 
 pub mod clock;
+pub mod config;
 pub mod engine;
 pub mod frame;
 pub mod path;
