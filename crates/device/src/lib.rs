@@ -5,8 +5,8 @@
 //! one direction, [`engine`] turns both.
 
 pub mod clock;
-pub mod doctor;
 pub mod config;
+pub mod doctor;
 pub mod engine;
 pub mod frame;
 pub mod hardening;
