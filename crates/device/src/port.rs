@@ -1,7 +1,9 @@
 //! Back ends behind one burst interface.
 
+mod generated;
 mod loopback;
 
+pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 
 use crate::pool::{Frame, Pool};
@@ -23,7 +25,7 @@ pub struct PortError {
 }
 
 /// What a port counts, from its start on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PortCounters {
     /// Frames handed to the pipeline.
     pub received: u64,
