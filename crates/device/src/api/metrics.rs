@@ -1,5 +1,6 @@
 //! Metrics by the conventions of Prometheus: base units, `_total` for what only grows, one name a quantity.
 
+use crate::port::PortCounters;
 use crate::status::{Count, DirectionStatus, PortStatus, Status, BOUNDS_S};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -7,6 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
+use sojourn_measure::window::ClassCounts;
 use std::fmt;
 
 /// Of OpenMetrics.
@@ -26,6 +28,36 @@ struct Look {
     status: Status,
     windows_closed: [u64; 2],
 }
+
+type Of<T, N> = fn(&T) -> N;
+const EVENTS: [(&str, &str, Of<DirectionStatus, Count>); 4] = [
+    ("arrived", "Offered to the queue", |d| d.counts.arrived),
+    ("forwarded", "Left the queue to be sent", |d| d.counts.forwarded),
+    ("marked", "Marked CE here", |d| d.counts.marked),
+    ("arrived_ce", "Arrived with CE", |d| d.counts.ce_on_arrival),
+];
+const REASONS: [(&str, Of<DirectionStatus, Count>); 3] = [
+    ("overflow", |d| d.counts.dropped_overflow),
+    ("early", |d| d.counts.dropped_early),
+    ("flow", |d| d.counts.dropped_flow),
+];
+const CLASSES: [(&str, &str, Of<ClassCounts, u64>); 3] = [
+    ("arrived", "Offered to the queue, by class of traffic", |c| c.arrived),
+    ("dropped", "Dropped, by class of traffic", |c| c.dropped),
+    ("marked", "Marked CE, by class of traffic", |c| c.marked),
+];
+const PORTS: [(&str, &str, Of<PortCounters, u64>); 4] = [
+    ("received_frames", "Frames handed to the pipeline", |c| c.received),
+    ("received_bytes", "Their bytes, without FCS", |c| c.received_bytes),
+    ("sent_frames", "Frames that left", |c| c.sent),
+    ("sent_bytes", "Their bytes, without FCS", |c| c.sent_bytes),
+];
+const TROUBLES: [(&str, Of<PortCounters, u64>); 4] = [
+    ("missed", |c| c.missed),
+    ("oversize", |c| c.oversize),
+    ("checksum_unfinished", |c| c.checksum_unfinished),
+    ("send_failed", |c| c.send_failed),
+];
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
@@ -73,55 +105,27 @@ impl Collector for Look {
         let Status { uptime_s, directions, ports, frames_free, frames } = &self.status;
         let e = &mut encoder;
         let queued: Vec<&DirectionStatus> = directions.iter().filter(|d| d.scheme.is_some()).collect();
-        type Pick = fn(&DirectionStatus) -> Count;
-        let events: [(&str, Pick); 5] = [
-            ("arrived", |d| d.counts.arrived),
-            ("forwarded", |d| d.counts.forwarded),
-            ("dropped", |d| Count {
-                packets: d.counts.dropped_overflow.packets
-                    + d.counts.dropped_early.packets
-                    + d.counts.dropped_flow.packets,
-                bytes: d.counts.dropped_overflow.bytes + d.counts.dropped_early.bytes + d.counts.dropped_flow.bytes,
-            }),
-            ("marked", |d| d.counts.marked),
-            ("arrived_ce", |d| d.counts.ce_on_arrival),
-        ];
-        let each = |pick: fn(Count) -> u64| {
-            queued.iter().flat_map(move |d| {
-                events.map(move |(event, count)| (vec![("direction", d.direction), ("event", event)], pick(count(d))))
+        for (event, help, count) in EVENTS {
+            let packets = queued.iter().map(|d| (vec![("direction", d.direction)], count(d).packets));
+            counters(e, &format!("sojourn_{event}_packets"), help, packets)?;
+            let bytes = queued.iter().map(|d| (vec![("direction", d.direction)], count(d).bytes));
+            counters(e, &format!("sojourn_{event}_bytes"), &format!("{help}: bytes, overhead included"), bytes)?;
+        }
+        let drops = || {
+            queued.iter().flat_map(|d| {
+                REASONS.map(|(reason, count)| (vec![("direction", d.direction), ("reason", reason)], count(d)))
             })
         };
-        counters(
-            e,
-            "sojourn_packets",
-            "Packets at the queue: offered, sent on, dropped, marked CE here, arrived with CE",
-            each(|c| c.packets),
-        )?;
-        counters(e, "sojourn_bytes", "Their bytes, with the configured overhead", each(|c| c.bytes))?;
-        let drops: [(&str, Pick); 3] = [
-            ("overflow", |d| d.counts.dropped_overflow),
-            ("early", |d| d.counts.dropped_early),
-            ("flow", |d| d.counts.dropped_flow),
-        ];
-        counters(
-            e,
-            "sojourn_drops",
-            "Packets dropped, by reason: the queue was full, the algorithm decided early, or against the flow",
-            queued.iter().flat_map(|d| {
-                drops.map(|(reason, count)| (vec![("direction", d.direction), ("reason", reason)], count(d).packets))
-            }),
-        )?;
-        counters(
-            e,
-            "sojourn_class_packets",
-            "Packets by class of traffic",
-            queued.iter().flat_map(|d| {
-                d.classes.iter().flat_map(|(class, c)| {
-                    [("arrived", c.arrived), ("dropped", c.dropped), ("marked", c.marked)]
-                        .map(|(event, n)| (vec![("direction", d.direction), ("class", *class), ("event", event)], n))
-                })
-            }),
-        )?;
+        let help = "Dropped: the queue was full, the algorithm decided early, or against the flow";
+        counters(e, "sojourn_dropped_packets", help, drops().map(|(labels, count)| (labels, count.packets)))?;
+        let help = format!("{help}: bytes, overhead included");
+        counters(e, "sojourn_dropped_bytes", &help, drops().map(|(labels, count)| (labels, count.bytes)))?;
+        for (event, help, count) in CLASSES {
+            let classes = queued.iter().flat_map(|d| {
+                d.classes.iter().map(|(class, c)| (vec![("direction", d.direction), ("class", *class)], count(c)))
+            });
+            counters(e, &format!("sojourn_class_{event}_packets"), help, classes)?;
+        }
         counters(
             e,
             "sojourn_passed_packets",
@@ -186,7 +190,7 @@ impl Collector for Look {
             }),
         )?;
         sojourn_times(e, &queued)?;
-        self.ports(e, ports)?;
+        at_ports(e, ports)?;
         gauges(e, "sojourn_frames_free", "Free frames of the frame memory", [(Labels::new(), *frames_free as f64)])?;
         gauges(e, "sojourn_frames", "All frames of the frame memory", [(Labels::new(), *frames as f64)])?;
         gauges(e, "sojourn_uptime_seconds", "Time since the packet thread began", [(Labels::new(), *uptime_s)])
@@ -226,32 +230,19 @@ fn sojourn_times(encoder: &mut DescriptorEncoder<'_>, queued: &[&DirectionStatus
     Ok(())
 }
 
-impl Look {
-    fn ports(&self, encoder: &mut DescriptorEncoder<'_>, ports: &[PortStatus; 2]) -> fmt::Result {
-        type Pick = fn(&PortStatus) -> u64;
-        let both = |kinds: [(&'static str, Pick); 2]| {
-            ports.iter().zip(["a", "b"]).flat_map(move |(port, side)| {
-                kinds.map(|(way, n)| (vec![("port", side), ("name", port.name.as_str()), ("way", way)], n(port)))
-            })
-        };
-        let frames: [(&'static str, Pick); 2] = [("received", |p| p.counters.received), ("sent", |p| p.counters.sent)];
-        counters(encoder, "sojourn_port_frames", "Frames at the port", both(frames))?;
-        let bytes: [(&'static str, Pick); 2] =
-            [("received", |p| p.counters.received_bytes), ("sent", |p| p.counters.sent_bytes)];
-        counters(encoder, "sojourn_port_bytes", "Their bytes, without FCS", both(bytes))?;
-        let troubles: [(&'static str, Pick); 4] = [
-            ("missed", |p| p.counters.missed),
-            ("oversize", |p| p.counters.oversize),
-            ("checksum_unfinished", |p| p.counters.checksum_unfinished),
-            ("send_failed", |p| p.counters.send_failed),
-        ];
-        counters(
-            encoder,
-            "sojourn_port_trouble_frames",
-            "Frames that found no memory, were too long, had an unfinished checksum, or that the system did not send",
-            ports.iter().zip(["a", "b"]).flat_map(|(port, side)| {
-                troubles.map(|(kind, n)| (vec![("port", side), ("name", port.name.as_str()), ("kind", kind)], n(port)))
-            }),
-        )
+fn at_ports(encoder: &mut DescriptorEncoder<'_>, ports: &[PortStatus; 2]) -> fmt::Result {
+    let sides = || ports.iter().zip(["a", "b"]);
+    for (what, help, count) in PORTS {
+        let values =
+            sides().map(|(port, side)| (vec![("port", side), ("name", port.name.as_str())], count(&port.counters)));
+        counters(encoder, &format!("sojourn_port_{what}"), help, values)?;
     }
+    let troubles = sides().flat_map(|(port, side)| {
+        TROUBLES.map(|(kind, count)| {
+            (vec![("port", side), ("name", port.name.as_str()), ("kind", kind)], count(&port.counters))
+        })
+    });
+    let help =
+        "Frames that found no memory, were too long, had an unfinished checksum, or that the system did not send";
+    counters(encoder, "sojourn_port_trouble_frames", help, troubles)
 }
