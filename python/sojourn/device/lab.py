@@ -86,7 +86,7 @@ class Lab:
     """Namespaces ``client`` (or ``client0``, ``client1``, ...), ``device`` and ``server``; a context manager.
 
     The device's interfaces are ``port-a`` (towards the clients) and ``port-b`` (towards the server), every end host's
-    is ``eth0``. Several clients reach ``port-a`` over a bridge of their own. Nothing is left behind, whatever happens.
+    is ``eth0``. Several clients reach ``port-a`` over a bridge of their own. Nothing is left behind at the end.
 
     Parameters
     ----------
