@@ -5,12 +5,17 @@
 //! one direction, [`engine`] turns both.
 
 pub mod clock;
+pub mod doctor;
+pub mod config;
 pub mod engine;
 pub mod frame;
+pub mod hardening;
 pub mod path;
 pub mod pool;
 pub mod port;
 pub mod random;
 pub mod record;
 pub mod run;
+pub mod schedule;
 pub mod status;
+pub mod store;
