@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod engine;
 pub mod frame;
+pub mod offline;
 pub mod path;
 pub mod pool;
 pub mod port;

@@ -1,8 +1,16 @@
 //! Back ends behind one burst interface.
 
+mod capture;
+mod faults;
 mod loopback;
+mod pcap;
+mod tracer;
 
+pub use capture::{Capture, Record, Writer};
+pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use loopback::{loopback, Far, Loopback};
+pub use pcap::{Now, Pace, Pcap};
+pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
 use serde::Serialize;
@@ -63,6 +71,14 @@ pub trait Port: Send {
 
     /// What it counted. May ask the system: not for every burst.
     fn counters(&mut self) -> PortCounters;
+
+    /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.
+    ///
+    /// # Errors
+    /// It is not: a file is full.
+    fn finish(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
 
     /// Becomes readable when a frame arrives, for waiting while nothing is to be done; `None`: poll.
     fn descriptor(&self) -> Option<RawFd> {
