@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod engine;
 pub mod frame;
 pub mod hardening;
+pub mod offline;
 pub mod path;
 pub mod pool;
 pub mod port;

@@ -13,6 +13,17 @@ pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use open::{open, Interface, KernelPort};
+mod capture;
+mod faults;
+mod loopback;
+mod pcap;
+mod tracer;
+
+pub use capture::{Capture, Record, Writer};
+pub use faults::{FaultConfig, FaultCounts, Faults};
+pub use loopback::{loopback, Far, Loopback};
+pub use pcap::{Now, Pace, Pcap};
+pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
 use serde::Serialize;
@@ -92,6 +103,12 @@ pub trait Port: Send {
     /// How it works, for status and logs: `af_xdp, native, copy`.
     fn mode(&self) -> &str {
         ""
+    /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.
+    ///
+    /// # Errors
+    /// It is not: a file is full.
+    fn finish(&mut self) -> Result<(), PortError> {
+        Ok(())
     }
 
     /// Becomes readable when a frame arrives, for waiting while nothing is to be done; `None`: poll.
