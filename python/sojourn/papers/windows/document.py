@@ -79,16 +79,18 @@ class Experiment:
         Loads between which windows are looked at.
     sizes
         By name.
-    traffic, switchback
+    traffic, switchback, device
         Tables of ``experiment.toml``.
     table1
         The study's: columns low, high, scheme, and one a metric.
     rows
         Metrics of tables and pictures.
+    groups
+        Of schemes, by name.
     claims
         Of the study.
-    words
-        How near "similar" is (`margin`).
+    margin
+        How near "similar" is.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Experiment:
     sizes: dict[str, Size]
     traffic: dict[str, Any]
     switchback: dict[str, Any]
+    device: dict[str, Any]
     table1: pd.DataFrame
     rows: tuple[Row, ...]
     groups: dict[str, tuple[str, ...]]
@@ -165,6 +168,7 @@ def load(name: str, where: Path | None = None) -> Experiment:
         sizes={key: _size(key, of, file) for key, of in need(experiment, "sizes", file).items()},
         traffic=need(experiment, "traffic", file),
         switchback=need(experiment, "switchback", file),
+        device=need(experiment, "device", file),
         table1=_table1(folder / _TABLE),
         rows=documents.read_rows(need(claims, "rows", folder / "claims.toml")),
         groups={key: tuple(of) for key, of in claims.get("groups", {}).items()},

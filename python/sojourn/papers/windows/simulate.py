@@ -190,7 +190,9 @@ def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
     of = {
         "traffic": paper.traffic,
         # A seed for every traffic, whatever the size: the demands of a block differ in their draws as well.
-        "seed": int(hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16),
+        "seed": int(
+            hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16
+        ),
         "warm_up_s": size.warm_up_s,
         "measured_s": size.measured_s,
         "packets": size.packets,
