@@ -15,7 +15,7 @@ from sojourn.papers.page import predicate_of
 from sojourn.papers.section import Drawing, Section
 from sojourn.papers.windows import pictures, switching, tables, worlds
 from sojourn.papers.windows.device import Device
-from sojourn.papers.windows.document import Experiment
+from sojourn.papers.windows.document import Experiment, Size
 from sojourn.papers.windows.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
 from sojourn.papers.windows.worlds import Judged, World
 
@@ -43,7 +43,7 @@ class Results:
     Parameters
     ----------
     size
-        ``quick`` or ``full``.
+        Quick or full.
     windows, flows
         Of the simulation's store.
     device
@@ -56,7 +56,7 @@ class Results:
         For the head of the page.
     """
 
-    size: str
+    size: Size
     windows: pd.DataFrame
     flows: pd.DataFrame
     device: Device
@@ -198,21 +198,21 @@ def _real(paper: Experiment, of: Results) -> Section:
 
 
 def _carry(paper: Experiment, of: Results) -> Section:
-    since = worlds.since_switch(paper, of.windows)
+    since = worlds.since_switch(of.size.switchback, of.windows)
     if since.empty:
         return Section("carry-over", "")
-    steps = {metric: switching.steps(paper, since, metric) for metric in ("mean_queue_packets", "loss_ratio")}
-    settled = worlds.settled(paper, of.windows)
+    steps = {metric: switching.steps(of.size.switchback, since, metric) for metric in ("mean_queue_packets", "loss_ratio")}
+    settled = worlds.settled(of.size.switchback, of.windows)
     found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
-    back = paper.switchback
+    back = of.size.switchback
     text = (
-        f"The study switches every hour. Here slots are {back['slot_s']} s, drawn at random in the same way, "
+        f"The study switches every hour. Here slots are {back.slot_s:g} s, drawn at random in the same way, "
         f"with windows of "
-        f"{back['packets']:,} packets, while the demand swings between {back['demand'][0]} and "
-        f"{back['demand'][1]}. The picture shows how "
+        f"{back.packets:,} packets, while the demand swings between {back.demand[0]} and "
+        f"{back.demand[1]}. The picture shows how "
         f"far windows after a change of scheme are from the second half of the same slot: what is above zero "
         f"is carry-over. "
-        f"Windows that begin in the first {back['burn_in_s']} s are left out of all estimates.",
+        f"Windows that begin in the first {back.burn_in_s:g} s are left out of all estimates.",
         "What remains of the scheme before is a term of the model below. It also answers whether it is there at all.",
     )
     drawings = [Drawing("carry-over-picture", pictures.carry_over(steps),

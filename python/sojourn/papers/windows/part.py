@@ -76,12 +76,12 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
     is_read_only = only in ("simulation", "report")
     found = device.run(paper, options.size, place, say, is_read_only=is_read_only)
     say("analysis")
-    columns = [*worlds.simulated(paper, windows), worlds.on_device(paper, found)]
+    columns = [*worlds.simulated(paper, size.switchback, windows), worlds.on_device(paper, found)]
     columns += [worlds.theoretical(paper), worlds.printed(paper)]
     judged = worlds.judge_all(paper, columns)
     facts = (
         ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
-                                f"{paper.switchback['packets']:,})"),
+                                f"{size.switchback.packets:,})"),
         ("Windows, device", f"{len(found.windows):,}" if len(found.windows) else f"none: {found.why}"),
         ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({options.size})"),
         ("Processor time", f"{cpu_s / 3600:.2f} h"),
@@ -89,7 +89,7 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
         ("Sojourn", core.version()),
     )  # fmt: skip
     report = place / "report.html"
-    results = page.Results(options.size, windows, flows, found, columns, judged, facts)
+    results = page.Results(size, windows, flows, found, columns, judged, facts)
     folder.write_text(report, page.render(paper, results))
     heads = ["world and design", *(outcome.value for outcome in Outcome)]
     rows = [

@@ -1,4 +1,4 @@
-"""Figures 1 and 4 to 8 of the study from our windows, with Table 1 at the middles of its ranges and Theorem 1 beside them."""
+"""Figures 1 and 4 to 8 of the study from our windows, with Table 1 at the middles of its ranges and Theorem 1."""
 
 from __future__ import annotations
 
@@ -61,8 +61,7 @@ def functions(paper: Experiment) -> Picture:
                 axes.step(n, [law.at(int(k)) for k in n], color=style.color, linestyle=style.dashes, where="mid",
                           label=one.printed, linewidth=1.3)  # fmt: skip
         axes.set(xlabel="queue length n, packets", ylabel="d(n)", xlim=(60, 160), ylim=(0, 1.03))
-        drawing.subplots_adjust(left=0.08, right=0.74, bottom=0.16, top=0.95)
-        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=_SMALL)
+        drawing.legend(loc="outside right center", fontsize=_SMALL)
     return drawing
 
 
@@ -86,8 +85,7 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
                          linewidths=0.9)  # fmt: skip
         axes.set(xlabel="load", ylabel=TITLES[metric], xlim=(paper.low, paper.high))
         axes.set_ylim(bottom=1.0 if metric == "burst_ratio" else 0.0)
-        drawing.subplots_adjust(left=0.08, right=0.75, bottom=0.12, top=0.97)
-        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=_SMALL)
+        drawing.legend(loc="outside right center", fontsize=_SMALL)
     return drawing
 
 
@@ -109,12 +107,9 @@ def apart(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence
         panels[0][0].set_xticks([0.9, 1.0, 1.1, 1.2])
         drawing.supxlabel("load", fontsize=9.5)
         drawing.supylabel(TITLES[metric], fontsize=9.5)
-        inches = drawing.get_figheight()
-        drawing.subplots_adjust(left=0.085, right=0.99, bottom=0.42 / inches, top=1 - 0.62 / inches, hspace=0.34,
-                                wspace=0.1)  # fmt: skip
         handles = {label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(),
                                                                                   strict=True)}  # fmt: skip
-        drawing.legend(handles.values(), handles.keys(), loc="upper center", ncols=4, fontsize=_SMALL)
+        drawing.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, fontsize=_SMALL)
     return drawing
 
 
@@ -154,5 +149,4 @@ def carry_over(steps: Mapping[str, Sequence[Step]]) -> Picture:
             axes.set_title(TITLES[metric], fontsize=_SMALL + 0.5, pad=3)
             axes.tick_params(labelsize=_SMALL)
         drawing.supxlabel("seconds since the change of scheme", fontsize=9.5)
-        drawing.subplots_adjust(left=0.07, right=0.99, bottom=0.22, top=0.88, wspace=0.3)
     return drawing

@@ -1,9 +1,10 @@
 """What switching leaves behind: how soon a slot is steady, and an estimate that allows for the scheme before.
 
-A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers: flows
-that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of a slot are
-left out; what is left of the scheme before is a term of the model, so that the estimate of a scheme is of all schemes
-before it alike, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023 on carry-over).
+A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers:
+flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of a
+slot are left out; what is left of the scheme before is a term of the model, so that a scheme is compared as if all had
+been before it equally often, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023 on
+carry-over).
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import statsmodels.formula.api as smf
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from sojourn import stats
-from sojourn.papers.windows.document import Experiment
+from sojourn.papers.windows.document import Switchback
 from sojourn.stats import Estimate
 
-STEP_S: Final = 2.0
+STEP_S: Final = 1.0
 """Width of the steps in which a slot is looked at."""
 FEWEST_SLOTS: Final = 20
 
@@ -67,19 +68,19 @@ class Model:
     windows: int
 
 
-def steps(paper: Experiment, frame: pd.DataFrame, metric: str) -> list[Step]:
+def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
     """Return how a metric goes after a change of scheme.
 
     Parameters
     ----------
-    paper
+    back
         Its slots.
     frame
         Windows with `run`, `slot`, `since_s`, of all times.
     metric
         Column.
     """
-    length = float(paper.switchback["slot_s"])
+    length = back.slot_s
     changed = frame.merge(previous(frame), on=["run", "slot"])
     changed = changed[changed["before"] != changed["label"]]
     late = changed[changed["since_s"] >= length / 2].groupby(["run", "slot"])[metric].mean()

@@ -1,4 +1,4 @@
-"""Where the study's claims are judged: simulation by three designs, the device, theory, and the study's own Table 1."""
+"""Where claims are judged: simulation by three designs, the device, theory, and the study's own Table 1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.papers.model import Claim
 from sojourn.papers.windows import analysis
 from sojourn.papers.windows.analysis import Values
 from sojourn.papers.windows.device import Device
-from sojourn.papers.windows.document import Experiment
+from sojourn.papers.windows.document import Experiment, Switchback
 from sojourn.papers.windows.simulate import LABORATORY, PAIRED, SWITCHBACK
 
 GROUPS: Final = 6
@@ -65,13 +65,13 @@ class Judged:
     by_range: tuple[Outcome | None, ...]
 
 
-def simulated(paper: Experiment, frame: pd.DataFrame) -> list[World]:
+def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[World]:
     """Return simulation's three designs.
 
     Parameters
     ----------
-    paper
-        Whose.
+    paper, back
+        Whose, and its switchback.
     frame
         Windows of :meth:`~sojourn.papers.windows.store.Store.windows`.
     """
@@ -92,7 +92,7 @@ def simulated(paper: Experiment, frame: pd.DataFrame) -> list[World]:
         else None
     )
     load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
-    return [traffic, load, switched(paper, "simulation, switchback", settled(paper, frame))]
+    return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
 
 
 def _laboratory(network: Mapping[float, Values], lab: Mapping[float, Values]) -> tuple[Values, Values] | None:
@@ -109,17 +109,16 @@ def with_cells(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(block_of=cell, cluster=cell)
 
 
-def settled(paper: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+def settled(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the switchback's windows without those that begin within the burn-in, with `run` and `since_s`."""
-    found = since_switch(paper, frame)
-    return found[found["since_s"] >= paper.switchback["burn_in_s"]]
+    found = since_switch(back, frame)
+    return found[found["since_s"] >= back.burn_in_s]
 
 
-def since_switch(paper: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+def since_switch(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the switchback's windows with `run`, and the seconds since their slot began, `since_s`."""
     of = frame[frame["part"] == SWITCHBACK]
-    back = paper.switchback
-    start = back["warm_up_s"] + of["slot"].astype(float) * back["slot_s"]
+    start = back.warm_up_s + of["slot"].astype(float) * back.slot_s
     return of.assign(run=of["block"], since_s=of["started_ns"] * 1e-9 - start)
 
 
