@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod doctor;
+pub mod config;
 pub mod engine;
 pub mod frame;
 pub mod hardening;

@@ -3,10 +3,10 @@
 
 use super::cell::CellTable;
 use super::flow::FlowTable;
-use super::quantity::{Quantity, Scheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::Config;
+use sojourn_document::{Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
 /// A scenario: a network, its flows and how long to watch them.

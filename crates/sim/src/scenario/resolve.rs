@@ -5,10 +5,10 @@ pub(super) mod names;
 mod traffic;
 
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
-use super::error::{Error, Path};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
-use super::quantity::Scheme;
 use names::Names;
+use sojourn_document::Scheme;
+use sojourn_document::{Error, Path};
 use sojourn_units::{BitRate, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

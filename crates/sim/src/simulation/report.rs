@@ -165,6 +165,7 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
+        self.sample_warm_up();
         let now = self.now;
         for index in 0..self.ports.len() {
             self.ask_late(index as u32);
