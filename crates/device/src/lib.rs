@@ -5,6 +5,7 @@
 //! one direction, [`engine`] turns both.
 
 pub mod clock;
+pub mod delay;
 pub mod doctor;
 pub mod config;
 pub mod engine;
