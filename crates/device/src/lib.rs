@@ -7,9 +7,10 @@
 pub mod api;
 pub mod clock;
 pub mod config;
-pub mod doctor;
 pub mod control;
 pub mod daemon;
+pub mod delay;
+pub mod doctor;
 pub mod engine;
 pub mod frame;
 pub mod hardening;
