@@ -185,7 +185,7 @@ def test_the_list_has_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def device_store(file: Path, *, packets: int = 8000) -> None:
-    """Sixty slots of six schemes in turns, four whole windows each, while the load rises; FIFO has thrice the queue."""
+    """Sixty slots of six schemes in turns, four whole windows each; FIFO has thrice the queue."""
     names = [*store.MEASURES, "started_ns", "ended_ns", "started_at", "direction", "scheme", "label", "slot"]
     with sqlite3.connect(file) as base:
         base.execute(f"CREATE TABLE windows (window INTEGER PRIMARY KEY, {', '.join(names)})")

@@ -78,8 +78,8 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
             dots = _some(of)
             axes.scatter(dots["load"], dots[metric], s=4, color=style.color, alpha=0.25, linewidths=0)
             fitted = analysis.fit(of, metric, grid)
-            line = (fitted.load, fitted.mean) if fitted is not None else ([], [])
-            axes.plot(*line, color=style.color, linestyle=style.dashes, label=one.printed)
+            load, mean = (fitted.load, fitted.mean) if fitted is not None else (grid[:0], grid[:0])
+            axes.plot(load, mean, color=style.color, linestyle=style.dashes, label=one.printed)
             printed = paper.table1[paper.table1["scheme"] == one.id]
             middles = (printed["low"] + printed["high"]) / 2
             axes.scatter(middles, printed[metric], s=16, marker="D", facecolors="none", edgecolors=style.color,
