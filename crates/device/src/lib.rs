@@ -4,10 +4,13 @@
 //! well where asked. [`port`] has the back ends behind one burst interface, [`frame`] reads and marks headers, [`path`] is
 //! one direction, [`engine`] turns both.
 
+pub mod api;
 pub mod clock;
 pub mod delay;
 pub mod doctor;
 pub mod config;
+pub mod control;
+pub mod daemon;
 pub mod engine;
 pub mod frame;
 pub mod hardening;

@@ -3,12 +3,14 @@
 mod af_packet;
 mod af_xdp;
 mod checksum;
+mod generated;
 mod loopback;
 mod open;
 mod system;
 
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
+pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use open::{open, Interface, KernelPort};
 
@@ -31,7 +33,7 @@ pub struct PortError {
 }
 
 /// What a port counts, from its start on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PortCounters {
     /// Frames handed to the pipeline.
     pub received: u64,
