@@ -6,14 +6,15 @@
 
 pub mod api;
 pub mod clock;
-pub mod delay;
-pub mod doctor;
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod delay;
+pub mod doctor;
 pub mod engine;
 pub mod frame;
 pub mod hardening;
+pub mod offline;
 pub mod path;
 pub mod pool;
 pub mod port;
