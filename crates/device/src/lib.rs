@@ -5,16 +5,21 @@
 //! one direction, [`engine`] turns both.
 
 pub mod api;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod doctor;
 pub mod engine;
 pub mod frame;
+pub mod hardening;
 pub mod path;
 pub mod pool;
 pub mod port;
 pub mod random;
 pub mod record;
 pub mod run;
+pub mod schedule;
 pub mod status;
+pub mod store;

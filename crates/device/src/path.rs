@@ -8,6 +8,8 @@ use crate::frame::{self, Fault};
 use crate::pool::{Frame, Pool};
 use crate::record::{Recorder, Setting};
 use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
+use sojourn_measure::trace::{Event, Facts, What};
+use sojourn_measure::window::Drop;
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
@@ -42,7 +44,11 @@ pub struct Path {
     faults: [u64; 3],
     /// Frames that passed without a queue.
     passed: u64,
+    log: Option<Log>,
 }
+
+/// Where the decision log goes, an event at a time.
+pub type Log = Box<dyn FnMut(Event) + Send>;
 
 struct Queued {
     scheme: Config,
@@ -62,16 +68,56 @@ struct Queued {
 struct Host<'a> {
     pool: &'a mut Pool,
     recorder: &'a mut Recorder,
+    log: &'a mut Option<Log>,
+}
+
+impl Queued {
+    /// The discipline, and what it is told at `now`.
+    #[inline]
+    fn at<'a>(&'a mut self, now: Instant, host: &'a mut Host<'_>) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
+        let cx = Cx {
+            now,
+            rate: self.wire.rate(),
+            random: self.random.as_mut(),
+            observer: host,
+            counters: &mut self.counters,
+        };
+        (&mut self.discipline, cx)
+    }
+}
+
+/// An event for the decision log, where one is kept.
+#[inline]
+fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> What) {
+    if let Some(log) = log {
+        log(Event { at, serial, what: what() });
+    }
+}
+
+fn facts(packet: &Packet) -> Facts {
+    let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
+    let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
+    Facts { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
+}
+
+fn why(reason: Reason) -> Drop {
+    match reason {
+        Reason::Overflow => Drop::Overflow,
+        Reason::Early => Drop::Early,
+        Reason::Flow => Drop::Flow,
+    }
 }
 
 impl Observer for Host<'_> {
-    fn dropped(&mut self, _now: Instant, packet: Packet, reason: Reason) {
+    fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
+        note(self.log, now, packet.serial, || What::Dropped(why(reason)));
         let frame = Frame::from_index(packet.handle);
         self.recorder.dropped(&packet, self.pool.note(frame), reason);
         self.pool.give(frame);
     }
 
-    fn marked(&mut self, _now: Instant, packet: &Packet) {
+    fn marked(&mut self, now: Instant, packet: &Packet) {
+        note(self.log, now, packet.serial, || What::Marked);
         let frame = Frame::from_index(packet.handle);
         let note = self.pool.note(frame);
         self.recorder.marked(note);
@@ -114,7 +160,13 @@ impl Path {
             key,
             faults: [0; 3],
             passed: 0,
+            log: None,
         }
+    }
+
+    /// Begins the decision log, or ends it.
+    pub fn log_to(&mut self, log: Option<Log>) {
+        self.log = log;
     }
 
     /// Frames arrived by `now`, in this order. Call [`Path::serve`] with the same `now` before and after.
@@ -128,11 +180,11 @@ impl Path {
                     continue;
                 }
             }
-            let note = pool.note_mut(frame);
-            note.ip = parsed.ip;
-            note.class = parsed.class;
-            let length = u32::from(note.length);
-            let note = *note;
+            let noted = pool.note_mut(frame);
+            noted.ip = parsed.ip;
+            noted.class = parsed.class;
+            let seen = *noted;
+            let length = u32::from(seen.length);
             let Some(queue) = &mut self.queue else {
                 self.passed += 1;
                 self.line.push_back((now + self.delay, frame));
@@ -152,16 +204,11 @@ impl Path {
                 ack: parsed.ack,
             };
             queue.serial += 1;
-            self.recorder.arrived(now, note);
-            let mut host = Host { pool, recorder: &mut self.recorder };
-            let mut cx = Cx {
-                now,
-                rate: queue.wire.rate(),
-                random: queue.random.as_mut(),
-                observer: &mut host,
-                counters: &mut queue.counters,
-            };
-            queue.discipline.enqueue(&mut cx, packet);
+            self.recorder.arrived(now, seen);
+            note(&mut self.log, now, packet.serial, || What::Arrived(facts(&packet)));
+            let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+            let (discipline, mut cx) = queue.at(now, &mut host);
+            discipline.enqueue(&mut cx, packet);
             self.recorder.backlog(now, queue.discipline.backlog());
             if queue.idle && queue.free_at <= now {
                 self.serve(now, pool);
@@ -178,25 +225,20 @@ impl Path {
             while queue.free_at <= now {
                 // An idle wire takes what arrives at once: nothing was due before now.
                 let at = if queue.idle { now } else { queue.free_at };
-                let mut host = Host { pool, recorder: &mut self.recorder };
-                let mut cx = Cx {
-                    now: at,
-                    rate: queue.wire.rate(),
-                    random: queue.random.as_mut(),
-                    observer: &mut host,
-                    counters: &mut queue.counters,
-                };
                 if queue.idle && queue.discipline.backlog().packets == 0 {
                     break;
                 }
-                match queue.discipline.dequeue(&mut cx) {
+                let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+                let (discipline, mut cx) = queue.at(at, &mut host);
+                match discipline.dequeue(&mut cx) {
                     Dequeued::Packet(packet) => {
+                        note(&mut self.log, at, packet.serial, || What::Left { ce: packet.ecn == Ecn::Ce });
                         let frame = Frame::from_index(packet.handle);
-                        let note = pool.note(frame);
+                        let length = u32::from(pool.note(frame).length);
                         self.recorder.forwarded(at, &packet);
                         self.recorder.backlog(at, queue.discipline.backlog());
                         queue.idle = false;
-                        queue.free_at = at + queue.wire.take(u32::from(note.length));
+                        queue.free_at = at + queue.wire.take(length);
                         // Out when its last bit is.
                         self.line.push_back((queue.free_at + self.delay, frame));
                     }
@@ -238,15 +280,9 @@ impl Path {
         let Some(queue) = &mut self.queue else { return false };
         let setting = Setting { scheme: scheme.text(), label: label.to_owned(), slot };
         self.recorder.switched(now, queue.wire.rate(), setting);
-        let mut host = Host { pool, recorder: &mut self.recorder };
-        let mut cx = Cx {
-            now,
-            rate: queue.wire.rate(),
-            random: queue.random.as_mut(),
-            observer: &mut host,
-            counters: &mut queue.counters,
-        };
-        sojourn_aqm::replace(&mut queue.discipline, scheme.build(), &mut cx);
+        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        let (discipline, mut cx) = queue.at(now, &mut host);
+        sojourn_aqm::replace(discipline, scheme.build(), &mut cx);
         queue.scheme = scheme.clone();
         self.recorder.backlog(now, queue.discipline.backlog());
         true
@@ -257,15 +293,9 @@ impl Path {
     pub fn set_rate(&mut self, now: Instant, pool: &mut Pool, rate: BitRate) -> bool {
         self.serve(now, pool);
         let Some(queue) = &mut self.queue else { return false };
-        let mut host = Host { pool, recorder: &mut self.recorder };
-        let mut cx = Cx {
-            now,
-            rate: queue.wire.rate(),
-            random: queue.random.as_mut(),
-            observer: &mut host,
-            counters: &mut queue.counters,
-        };
-        queue.discipline.set_rate(&mut cx, rate);
+        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        let (discipline, mut cx) = queue.at(now, &mut host);
+        discipline.set_rate(&mut cx, rate);
         queue.wire = Wire::new(rate, Bytes::new(u64::from(queue.wire.overhead())));
         let setting = self.recorder.setting().clone();
         self.recorder.switched(now, rate, setting);

@@ -1,6 +1,6 @@
 //! What the simulator and the device both report, computed as it happens.
 //!
-//! Nothing here keeps a trace: a level that changes over time costs one addition a change, a sojourn time
+//! Measures keep no trace: a level that changes over time costs one addition a change, a sojourn time
 //! one histogram bucket and two sums, a drop one bit. After the high-water mark nothing allocates.
 
 pub mod catalogue;
@@ -10,6 +10,7 @@ mod level;
 mod losses;
 mod mode;
 mod moments;
+pub mod trace;
 pub mod window;
 
 pub use fairness::jain;

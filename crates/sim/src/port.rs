@@ -2,14 +2,18 @@
 
 mod line;
 mod meter;
+mod record;
 mod window;
 
 pub(crate) use line::{Line, LineQueue};
 pub(crate) use meter::Meter;
+pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Config, Counters, Discipline, Observer, Packet, Reason};
+use sojourn_aqm::{Config, Counters, Discipline, Ecn, Observer, Packet, Reason};
+use sojourn_measure::trace::{Event, Facts, What};
+use sojourn_measure::window::Drop;
 use sojourn_units::{Instant, Span, Wire};
 use std::collections::VecDeque;
 
@@ -72,14 +76,82 @@ pub(crate) struct Port {
     pub switched: Vec<(Instant, Config)>,
     /// What someone who steps through the run looks at.
     pub window: Option<Box<Window>>,
+    /// Windows of so many packets, where the scenario asks for them.
+    pub record: Option<Box<Record>>,
 }
 
 /// Takes what a discipline drops until the simulation looks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Dropped(pub Vec<(Packet, Reason)>);
+pub(crate) struct Dropped {
+    pub packets: Vec<(Packet, Reason)>,
+    /// The decision log, where one is kept.
+    pub log: Option<Box<Log>>,
+}
+
+/// The decision log of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    pub port: u32,
+    /// The port whose discipline is at work.
+    pub asked: u32,
+    pub events: Vec<Event>,
+}
+
+impl Dropped {
+    /// The discipline of port `index` is about to be asked.
+    #[inline]
+    pub fn asks(&mut self, index: u32) {
+        if let Some(log) = &mut self.log {
+            log.asked = index;
+        }
+    }
+
+    /// `packet` is about to be offered to it.
+    #[inline]
+    pub fn arrives(&mut self, at: Instant, packet: &Packet) {
+        if self.log.is_some() {
+            self.note(at, packet.serial, What::Arrived(facts(packet)));
+        }
+    }
+
+    /// It has given `packet`.
+    #[inline]
+    pub fn left(&mut self, at: Instant, packet: &Packet) {
+        if self.log.is_some() {
+            self.note(at, packet.serial, What::Left { ce: packet.ecn == Ecn::Ce });
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, at: Instant, serial: u64, what: What) {
+        if let Some(log) = self.log.as_mut().filter(|log| log.asked == log.port) {
+            log.events.push(Event { at, serial, what });
+        }
+    }
+}
+
+fn facts(packet: &Packet) -> Facts {
+    let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
+    let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
+    Facts { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
+}
 
 impl Observer for Dropped {
-    fn dropped(&mut self, _now: Instant, packet: Packet, reason: Reason) {
-        self.0.push((packet, reason));
+    fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
+        if self.log.is_some() {
+            let why = match reason {
+                Reason::Overflow => Drop::Overflow,
+                Reason::Early => Drop::Early,
+                Reason::Flow => Drop::Flow,
+            };
+            self.note(now, packet.serial, What::Dropped(why));
+        }
+        self.packets.push((packet, reason));
+    }
+
+    fn marked(&mut self, now: Instant, packet: &Packet) {
+        if self.log.is_some() {
+            self.note(now, packet.serial, What::Marked);
+        }
     }
 }

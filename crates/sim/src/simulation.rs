@@ -9,8 +9,8 @@ mod state;
 mod step;
 
 pub use report::{
-    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series, StationReport,
-    Switched,
+    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, QueueWindow, RunReport, Series,
+    StationReport, Switched,
 };
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
@@ -23,7 +23,7 @@ use crate::scenario::Network;
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
 use crate::wlan::Cell;
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Level, Moments};
 use sojourn_units::{Instant, Span};
 use std::fmt;
@@ -136,6 +136,9 @@ struct FlowMeter {
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
     dropped_packets: u64,
+    /// Runs of drops of packets that the flow sent one after another, and the last one dropped.
+    drop_runs: u64,
+    last_dropped: Option<u32>,
     completed: Option<Instant>,
     /// UDP: packets sent, when first, and payload delivered.
     sent_packets: u64,
@@ -161,6 +164,8 @@ struct Flow {
     route: u32,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
+    /// UDP: the ECN field.
+    ecn: Ecn,
     stop: Option<Instant>,
     source: Option<Source>,
     /// Payload of the emission that is scheduled.
@@ -174,6 +179,8 @@ struct Hashes {
     flow: u32,
     source: u32,
     destination: u32,
+    /// Differentiated services codepoint.
+    dscp: u8,
 }
 
 /// Counts that never restart, for the final audit.

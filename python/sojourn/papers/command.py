@@ -157,6 +157,7 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
         return INTERRUPTED
+    measured = overtime.joined(measured, traces)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
     more = future.section() if future else page.NOTHING

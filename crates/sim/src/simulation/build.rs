@@ -3,13 +3,13 @@
 use super::{report, Audit, Flow, FlowMeter, Hashes, Hop, Options, Place, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Station};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
 use crate::transport::{Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Counters, Random};
+use sojourn_aqm::{Config, Counters, Ecn, Random};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -106,10 +106,12 @@ impl Simulation {
             flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
+            dscp: 0,
         });
         self.flows.push(Flow {
             route,
             header,
+            ecn: Ecn::NotEct,
             stop: flow.stop,
             source: Source::new(&flow.traffic),
             next_bytes: 0,
@@ -247,6 +249,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             }
         };
         let wire = Wire::new(rate, overhead);
+        let record = network.windows.filter(|_| port.under_test);
+        let record = record.map(|every| Box::new(Record::new(every, rate, wire.overhead)));
         let changes = network.changes.iter().any(|change| change.ports.contains(&index));
         let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
@@ -276,6 +280,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             abandoned: 0,
             switched: Vec::new(),
             window: None,
+            record,
         });
     }
     Ports { places, ports, lines, line_queues }

@@ -1,9 +1,10 @@
 //! Stepping through a run from outside: looking at queues over windows, and giving them other schemes on the way.
 
-use super::{Place, Simulation};
-use crate::port::Window;
+use super::{Hashes, Place, Simulation};
+use crate::port::{Log, Window};
 use serde::Serialize;
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Ecn};
+use sojourn_measure::trace::{Event, Facts};
 use sojourn_units::{Instant, Span};
 
 /// What one queue did from `from_s` to `to_s`.
@@ -93,6 +94,31 @@ impl Simulation {
         };
         window.restart(now, port.counters, payload);
         Some(report)
+    }
+
+    /// Begins the decision log of the network's port number `index`, in place of any before; false where it has no queue
+    /// whose decisions are simulated. It grows until [`Simulation::take_log`].
+    #[must_use]
+    pub fn log(&mut self, index: usize) -> bool {
+        let Some(Place::Port(port)) = self.places.get(index).copied() else { return false };
+        self.dropped.log = Some(Box::new(Log { port, asked: port, events: Vec::new() }));
+        true
+    }
+
+    /// What was logged since the last call; nothing without [`Simulation::log`].
+    pub fn take_log(&mut self) -> Vec<Event> {
+        self.dropped.log.as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.events))
+    }
+
+    /// From now on queues see the packets of flow number `index` as these facts say, their size and fields of TCP left
+    /// out: for a comparison with a host that reads them off headers. False without such a flow.
+    #[must_use]
+    pub fn identify(&mut self, index: usize, facts: &Facts) -> bool {
+        let Some((hashes, flow)) = self.hashes.get_mut(index).zip(self.flows.get_mut(index)) else { return false };
+        let Facts { flow: hash, source, destination, dscp, ecn, .. } = *facts;
+        *hashes = Hashes { flow: hash, source, destination, dscp };
+        flow.ecn = Ecn::from_bits(ecn);
+        true
     }
 
     /// Gives the network's port number `index` another scheme now: what waits moves over, see [`sojourn_aqm::replace`].

@@ -1,0 +1,183 @@
+//! One algorithm, two worlds: the arrivals at a simulated queue, sent as frames through the device's engine over loopback
+//! in virtual time, are decided upon alike, line by line, by every registered algorithm.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use sojourn_aqm::registry;
+use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::frame;
+use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::pool::Pool;
+use sojourn_device::port::loopback;
+use sojourn_device::random;
+use sojourn_device::record::Recorder;
+use sojourn_measure::trace::{Event, Facts, What};
+use sojourn_sim::{scenario, Options, Simulation, Stream};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+use std::sync::{Arc, Mutex};
+
+const KEY: u64 = 11;
+const SEED: u64 = 3;
+/// Ethernet, IPv4 and UDP: what a frame has besides its payload.
+const HEADERS: u32 = 42;
+const OVERHEAD: u32 = 24;
+/// The simulator's name for the stream of a queue's random numbers.
+const QUEUE: &str = "queues/a->b";
+
+/// Source host, port, type of service: three hosts, five flows, every ECN codepoint, three classes of traffic.
+const FLOWS: [(u8, u16, u8); 5] = [(1, 1, 0x00), (1, 2, 0x02), (2, 3, 0xb9), (3, 4, 0x20), (3, 5, 0x03)];
+
+/// 8 Mbit/s are offered 6.5 by four flows all the time and 7 more by the fifth for 100 ms of every 400 in the mean, headers
+/// and framing included: the queue is empty often, and full.
+fn scenario() -> String {
+    let flow = |n: usize, traffic: &str| {
+        format!(
+            "[[flows]]\nname = \"f{n}\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"udp\", header = \"42 B\" }}\n\
+             traffic = {{ {traffic} }}\n"
+        )
+    };
+    let sizes = ["18 B", "258 B", "958 B", "1472 B"];
+    let poisson = |size: &str| format!("kind = \"poisson\", rate = \"0.8 Mbit/s\", packet_size = \"{size}\"");
+    let burst = "kind = \"on_off\", rate = \"6.4 Mbit/s\", packet_size = \"758 B\", \
+                 on = { exponential = { mean = \"100 ms\" } }, off = { exponential = { mean = \"300 ms\" } }";
+    let flows: String = sizes.iter().enumerate().map(|(n, size)| flow(n, &poisson(size))).collect();
+    format!(
+        "name = \"open loop\"\nduration = \"4 s\"\n[[links]]\nname = \"link\"\nfrom = \"a\"\nto = \"b\"\n\
+         rate = \"8 Mbit/s\"\ndelay = \"1 ms\"\noverhead = \"{OVERHEAD} B\"\nunder_test = true\n{flows}{}",
+        flow(4, burst)
+    )
+}
+
+/// A UDP datagram of flow `n`, `length` bytes with all headers.
+fn datagram(n: usize, length: u32) -> Vec<u8> {
+    let (host, port, tos) = FLOWS[n];
+    let mut frame = vec![0; length as usize];
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    frame[14..24].copy_from_slice(&[0x45, tos, 0, 0, 0, 0, 0x40, 0, 64, 17]);
+    frame[16..18].copy_from_slice(&((length - 14) as u16).to_be_bytes());
+    frame[26..34].copy_from_slice(&[10, 0, 0, host, 10, 0, 1, host]);
+    frame[34..36].copy_from_slice(&port.to_be_bytes());
+    frame[38..40].copy_from_slice(&((length - 34) as u16).to_be_bytes());
+    frame
+}
+
+/// What the device reads off the frames of flow `n`.
+fn facts(n: usize) -> Facts {
+    let parsed = frame::parse(&datagram(n, HEADERS), KEY);
+    assert_eq!(parsed.fault, None);
+    let frame::Parsed { flow, source, destination, ecn, dscp, .. } = parsed;
+    Facts { flow, source, destination, ecn, dscp, ..Facts::default() }
+}
+
+/// The decisions of the simulated queue.
+fn simulated(scheme: &str) -> Vec<Event> {
+    let network = Arc::new(scenario::load(&scenario(), "test", &[]).unwrap().resolve().unwrap());
+    let options = Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, ..Options::default() };
+    let port = network.ports.iter().position(|port| port.under_test).unwrap();
+    assert_eq!(format!("queues/{}", network.ports[port].name), QUEUE);
+    let mut simulation = Simulation::new(network, options);
+    for n in 0..FLOWS.len() {
+        assert!(simulation.identify(n, &facts(n)));
+    }
+    assert!(simulation.log(port));
+    simulation.run_until(simulation.end());
+    simulation.take_log()
+}
+
+/// When the host of the device looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Host {
+    /// At every instant at which something falls due.
+    Prompt,
+    /// At arrivals alone: what fell due since the last is caught up on.
+    Late,
+}
+
+/// The decisions of the device on the arrivals of `log`, up to its last event.
+fn device(scheme: &str, log: &[Event], host: Host) -> Vec<Event> {
+    let config = PathConfig {
+        scheme: Some(scheme.parse().unwrap()),
+        rate: BitRate::from_bit_s(8_000_000),
+        overhead: Bytes::new(u64::from(OVERHEAD)),
+        burst: Span::from_secs(1),
+        delay: Span::ZERO,
+    };
+    let seen = Arc::<Mutex<Vec<Event>>>::default();
+    let sink = Arc::clone(&seen);
+    let mut forth = Path::new(&config, Box::new(Stream::new(SEED, 0, QUEUE)), KEY, Recorder::idle());
+    forth.log_to(Some(Box::new(move |event| sink.lock().unwrap().push(event))));
+    let at_once = PathConfig { scheme: None, ..config };
+    let back = Path::new(&at_once, Box::new(random::Stream::new(1)), KEY, Recorder::idle());
+    let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
+    let mut engine = Engine::new(Pool::new(16384, 2048, 0).unwrap(), [Box::new(a), Box::new(b)], [forth, back]);
+    let flows: Vec<u32> = (0..FLOWS.len()).map(|n| facts(n).flow).collect();
+    let last = log.last().map_or(Instant::ZERO, |event| event.at);
+    let mut arrivals = log.iter().filter_map(|event| match event.what {
+        What::Arrived(facts) => Some((event.at, facts)),
+        _ => None,
+    });
+    let mut next = arrivals.next();
+    loop {
+        let due = if host == Host::Late && next.is_some() { None } else { engine.next_due() };
+        let due = due.filter(|due| *due <= last);
+        let Some(now) = next.map(|(at, _)| at).into_iter().chain(due).min() else { break };
+        if let Some((_, facts)) = next.filter(|(at, _)| *at == now) {
+            let n = flows.iter().position(|flow| *flow == facts.flow).unwrap();
+            far_a.put(datagram(n, facts.bytes - OVERHEAD));
+            next = arrivals.next();
+        }
+        engine.step(now).unwrap();
+        while far_b.get().is_some() {}
+    }
+    let counters = engine.path(Direction::AToB).counters();
+    let gone = counters.forwarded.packets + counters.dropped_total().packets;
+    assert_eq!(counters.arrived.packets, gone + engine.whereabouts(Direction::AToB).queued, "{scheme}");
+    drop(engine);
+    Arc::try_unwrap(seen).unwrap().into_inner().unwrap()
+}
+
+/// Every algorithm, and what of it depends on more than arrivals and departures.
+fn schemes() -> Vec<String> {
+    let named = registry::ALL.iter().map(|entry| {
+        let complete = format!("{} interarrival measured", entry.name);
+        if complete.parse::<sojourn_aqm::Config>().is_ok() {
+            complete
+        } else {
+            entry.name.to_owned()
+        }
+    });
+    let odd = [
+        "pfifo limit 20p",
+        "red min 5p max 15p limit 40p ecn",
+        "codel ecn target 2ms interval 20ms",
+        "cake bandwidth 6mbit diffserv4",
+        "cake bandwidth 6mbit hosts overhead 20",
+        "fq_codel limit 60p flows 4 target 1ms interval 10ms",
+        "dualpi2 target 1ms",
+        "pie ecn target 2ms",
+        "sfb target 2p max 4p",
+    ];
+    named.chain(odd.map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_device_decides_as_the_simulator_does() {
+    let mut deciding = 0;
+    for scheme in schemes() {
+        let expected = simulated(&scheme);
+        let count = |is: fn(&What) -> bool| expected.iter().filter(|event| is(&event.what)).count();
+        // 100 kB/s of payload by each of four, in packets of 18 to 1472 B: 5556 + 388 + 104 + 68 packets a second.
+        assert!(count(|what| matches!(what, What::Arrived(_))) > 20_000, "{scheme}");
+        assert!(count(|what| matches!(what, What::Left { .. })) > 3_000, "{scheme}");
+        deciding += usize::from(count(|what| matches!(what, What::Dropped(_) | What::Marked)) > 50);
+        for host in [Host::Prompt, Host::Late] {
+            let found = device(&scheme, &expected, host);
+            for (line, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                assert_eq!(expected.to_string(), found.to_string(), "{scheme}, {host:?}: line {line}");
+            }
+            assert_eq!(expected.len(), found.len(), "{scheme}, {host:?}");
+        }
+    }
+    // All but the three with room for the whole overload.
+    assert!(deciding + 3 >= schemes().len(), "only {deciding} dropped or marked");
+}
