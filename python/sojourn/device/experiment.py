@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from sojourn.core import SojournError
 from sojourn.device import traffic
 from sojourn.device.lab import Lab, LabError
-from sojourn.units import rate as rate_of
+from sojourn.topology.model import rate_bit_s
 
 STORE: Final = "device.sqlite"
 OVERHEAD: Final = "24 B"
@@ -148,9 +148,7 @@ def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
     for number, client in enumerate(lab.clients):
         path = lab.folder / f"{client}.json"
         path.write_text(json.dumps(sender_plan(plan, lab, number, begin, begin + lasts)), encoding="utf-8")
-        senders.append(
-            lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE)
-        )
+        senders.append(lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE))
     say(f"device: {plan.slots} slots of {plan.slot_s:g} s, {len(senders)} clients")
     while (left := begin + lasts - time.monotonic()) > 0:
         time.sleep(min(left, max(plan.slot_s, 10.0)))
@@ -170,8 +168,8 @@ def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
 
 def configuration(plan: Plan, lab: Lab, store: Path) -> str:
     """Return the device's configuration."""
-    delays = ", ".join(
-        f'{{ to = "{lab.address(client)}/32", delay = "{rtt_ms:g} ms" }}'
+    delays = "\n".join(
+        f'"{lab.address(client)}/32" = "{rtt_ms:g} ms"'
         for client, rtt_ms in zip(lab.clients, plan.rtt_ms, strict=True)
     )
     schemes = "\n".join(f"{json.dumps(label)} = {json.dumps(text)}" for label, text in plan.schemes)
@@ -190,8 +188,8 @@ rate = {json.dumps(plan.rate)}
 overhead = "{OVERHEAD}"
 burst = "10 ms"
 
-[b_to_a]
-delays = [{delays}]
+[b_to_a.delays]
+{delays}
 
 [windows]
 packets = {plan.packets}
@@ -218,7 +216,7 @@ seed = {plan.seed}
 
 def sender_plan(plan: Plan, lab: Lab, number: int, begin_s: float, end_s: float) -> dict[str, Any]:
     """Return what a client sends (:class:`sojourn.device.traffic.Sender`): an equal part of the whole."""
-    bytes_s = float(rate_of(plan.rate).bit_s) / 8.0 / len(plan.rtt_ms)
+    bytes_s = rate_bit_s(plan.rate, "rate") / 8.0 / len(plan.rtt_ms)
     sizes = {name: TRANSFERS[name] for name in ("shape", "least_bytes", "most_bytes")}
     mean = traffic.pareto_mean(shape=sizes["shape"], least=sizes["least_bytes"], most=sizes["most_bytes"])
     low, high = plan.demands
