@@ -1,8 +1,8 @@
-"""A switchback experiment with ``sojournd`` between network namespaces: real TCP, many clients, every client its own delay.
+"""A switchback experiment with ``sojournd`` between network namespaces: the kernel's TCP, a delay for every client.
 
 Clients send to a server through the device, which shapes, measures, and switches schemes at random; what they send is
-:mod:`sojourn.device.traffic`. The kernel here has no ``netem``: the device's return path delays what goes back to each client, so
-that every client has its round-trip time. The store of the device is the result.
+:mod:`sojourn.device.traffic`. Round-trip times come from the device itself, whose return path delays what goes back
+to each client by its own time. The store of the device is the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OVERHEAD: Final = "24 B"
 """Ethernet's check sequence, preamble and gap; the header is part of the frame."""
 
 _SWING_SLOTS: Final = 11.7
-"""Period of the demand in slots: no whole number, so that no scheme of a block meets the same demand again and again."""
+"""Period of the demand in slots: no whole number, so that schemes in blocks meet another demand each time."""
 
 TRANSFERS: Final[dict[str, Any]] = {
     "shape": 1.2,
