@@ -39,11 +39,11 @@ TRANSFERS: Final[dict[str, Any]] = {
 }
 """TCP: at a demand of 1, :data:`TRANSFERS_SHARE` of the link in the mean."""
 
-TRANSFERS_SHARE: Final = 0.60
+TRANSFERS_SHARE: Final = 0.48
 
 STREAMS: Final[tuple[dict[str, float], ...]] = (
-    {"share": 0.28, "life_s": 10.0, "rate_bit_s": 2_500_000, "packet_bytes": 1340},
-    {"share": 0.02, "life_s": 10.0, "rate_bit_s": 64_000, "packet_bytes": 160},
+    {"share": 0.25, "life_s": 10.0, "rate_bit_s": 2_500_000, "packet_bytes": 1340},
+    {"share": 0.01, "life_s": 10.0, "rate_bit_s": 64_000, "packet_bytes": 160},
 )
 """UDP, video and voice: shares of the link at a demand of 1."""
 
@@ -140,30 +140,32 @@ def run(plan: Plan, place: str | Path, say: Callable[[str], None] = lambda _: No
 
 
 def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
+    lasts = plan.slots * plan.slot_s
+    # Before the schedule's first slot, so that the last has ended when this time is over, and no other has begun.
+    ends = time.monotonic() + lasts
     device = lab.start_device(configuration(plan, lab, store))
     receiver = lab.start("server", sys.executable, traffic.__file__, "receive", stdout=subprocess.DEVNULL)
-    lasts = plan.slots * plan.slot_s
     begin = time.monotonic() + 0.5
     senders = []
     for number, client in enumerate(lab.clients):
         path = lab.folder / f"{client}.json"
-        path.write_text(json.dumps(sender_plan(plan, lab, number, begin, begin + lasts)), encoding="utf-8")
+        path.write_text(json.dumps(sender_plan(plan, lab, number, begin, ends)), encoding="utf-8")
         senders.append(lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE))
     say(f"device: {plan.slots} slots of {plan.slot_s:g} s, {len(senders)} clients")
-    while (left := begin + lasts - time.monotonic()) > 0:
+    while (left := ends - time.monotonic()) > 0:
         time.sleep(min(left, max(plan.slot_s, 10.0)))
         if device.poll() is not None:
             raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
-        say(f"device: {min(lasts, time.monotonic() - begin):.0f} of {lasts:.0f} s")
+        say(f"device: {lasts - max(0.0, ends - time.monotonic()):.0f} of {lasts:.0f} s")
+    lab.stop(device)
+    if device.returncode != 0:
+        raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
     for client, sender in zip(lab.clients, senders, strict=True):
         said, _ = sender.communicate(timeout=30)
         if sender.returncode != 0:
             raise LabError(f"the traffic of {client} failed: {said.strip()}")
         say(f"device: {client}: {said.strip()}")
     lab.stop(receiver)
-    lab.stop(device)
-    if device.returncode != 0:
-        raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
 
 
 def configuration(plan: Plan, lab: Lab, store: Path) -> str:

@@ -120,7 +120,15 @@ class Sender:
             due = self._agenda[0][0] if self._agenda else now + 1.0
             for key, _ in self._selector.select(max(0.0, min(due - time.monotonic(), 0.5))):
                 self._feed(key.data)
+        self.close()
         return self.counts
+
+    def close(self) -> None:
+        """Close every socket; what is under way is left."""
+        for key in list(self._selector.get_map().values()):
+            key.data.socket.close()
+        self._selector.close()
+        self._datagrams.close()
 
     def _at(self, due: float, what: str, of: Any) -> None:
         heapq.heappush(self._agenda, (due, next(self._order), what, of))
