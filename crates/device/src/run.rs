@@ -251,6 +251,7 @@ fn describe(
         slot: path.recorder.setting().slot,
         rate_bit_s: rate.map(BitRate::bit_s),
         delay_s: path.delay().seconds(),
+        late_s: path.late().seconds(),
         backlog: Count { packets: backlog.packets, bytes: backlog.bytes },
         delayed: whereabouts.delayed,
         ready: whereabouts.ready,

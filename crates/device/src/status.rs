@@ -86,6 +86,8 @@ pub struct DirectionStatus {
     pub rate_bit_s: Option<u64>,
     /// The delay line.
     pub delay_s: f64,
+    /// Time that the rate lost because the packet thread came late while frames waited: the machine is too busy.
+    pub late_s: f64,
     /// Waits now.
     pub backlog: Count,
     /// Frames on the delay line.

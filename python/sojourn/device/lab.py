@@ -360,7 +360,7 @@ class Lab:
         Parameters
         ----------
         method, path
-            As ``"GET", "/status"``.
+            As ``"GET", "/api/v1/status"``.
         body
             Sent as JSON, where there is one.
 
@@ -393,7 +393,7 @@ class Lab:
 
     def status(self) -> dict[str, Any]:
         """Return the device's status, consistent to the packet, as its last publication has it."""
-        status: dict[str, Any] = self.ask("GET", "/status")
+        status: dict[str, Any] = self.ask("GET", "/api/v1/status")
         return status
 
     def settled(self, *, limit_s: float = 10.0) -> dict[str, Any]:
@@ -459,7 +459,7 @@ class Lab:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
             try:
                 # Its ports are open then; a bridge would answer the ping before.
-                self.ask("GET", "/status")
+                self.status()
                 self.run(self.clients[0], "ping", "-c1", "-W1", self.address("server"))
             except LabError:
                 time.sleep(0.05)
@@ -586,7 +586,9 @@ class Lab:
             time.sleep(0.01)
         raise LabError(f"iperf3 does not listen at port {port}")
 
-    def flood(self, frames: Sequence[bytes], *, count: int, rate: float = 0.0, client: str | None = None) -> int:
+    def flood(
+        self, frames: Sequence[bytes], *, count: int, rate: float = 0.0, client: str | None = None
+    ) -> tuple[int, float]:
         """Send whole Ethernet frames from a client, in turn.
 
         Parameters
@@ -602,12 +604,13 @@ class Lab:
 
         Returns
         -------
-        int
-            Frames that the kernel took.
+        tuple of int and float
+            Frames that the kernel took, and the time from first to last, seconds.
         """
         text = "\n".join(frame.hex() for frame in frames)
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
-        return int(self.run(client or self.clients[0], *command, stdin=text))
+        sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
+        return int(sent), float(seconds)
 
     def capture(self, host: str, *, count: int, seconds: float = 5.0) -> Callable[[], list[bytes]]:
         """Begin to take UDP frames that arrive at a host as they are on the wire.
