@@ -7,6 +7,7 @@ mod tables;
 mod tests;
 mod words;
 
+pub(crate) use check::{check_delay, check_label, check_rate};
 pub use keys::reference;
 pub use tables::*;
 pub use words::*;
