@@ -2,7 +2,7 @@
 """The device on real packets beside the kernel bridge and DPDK's testpmd, and beside the simulator.
 
 Everything runs in network namespaces on this machine, with the kernel's own TCP. Needs root, a release build of
-`sojournd` (or $SOJOURND), iproute2, ethtool, iperf3, iputils-ping; for the comparison with testpmd Debian's dpdk.
+`sojournd` (or $SOJOURND), iproute2, ethtool, iperf3, iputils-ping; for the comparison with testpmd dpdk-dev.
 
     sudo .venv/bin/python benches/device/run.py [--runs 3] [--only forwarding ping shaping agreement] [--json FILE]
 
@@ -218,7 +218,7 @@ def main() -> None:
     load = os.getloadavg()
     print(f"{platform.platform()}, {os.cpu_count()} processors, load average {load[0]:.1f} at the start")
     if not shutil.which(TESTPMD):
-        print("dpdk-testpmd is not installed (Debian package dpdk): its rows are missing")
+        print("dpdk-testpmd is not installed (Debian's package dpdk-dev): its rows are missing")
     results: dict[str, object] = {"platform": platform.platform(), "load_average": load, "runs": arguments.runs}
     for part in arguments.only:
         results[part] = PARTS[part](arguments.runs, arguments.seconds)

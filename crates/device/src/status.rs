@@ -158,8 +158,12 @@ pub struct DirectionStatus {
 pub struct PortStatus {
     /// Its name.
     pub name: String,
+    /// How it works: `af_xdp, native, copy`.
+    pub mode: String,
     /// What it counts.
     pub counters: PortCounters,
+    /// What to do about frames that it should not get, if it got some.
+    pub advice: Option<String>,
 }
 
 /// The whole device at one instant, consistent to the packet.
