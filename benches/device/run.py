@@ -6,8 +6,8 @@ Everything runs in network namespaces on this machine, with the kernel's own TCP
 
     sudo .venv/bin/python benches/device/run.py [--runs 3] [--only forwarding ping shaping agreement] [--json FILE]
 
-A figure is the median of several runs. On a machine that does other work `--fifo` gives everything of the bench the
-kernel's real-time priority; what the device still lost for want of processor time stands in the column `late`.
+A figure is the median of several runs. Take it on a quiet machine: what the device lost for want of
+processor time stands in the column `late`, and a run where that is above 0 says more about the machine than the device.
 """
 # It runs programs by name, with arguments of its own.
 
@@ -210,11 +210,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="of which the median is shown")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each run; agreement takes ten times as long")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--fifo", action="store_true", help="real-time priority, for a machine that does other work")
     parser.add_argument("--json", type=Path, help="write all figures to this file as well")
     arguments = parser.parse_args()
-    if arguments.fifo:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     load = os.getloadavg()
     print(f"{platform.platform()}, {os.cpu_count()} processors, load average {load[0]:.1f} at the start")
     if not shutil.which(TESTPMD):

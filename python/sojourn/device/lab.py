@@ -207,7 +207,7 @@ class Lab:
         for process in reversed(self._processes):
             self.stop(process)
         for name in self._namespaces:
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=30)
         self._namespaces.clear()
         if self._folder is not None:
             self._folder.cleanup()
@@ -290,7 +290,7 @@ class Lab:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+                process.wait(timeout=30)
         if process in self._processes:
             self._processes.remove(process)
 
@@ -504,7 +504,10 @@ class Lab:
         client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
         command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(data_bytes), address]
-        done = subprocess.run([*self._inside(client), *command], capture_output=True, text=True, check=False)
+        limit_s = count * (interval_s + 1) + 30
+        done = subprocess.run(
+            [*self._inside(client), *command], capture_output=True, text=True, check=False, timeout=limit_s
+        )
         if done.returncode > 1:
             raise LabError(f"ping failed: {done.stderr.strip()}")
         return [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
