@@ -28,6 +28,7 @@ demo: $(STAMPS)/native
 
 test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
+	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
 
 fuzz: system-fuzz
@@ -70,7 +71,7 @@ system-demo:
 	@.ci/system python3-venv gcc cargo
 
 system-test:
-	@.ci/system python3-venv gcc cargo chromium chromium-driver
+	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool
 
 system-fuzz:
 	@.ci/system g++ cargo

@@ -90,6 +90,12 @@ impl Engine {
         &mut self.ports
     }
 
+    /// The two directions, as nothing is to be received or sent any more.
+    #[must_use]
+    pub fn into_paths(self) -> [Path; 2] {
+        self.paths
+    }
+
     /// What the ports count, A and B.
     pub fn port_counters(&mut self) -> [PortCounters; 2] {
         let [a, b] = &mut self.ports;

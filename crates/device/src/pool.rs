@@ -161,6 +161,15 @@ impl Pool {
             Note { offset: self.headroom as u16, length: length.min(self.room()) as u16, ..Note::default() };
     }
 
+    /// Copies contents and notes of a frame to another.
+    pub fn copy(&mut self, from: Frame, to: Frame) {
+        let note = self.note(from);
+        let start = |frame: Frame| frame.0 as usize * self.frame_bytes + usize::from(note.offset);
+        let (from, to_start) = (start(from), start(to));
+        self.memory.copy_within(from..from + usize::from(note.length), to_start);
+        *self.note_mut(to) = note;
+    }
+
     /// A free frame with a copy of `contents`; `None` when none is free or it is too long.
     pub fn copy_in(&mut self, contents: &[u8]) -> Option<Frame> {
         if contents.len() > self.room() {

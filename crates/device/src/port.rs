@@ -2,17 +2,25 @@
 
 mod af_packet;
 mod af_xdp;
+mod capture;
 mod checksum;
+mod faults;
 mod generated;
 mod loopback;
 mod open;
+mod pcap;
 mod system;
+mod tracer;
 
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
+pub use capture::{Capture, Record, Writer};
+pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use open::{open, Interface, KernelPort};
+pub use pcap::{Now, Pace, Pcap};
+pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
 use serde::Serialize;
@@ -92,6 +100,14 @@ pub trait Port: Send {
     /// How it works, for status and logs: `af_xdp, native, copy`.
     fn mode(&self) -> &str {
         ""
+    }
+
+    /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.
+    ///
+    /// # Errors
+    /// It is not: a file is full.
+    fn finish(&mut self) -> Result<(), PortError> {
+        Ok(())
     }
 
     /// Becomes readable when a frame arrives, for waiting while nothing is to be done; `None`: poll.

@@ -118,7 +118,8 @@ pub fn run(
         path.recorder.finish(now);
         path.clear(pool);
     }
-    outcome
+    let finished = engine.ports().iter_mut().map(|port| port.finish()).fold(Ok(()), Result::and);
+    outcome.and(finished)
 }
 
 /// True when the thread is to end.

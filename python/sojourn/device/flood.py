@@ -1,6 +1,6 @@
 """Send Ethernet frames at a given rate through a packet socket; run as a script inside a network namespace.
 
-Needs only the standard library, so that it starts at once: ``python flood.py eth0 --rate 200000 --seconds 5 < frames``.
+Needs only the standard library, so that it starts at once: ``python flood.py eth0 --rate 1000 --count 50 < frames``.
 Frames come from standard input as lines of hexadecimal digits and are sent in turn. Prints how many were sent.
 """
 

@@ -1,20 +1,22 @@
 """A laboratory on one machine: clients, a device and a server in network namespaces, joined by veth pairs.
 
-Everything that crosses it is the Linux kernel's own: its TCP, its ``ping``, its interfaces. It needs root, ``iproute2``,
-``ethtool``, and for the methods of their names ``iperf3`` and ``iputils-ping``. See ``docs/guides/gateway.md``.
+Everything that crosses it is the Linux kernel's own: its TCP, its ``ping``, its interfaces. It needs root,
+``iproute2``, ``ethtool``, and for the methods of their names ``iperf3`` and ``iputils-ping``.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -23,6 +25,33 @@ __all__ = ["Lab", "LabError", "find_sojournd"]
 
 _TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping", "iperf3": "iperf3"}
 _FLOOD = Path(__file__).with_name("flood.py")
+
+# Prints a line when it is ready and every UDP frame as hexadecimal digits. The kernel takes the outermost tag out of
+# a frame and hands it over beside it (tpacket_auxdata: status, lengths and offsets, then tag and its type).
+_CAPTURE = """
+import socket, struct, sys, time
+count, seconds = int(sys.argv[1]), float(sys.argv[2])
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+link.setsockopt(263, 8, 1)
+link.bind(("eth0", 3))
+print("ready", flush=True)
+until = time.monotonic() + seconds
+while count > 0 and (left := until - time.monotonic()) > 0:
+    link.settimeout(left)
+    try:
+        frame, control, _, address = link.recvmsg(65536, 64)
+    except TimeoutError:
+        break
+    status, *_, tag, kind = struct.unpack("IIIHHHH", control[0][2][:20])
+    if status & 16:
+        frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
+    at = 12
+    while frame[at : at + 2] in (b"\\x81\\x00", b"\\x88\\xa8"):
+        at += 4
+    if address[2] != 4 and frame[at : at + 2] == b"\\x08\\x00" and frame[at + 11] == 17:
+        print(frame.hex(), flush=True)
+        count -= 1
+"""
 
 
 class LabError(RuntimeError):
@@ -46,7 +75,9 @@ def find_sojournd() -> Path:
     beside = Path(__file__).resolve().parents[3] / "target" / "release" / "sojournd"
     found = given or (str(beside) if beside.is_file() else shutil.which("sojournd"))
     if found is None or not Path(found).is_file():
-        where = f"$SOJOURND names {given}, which is no file" if given else f"it is neither at {beside} nor on the path"
+        where = (
+            f"$SOJOURND names {given}, which is no file" if given else f"it is neither at {beside} nor on the path"
+        )
         raise LabError(f"sojournd was not found: {where}; `cargo build --release -p sojourn-device` builds it")
     return Path(found)
 
@@ -54,8 +85,8 @@ def find_sojournd() -> Path:
 class Lab:
     """Namespaces ``client`` (or ``client0``, ``client1``, ...), ``device`` and ``server``; a context manager.
 
-    The device's interfaces are ``port-a`` (towards the clients) and ``port-b`` (towards the server), every end host's is ``eth0``.
-    Several clients reach ``port-a`` over a bridge of their own. Nothing of it is left behind, whatever happens inside.
+    The device's interfaces are ``port-a`` (towards the clients) and ``port-b`` (towards the server), every end host's
+    is ``eth0``. Several clients reach ``port-a`` over a bridge of their own. Nothing is left behind at the end.
 
     Parameters
     ----------
@@ -84,7 +115,13 @@ class Lab:
     """
 
     def __init__(
-        self, *, name: str = "sojourn", clients: int = 1, mtu: int = 1500, offloads: bool = False, bridge: bool = False
+        self,
+        *,
+        name: str = "sojourn",
+        clients: int = 1,
+        mtu: int = 1500,
+        offloads: bool = False,
+        bridge: bool = False,
     ) -> None:
         if clients < 1:
             raise LabError(f"clients is {clients}; allowed: from 1")
@@ -127,8 +164,8 @@ class Lab:
             self._cable("device", "port-a", clients[0], "eth0")
         else:
             self._namespace("lan")
-            self._cable("device", "port-a", "lan", "up")
-            self._make_bridge("lan", ["up"])
+            self._cable("device", "port-a", "lan", "uplink")
+            self._make_bridge("lan", ["uplink"])
             for number, client in enumerate(clients):
                 self._cable("lan", f"c{number}", client, "eth0")
                 self.run("lan", "ip", "link", "set", f"c{number}", "master", "br0")
@@ -147,7 +184,9 @@ class Lab:
         # Before there is an interface: neighbour discovery of the device itself would be in the counts.
         quiet = host in ("device", "lan")
         if quiet:
-            self.run(host, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv6.conf.all.disable_ipv6=1")
+            self.run(
+                host, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv6.conf.all.disable_ipv6=1"
+            )
         self.run(host, "ip", "link", "set", "lo", "up")
 
     def _cable(self, near: str, near_interface: str, far: str, far_interface: str) -> None:
@@ -258,6 +297,126 @@ class Lab:
     def _inside(self, host: str) -> list[str]:
         return ["ip", "netns", "exec", self.namespace(host)]
 
+    def toml(
+        self,
+        *,
+        back_end: str = "af_xdp",
+        scheme: str | None = "fq_codel",
+        rate: str = "100 Mbit/s",
+        delay: str = "0 ms",
+        return_delay: str = "0 ms",
+        overhead: str = "0 B",
+        frame: str = "2048 B",
+        idle: str = "wait",
+        window: int = 2_000_000,
+        mode: str = "auto",
+    ) -> str:
+        """Write a configuration for a device between ``port-a`` and ``port-b``.
+
+        Parameters
+        ----------
+        back_end
+            ``af_xdp`` or ``af_packet``.
+        scheme
+            From A to B, as tc writes it; ``None``: both directions are forwarded at once.
+        rate
+            From A to B, as in ``"100 Mbit/s"``.
+        delay, return_delay
+            Delay lines from A to B and back.
+        overhead
+            Counted on the link with every frame.
+        frame
+            Frame memory of one frame: ``"2048 B"``, ``"4096 B"``; for jumbo frames with ``af_packet``: ``"16384 B"``.
+        idle
+            ``wait`` or ``spin``.
+        window
+            Arrivals in a measurement window; windows are kept in ``windows.sqlite`` in :attr:`folder`.
+        mode
+            Where the XDP program runs: ``auto``, ``native`` or ``generic``.
+
+        Returns
+        -------
+        str
+            TOML for :meth:`start_device`.
+        """
+        port = f'back_end = "{back_end}"' + (f'\nmode = "{mode}"' if back_end == "af_xdp" else "")
+        queue = "" if scheme is None else f'scheme = "{scheme}"\nrate = "{rate}"\noverhead = "{overhead}"\n'
+        return (
+            f'[ports.a]\ninterface = "port-a"\n{port}\n\n[ports.b]\ninterface = "port-b"\n{port}\n\n'
+            f'[a_to_b]\n{queue}delay = "{delay}"\n\n[b_to_a]\ndelay = "{return_delay}"\n\n'
+            f'[frames]\nsize = "{frame}"\n\n'
+            f'[windows]\npackets = {window}\nstore = "{self.folder / "windows.sqlite"}"\n\n'
+            f'[control]\nlisten = "none"\nsocket = "{self._socket}"\ntoken_file = "{self.folder / "token"}"\n\n'
+            f'[run]\nidle = "{idle}"\nuser = "root"\n'
+        )
+
+    @property
+    def _socket(self) -> Path:
+        return self.folder / "control.sock"
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask the device's control interface over its Unix socket.
+
+        Parameters
+        ----------
+        method, path
+            As ``"GET", "/status"``.
+        body
+            Sent as JSON, where there is one.
+
+        Returns
+        -------
+        object
+            The JSON of the answer.
+
+        Raises
+        ------
+        LabError
+            It refused, or does not answer.
+        """
+        connection = http.client.HTTPConnection("localhost", timeout=5)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(5)
+        try:
+            connection.sock.connect(str(self._socket))
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            raise LabError(f"the device does not answer: {error}\n{self.device_log()}") from error
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise LabError(f"{method} {path}: {answer.status} {text}")
+        return json.loads(text) if text else None
+
+    def status(self) -> dict[str, Any]:
+        """Return the device's status, consistent to the packet, as its last publication has it."""
+        status: dict[str, Any] = self.ask("GET", "/status")
+        return status
+
+    def settled(self, *, limit_s: float = 10.0) -> dict[str, Any]:
+        """Return the status once no frame is under way: two equal publications of the counters, and no backlog.
+
+        Raises
+        ------
+        LabError
+            Frames still move when the time is over.
+        """
+        until = time.monotonic() + limit_s
+        before: object = None
+        while time.monotonic() < until:
+            status = self.status()
+            counters = [port["counters"] for port in status["ports"]]
+            waits = sum(way["backlog"]["packets"] + way["delayed"] + way["ready"] for way in status["directions"])
+            if counters == before and waits == 0:
+                return status
+            before = counters
+            # Longer than the time between two publications.
+            time.sleep(0.5)
+        raise LabError(f"frames still move after {limit_s:g} s")
+
     def start_device(self, toml: str, *, wait: bool = True) -> subprocess.Popen[str]:
         """Start ``sojournd`` between ``port-a`` and ``port-b`` under a configuration.
 
@@ -287,7 +446,7 @@ class Lab:
         return process
 
     def wait_until_forwarding(self, process: subprocess.Popen[str], *, limit_s: float = 10.0) -> None:
-        """Wait until a client reaches the server.
+        """Wait until the device answers and a client reaches the server.
 
         Raises
         ------
@@ -299,6 +458,8 @@ class Lab:
             if process.poll() is not None:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
             try:
+                # Its ports are open then; a bridge would answer the ping before.
+                self.ask("GET", "/status")
                 self.run(self.clients[0], "ping", "-c1", "-W1", self.address("server"))
             except LabError:
                 time.sleep(0.05)
@@ -314,9 +475,26 @@ class Lab:
     # Traffic and its measures
 
     def ping(
-        self, *, count: int = 10, interval_s: float = 0.2, bytes: int = 56, ipv6: bool = False, client: str | None = None
+        self,
+        *,
+        count: int = 10,
+        interval_s: float = 0.2,
+        data_bytes: int = 56,
+        ipv6: bool = False,
+        client: str | None = None,
     ) -> list[float]:
         """Measure round-trip times from a client to the server.
+
+        Parameters
+        ----------
+        count, interval_s
+            How many requests, and the time between two.
+        data_bytes
+            Their data; 28 B of ICMP and IPv4 (48 B with IPv6) come on top.
+        ipv6
+            Over IPv6.
+        client
+            Which one.
 
         Returns
         -------
@@ -325,7 +503,7 @@ class Lab:
         """
         client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
-        command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(bytes), address]
+        command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(data_bytes), address]
         done = subprocess.run([*self._inside(client), *command], capture_output=True, text=True, check=False)
         if done.returncode > 1:
             raise LabError(f"ping failed: {done.stderr.strip()}")
@@ -431,15 +609,40 @@ class Lab:
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
         return int(self.run(client or self.clients[0], *command, stdin=text))
 
+    def capture(self, host: str, *, count: int, seconds: float = 5.0) -> Callable[[], list[bytes]]:
+        """Begin to take UDP frames that arrive at a host as they are on the wire.
+
+        Parameters
+        ----------
+        host
+            Where.
+        count
+            Ends after this many.
+        seconds
+            Ends after this time.
+
+        Returns
+        -------
+        callable
+            Waits for the end and returns the frames.
+        """
+        process = self.start(host, sys.executable, "-c", _CAPTURE, str(count), str(seconds), stdout=subprocess.PIPE)
+        if process.stdout is not None:
+            process.stdout.readline()
+
+        def finish() -> list[bytes]:
+            text, _ = process.communicate(timeout=seconds + 20)
+            return [bytes.fromhex(line) for line in text.split()]
+
+        return finish
+
     def counters(self, host: str, interface: str = "eth0") -> dict[str, int]:
         """Return the kernel's counts of an interface: ``rx_packets``, ``tx_packets``, ``rx_dropped``, ...
 
         At an interface that a device takes over by XDP the kernel does not count every frame; at end hosts it does.
         """
         [link] = json.loads(self.run(host, "ip", "-json", "-statistics", "link", "show", interface))
-        return {
-            f"{way}_{key}": int(value) for way in ("rx", "tx") for key, value in link["stats64"][way].items()
-        }
+        return {f"{way}_{key}": int(value) for way in ("rx", "tx") for key, value in link["stats64"][way].items()}
 
 
 def _system(*command: str, timeout_s: float = 120.0, stdin: str | None = None) -> str:

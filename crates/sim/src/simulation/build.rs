@@ -250,7 +250,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         };
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
-        let record = record.map(|every| Box::new(Record::new(every, rate, wire.overhead)));
+        let record = record.map(|every| Box::new(Record::new(every, rate, wire.overhead())));
         let changes = network.changes.iter().any(|change| change.ports.contains(&index));
         let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {

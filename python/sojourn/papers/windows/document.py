@@ -31,6 +31,34 @@ class Scheme:
 
 
 @dataclass(frozen=True, slots=True)
+class Switchback:
+    """Runs with random switching.
+
+    Parameters
+    ----------
+    runs
+        How many.
+    packets
+        Of a window.
+    slots, slot_s
+        How many slots a run has, and how long each.
+    warm_up_s, burn_in_s
+        Before the first slot; and of each slot, what estimates leave out.
+    demand, cycle_slots
+        Between which it swings, once in so many slots.
+    """
+
+    runs: int
+    packets: int
+    slots: int
+    slot_s: float
+    warm_up_s: float
+    burn_in_s: float
+    demand: tuple[float, float]
+    cycle_slots: float
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """How much a quick or a full run has.
 
@@ -48,7 +76,7 @@ class Size:
         Multiples of the traffic's counts and rates.
     blocks_beside, blocks_laboratory
         Blocks with the AQM of other kinds, and with a laboratory's round-trip times.
-    switchback_runs
+    switchback
         Runs with random switching.
     """
 
@@ -60,7 +88,7 @@ class Size:
     demands: tuple[float, ...]
     blocks_beside: int
     blocks_laboratory: int
-    switchback_runs: int
+    switchback: Switchback
 
 
 @dataclass(frozen=True)
@@ -79,16 +107,18 @@ class Experiment:
         Loads between which windows are looked at.
     sizes
         By name.
-    traffic, switchback
+    traffic, device
         Tables of ``experiment.toml``.
     table1
         The study's: columns low, high, scheme, and one a metric.
     rows
         Metrics of tables and pictures.
+    groups
+        Of schemes, by name.
     claims
         Of the study.
-    words
-        How near "similar" is (`margin`).
+    margin
+        How near "similar" is.
     """
 
     name: str
@@ -101,7 +131,7 @@ class Experiment:
     high: float
     sizes: dict[str, Size]
     traffic: dict[str, Any]
-    switchback: dict[str, Any]
+    device: dict[str, Any]
     table1: pd.DataFrame
     rows: tuple[Row, ...]
     groups: dict[str, tuple[str, ...]]
@@ -164,7 +194,7 @@ def load(name: str, where: Path | None = None) -> Experiment:
         high=float(ranges["high"]),
         sizes={key: _size(key, of, file) for key, of in need(experiment, "sizes", file).items()},
         traffic=need(experiment, "traffic", file),
-        switchback=need(experiment, "switchback", file),
+        device=need(experiment, "device", file),
         table1=_table1(folder / _TABLE),
         rows=documents.read_rows(need(claims, "rows", folder / "claims.toml")),
         groups={key: tuple(of) for key, of in claims.get("groups", {}).items()},
@@ -181,9 +211,11 @@ def load(name: str, where: Path | None = None) -> Experiment:
 
 def _size(name: str, of: dict[str, Any], file: Path) -> Size:
     try:
-        return Size(name=name, **{**of, "demands": tuple(of["demands"])})
+        back = of["switchback"]
+        switchback = Switchback(**{**back, "demand": tuple(back["demand"])})
+        return Size(name=name, **{**of, "demands": tuple(of["demands"]), "switchback": switchback})
     except (TypeError, KeyError) as error:
-        raise SojournError(f"{file}: sizes.{name}: {error}; allowed: {', '.join(Size.__slots__[1:])}") from None
+        raise SojournError(f"{file}: sizes.{name}: {error}") from None
 
 
 def _table1(file: Path) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import numpy as np
 from sojourn import _native, core, runner
 from sojourn.core import SojournError
 from sojourn.papers.windows import traffic
-from sojourn.papers.windows.document import Experiment, Scheme, Size
+from sojourn.papers.windows.document import Experiment, Scheme, Size, Switchback
 from sojourn.papers.windows.store import MEASURES, Store
 
 PAIRED: Final = "paired"
@@ -70,13 +70,13 @@ def runs_of(paper: Experiment, size: Size) -> list[Run]:
     """Return the runs of a size: block after block, each with all that it shares its traffic with."""
     found: list[Run] = []
     beside = [one for one in paper.schemes if one.is_beside]
-    each = -(-size.switchback_runs // size.blocks)
+    each = -(-size.switchback.runs // size.blocks)
     for block in range(size.blocks):
         for demand in size.demands:
             found += [Run(PAIRED, block, demand, one) for one in paper.study]
             if block < size.blocks_beside:
                 found += [Run(BESIDE, block, demand, one) for one in beside]
-        numbers = range(block * each, min((block + 1) * each, size.switchback_runs))
+        numbers = range(block * each, min((block + 1) * each, size.switchback.runs))
         found += [Run(SWITCHBACK, number, 0.0, None) for number in numbers]
         if block < size.blocks_laboratory:
             found += [Run(LABORATORY, block, demand, one) for demand in size.demands for one in paper.study]
@@ -88,7 +88,7 @@ def key_of(paper: Experiment, size: Size, run: Run) -> str:
     what = [
         *(run.part, run.block, run.demand, run.scheme.text if run.scheme else [one.text for one in paper.study]),
         *(size.packets, size.warm_up_s, size.measured_s, paper.traffic),
-        *([paper.switchback] if run.scheme is None else []),
+        *([asdict(size.switchback)] if run.scheme is None else []),
     ]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -190,7 +190,9 @@ def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
     of = {
         "traffic": paper.traffic,
         # A seed for every traffic, whatever the size: the demands of a block differ in their draws as well.
-        "seed": int(hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16),
+        "seed": int(
+            hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16
+        ),
         "warm_up_s": size.warm_up_s,
         "measured_s": size.measured_s,
         "packets": size.packets,
@@ -200,25 +202,23 @@ def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
         "changes": [],
     }
     if run.scheme is None:
-        back = paper.switchback
-        low, high = back["demand"]
+        back = size.switchback
         of |= {
-            "warm_up_s": back["warm_up_s"],
-            "measured_s": back["slots"] * back["slot_s"],
-            "packets": back["packets"],
-            "wave": [low, high, back["cycle_slots"] * back["slot_s"], run.block * 0.37],
-            "changes": [[at, scheme.text] for at, scheme in schedule(paper, run.block)],
+            "warm_up_s": back.warm_up_s,
+            "measured_s": back.slots * back.slot_s,
+            "packets": back.packets,
+            "wave": [*back.demand, back.cycle_slots * back.slot_s, run.block * 0.37],
+            "changes": [[at, scheme.text] for at, scheme in schedule(paper, back, run.block)],
         }
     return _draw(json.dumps(of))
 
 
-def schedule(paper: Experiment, number: int) -> list[tuple[float, Scheme]]:
+def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[float, Scheme]]:
     """Return when a switchback run changes to which scheme: drawn anew for each slot, as in the study."""
-    back = paper.switchback
     random = np.random.default_rng([number, 263407])
-    drawn = random.integers(len(paper.study), size=back["slots"])
+    drawn = random.integers(len(paper.study), size=back.slots)
     # The first slot's scheme works from the start: its warm-up is the run's.
-    starts = [0.0] + [back["warm_up_s"] + slot * back["slot_s"] for slot in range(1, back["slots"])]
+    starts = [0.0] + [back.warm_up_s + slot * back.slot_s for slot in range(1, back.slots)]
     return [(at, paper.study[k]) for at, k in zip(starts, drawn, strict=True)]
 
 
@@ -239,7 +239,7 @@ def _keep(
     for row in queue["windows"]:
         slot = None
         if run.scheme is None:
-            slot = int((row["started_ns"] * 1e-9 - paper.switchback["warm_up_s"]) // paper.switchback["slot_s"])
+            slot = int((row["started_ns"] * 1e-9 - size.switchback.warm_up_s) // size.switchback.slot_s)
         rows.append({name: row[name] for name in ("started_ns", "ended_ns", "scheme", "classes", *MEASURES)}
                     | {"label": ids[row["scheme"]], "slot": slot})  # fmt: skip
     flows = [] if run.scheme is None else _flows(report, draw)

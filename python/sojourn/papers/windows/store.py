@@ -71,7 +71,8 @@ class Store:
         self._open.execute("PRAGMA journal_mode=WAL")
         with self._open as base:
             base.execute(
-                f"CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, build TEXT, label TEXT, {', '.join(_OF_RUN)})"
+                f"CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, build TEXT, label TEXT, "
+                f"{', '.join(_OF_RUN)})"
             )
             base.execute(
                 "CREATE TABLE IF NOT EXISTS windows (window INTEGER PRIMARY KEY, key TEXT, "
@@ -131,35 +132,29 @@ class Store:
                 f"INSERT INTO flows VALUES (?, {_marks(len(_OF_FLOWS))})", [(key, *one) for one in flows]
             )
 
-    def windows(self) -> pd.DataFrame:
-        """Return the windows, one a row, with the columns of their run, and ``tcp_share`` of the bytes."""
-        frame = pd.read_sql(
-            "SELECT windows.*, runs.label AS run_label, part, block, demand FROM windows JOIN runs USING (key) "
-            "WHERE build = ? ORDER BY part, block, demand, run_label, started_ns",
-            self._open,
-            params=(self._build,),
+    def windows(self, keys: Sequence[str]) -> pd.DataFrame:
+        """Return the windows of runs, one a row, with the columns of their run, and ``tcp_share`` of the bytes."""
+        frame = self._read(
+            "SELECT windows.*, part, block, demand FROM windows JOIN runs USING (key) WHERE build = ? "
+            "ORDER BY part, block, demand, key, started_ns",
+            keys,
         )
         frame["world"] = SIMULATION
         return _with_classes(frame, self._open)
 
-    def flows(self) -> pd.DataFrame:
-        """Return the sums over flows alike, with the columns of their run."""
-        return pd.read_sql(
-            "SELECT flows.*, label, part, block, demand FROM flows JOIN runs USING (key) WHERE build = ?",
-            self._open,
-            params=(self._build,),
+    def flows(self, keys: Sequence[str]) -> pd.DataFrame:
+        """Return the sums over flows alike of runs, with the columns of their run."""
+        return self._read(
+            "SELECT flows.*, label, part, block, demand FROM flows JOIN runs USING (key) WHERE build = ?", keys
         )
 
-    def cpu_s(self) -> float:
-        """Return the processor time that the runs took."""
-        (found,) = self._open.execute(
-            "SELECT coalesce(sum(cpu_s), 0) FROM runs WHERE build = ?", (self._build,)
-        ).fetchone()
-        return float(found)
+    def cpu_s(self, keys: Sequence[str]) -> float:
+        """Return the processor time that runs took."""
+        return float(self._read("SELECT key, cpu_s FROM runs WHERE build = ?", keys)["cpu_s"].sum())
 
-    def runs(self) -> int:
-        """Return how many runs are there."""
-        return len(self.keys())
+    def _read(self, query: str, keys: Sequence[str]) -> pd.DataFrame:
+        frame = pd.read_sql(query, self._open, params=(self._build,))
+        return frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
 
 def _marks(count: int) -> str:

@@ -147,7 +147,7 @@ class _Writer:
         random: np.random.Generator,
         length_s: float,
         demand: Demand,
-        is_laboratory: bool,  # noqa: FBT001 - private
+        is_laboratory: bool,
     ) -> None:
         self.traffic, self.random, self.length_s, self.demand = traffic, random, length_s, demand
         self.rtts: list[float] = traffic["laboratory_rtt_ms" if is_laboratory else "rtt_ms"]

@@ -1,0 +1,80 @@
+//! The device without a network: frames out of files, in the time that the files say, as fast as possible.
+
+use crate::engine::{Direction, Engine};
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::port::{Capture, Now, Pace, Pcap, PortCounters, PortError, Writer};
+use sojourn_units::{Instant, Span};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// What stands for a port.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Frames that arrive (pcap or pcapng); `None`: none do.
+    pub input: Option<PathBuf>,
+    /// Where frames that leave go (pcap with nanoseconds); `None`: they are counted.
+    pub output: Option<PathBuf>,
+}
+
+/// A run that has come to its end.
+pub struct Outcome {
+    /// Time from the first frame on until nothing waited or travelled any more.
+    pub took: Span,
+    /// What the ports counted, A and B.
+    pub ports: [PortCounters; 2],
+    /// Frames of the pool that are free: all, unless one got lost.
+    pub frames_free: u64,
+    /// Both directions as they were left, with counters and faults; their windows are closed.
+    pub paths: [Path; 2],
+}
+
+/// Runs the frames of both files through `paths` in virtual time: 0 is the first frame of either. Decisions are those of a
+/// live device at which the frames arrive at these instants.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn run(pool: Pool, files: [Files; 2], paths: [Path; 2]) -> Result<Outcome, PortError> {
+    for output in files.iter().filter_map(|files| files.output.as_ref()) {
+        // What does not exist yet is no input either.
+        let same =
+            |input: &PathBuf| input.canonicalize().ok().zip(output.canonicalize().ok()).is_some_and(|(a, b)| a == b);
+        if files.iter().filter_map(|files| files.input.as_ref()).any(same) {
+            let what = "would be written over while it is read; give another output".to_owned();
+            return Err(PortError { port: output.display().to_string(), what });
+        }
+    }
+    let clock = Arc::new(AtomicU64::new(0));
+    let [a, b] = files;
+    let (a, b) = (open(&a)?, open(&b)?);
+    let origin = [&a.0, &b.0].into_iter().filter_map(|input| input.as_ref()?.next_at()).min();
+    let port = |name: &str, (input, output)| {
+        Pcap::new(name, input, output, Pace::Recorded, Now::Virtual(Arc::clone(&clock)), origin)
+    };
+    let (a, b) = (port("a", a), port("b", b));
+    let due = [a.due(), b.due()];
+    let mut engine = Engine::new(pool, [Box::new(a), Box::new(b)], paths);
+    let mut now = Instant::ZERO;
+    loop {
+        let arrival = due.iter().map(|due| due.load(Ordering::Relaxed)).filter(|nanos| *nanos < u64::MAX).min();
+        let next = arrival.map(Instant::from_nanos).into_iter().chain(engine.next_due()).min();
+        let Some(next) = next else { break };
+        now = now.max(next);
+        clock.store(now.nanos(), Ordering::Relaxed);
+        // Bound: a burst each turn of what arrives or leaves at this instant.
+        while engine.step(now)? {}
+    }
+    Direction::ALL.into_iter().for_each(|direction| engine.path_mut(direction).0.recorder.finish(now));
+    let ports = engine.port_counters();
+    for port in engine.ports() {
+        port.finish()?;
+    }
+    let took = now.since(Instant::ZERO);
+    Ok(Outcome { took, ports, frames_free: engine.pool.free() as u64, paths: engine.into_paths() })
+}
+
+fn open(files: &Files) -> Result<(Option<Capture>, Option<Writer>), PortError> {
+    let input = files.input.as_deref().map(Capture::open).transpose()?;
+    Ok((input, files.output.as_deref().map(Writer::create).transpose()?))
+}
