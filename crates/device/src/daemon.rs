@@ -248,7 +248,9 @@ fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
             Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink)
         }
     };
-    Way::new(&path, Box::new(Stream::new(seed)), seed, recorder)
+    let mut way = Way::new(&path, Box::new(Stream::new(seed)), seed, recorder);
+    way.set_delays(&config.direction(direction).delays());
+    way
 }
 
 fn open_ports(config: &Config, pool: &mut Pool) -> Result<[Box<dyn Port>; 2], DaemonError> {
