@@ -11,7 +11,7 @@ STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 
-.PHONY: help demo test fuzz lint docs bench wheel format clean system-demo system-test system-fuzz
+.PHONY: help demo test fuzz lint docs bench wheel deb format clean system-demo system-test system-fuzz
 
 help:
 	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
@@ -21,12 +21,14 @@ help:
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make docs    regenerate the generated pages'
 	@echo 'make wheel   a wheel in dist/'
+	@echo 'make deb     a Debian package of sojournd in dist/'
 
 demo: $(STAMPS)/native
 	$(BIN)/sojourn demo $(DEMO_OPTIONS)
 
 test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
+	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
 
 fuzz: system-fuzz
@@ -57,6 +59,10 @@ bench: $(STAMPS)/native
 wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 
+deb:
+	$(CARGO) build --release --quiet -p sojourn-device
+	packaging/deb $(or $(CARGO_TARGET_DIR),target)/release/sojournd
+
 clean:
 	rm -rf target fuzz/target $(VENV) dist out python/sojourn/_native*.so
 
@@ -65,7 +71,7 @@ system-demo:
 	@.ci/system python3-venv gcc cargo
 
 system-test:
-	@.ci/system python3-venv gcc cargo chromium chromium-driver
+	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool
 
 system-fuzz:
 	@.ci/system g++ cargo

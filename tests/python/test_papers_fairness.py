@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, groups, ledger, overview, page, shares
+from sojourn.papers import execute, figures, groups, ledger, overtime, overview, page, redrawn, shares
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
@@ -28,10 +29,16 @@ DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
-    """Three replications of the study's own condition under the readings that have a column."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[execute.Measured, overtime.Traces]:
+    """Three replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
-    return execute.run(FEW, store, replications=3, size="quick", conditions=[CONDITIONS["wlan"]])
+    found = execute.run(FEW, store, replications=3, size="quick", conditions=[CONDITIONS["wlan"]])
+    return found, overtime.run(FEW, found, store)
+
+
+@pytest.fixture(scope="module")
+def measured(run: tuple[execute.Measured, overtime.Traces]) -> execute.Measured:
+    return overtime.joined(*run)
 
 
 def scenario(reading: Reading, condition: Condition) -> core.Document:
@@ -145,6 +152,50 @@ def test_the_index_is_structural_where_the_wire_is_full(measured: execute.Measur
         assert fast["jain_index"][scheme] == pytest.approx(expected, abs=0.015)
         assert slow["jain_index"][scheme].min() > 0.97
         assert slow["queue_packets_mean"][scheme].max() == 0.0
+
+
+def test_who_has_more_over_time() -> None:
+    # Two flows of TCP and one of UDP, four seconds. TCP's mean is 1, 3, 3, 2; UDP has 2, 2, 3, 5: it is above in two
+    # seconds of four. In the first two TCP has (1 + 3)/2 = 2 and UDP 2.
+    of = {"tcp[0]": (2, 4, 4, 2), "tcp[1]": (0, 2, 2, 2), "udp[0]": (2, 2, 3, 5)}
+    rows = [
+        {
+            "label": "one",
+            "name": f"goodput_bit_s:{flow}",
+            "kind": flow[:3],
+            "replication": 0,
+            "t_s": k,
+            "value": value,
+        }
+        for flow, values in of.items()
+        for k, value in enumerate(values, 1)
+    ]
+    samples = pa.Table.from_pylist(rows).to_pandas()
+    found = overtime.of_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
+    assert found == {
+        "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
+        "time_above@udp": {"red": [0.5], "rem": [0.5]},
+    }
+    assert overtime.of_time(samples, {}, ("tcp",)) == {}
+
+
+def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:
+    found, traces = run
+    raw = found.raw[BASE.name, "wlan"]
+    for figure, kind, flows in (("Figure 7", "tcp", 15), ("Figure 8", "udp", 5)):
+        of = traces.of[figure, BASE.name, "wlan"]
+        total, each = of[f"goodput_total_bit_s@{kind}", "red"], of[f"goodput_bit_s@{kind}", "red"]
+        assert total.t_s.tolist() == each.t_s.tolist() == list(range(1, 101))
+        assert (total.values.shape, each.values.shape) == ((3, 100), (flows, 100))
+        assert each.values.sum(axis=0) == pytest.approx(total.values[0])
+        # The mean of the seconds after the warm-up is what the run measured.
+        means = total.values[:, total.t_s > 20].mean(axis=1)
+        assert means == pytest.approx(raw[f"goodput_total_bit_s@{kind}"]["red"], rel=1e-6)
+    (figure,) = (one for one in figures.load(PAPER) if one.name == "Figure 8")
+    part = redrawn.part(FEW, overtime.joined(found, traces), traces, figure)
+    assert part["missing"] == []
+    # Two series under each reading, and the means.
+    assert len(part["pictures"]) == 2 * len(SHOWN) + 1
 
 
 def test_whose_throughput_the_index_is_of_is_a_reading(measured: execute.Measured) -> None:

@@ -57,6 +57,17 @@ def test_everything_that_changes_a_result_changes_the_identity() -> None:
     assert run.id("1+a") != run.id("1+b")
 
 
+def test_a_plan_keeps_the_series_of_flows(tmp_path: Path) -> None:
+    wish = ("series.interval=500 ms", "series.flows=true")
+    by_sets = {sets: small_plan(replications=1, vary=(), series="500 ms", sets=sets) for sets in ((), wish)}
+    # Or a run without them would be found in the place of one with them.
+    assert ids(by_sets[()]).isdisjoint(ids(by_sets[wish]))
+    for sets, one in by_sets.items():
+        execute.run(one, tmp_path / str(len(sets)))
+        names = set(Store.open(tmp_path / str(len(sets))).read("series")["name"].to_pylist())
+        assert any(name.startswith("goodput_bit_s:") for name in names) == bool(sets)
+
+
 def test_the_scenarios_name_changes_no_result() -> None:
     # What the identity leaves out must change nothing.
     cells = plan.cells(small_plan())

@@ -285,6 +285,12 @@ def test_a_tuning_leaves_its_result_in_every_form(plan: Plan, tmp_path: Path) ->
     (reached,) = [row for row in document["reached"] if row["held_out"] and row["metric"] == "sojourn_ms_p99"]
     difference = found.difference(found.best.text, found.base, setting, found.plan.objectives[0])
     assert reached["difference"] == pytest.approx(difference.mean)
+    # Replications that agree to the last digit: buckets are 1/128 wide, so 12.8 ms and 25.6 ms are each known to half
+    # of that, 0.05 ms and 0.1 ms.
+    same = {"sojourn_ms_p99": np.full(3, 12.8)}, {"sojourn_ms_p99": np.full(3, 25.6)}
+    final = {(found.best.text, setting.label): same[0], (found.base, setting.label): same[1]}
+    agreeing = replace(found, final=final).difference(found.best.text, found.base, setting, found.plan.objectives[0])
+    assert (agreeing.low, agreeing.high) == pytest.approx((-12.95, -12.65))
     report = (out / "report.html").read_text()
     assert f'data-metric="sojourn_ms_p99" data-mean="{difference.mean}"' in report
     assert report.count("<svg role") == 2

@@ -4,9 +4,16 @@
 //! well where asked. [`port`] has the back ends behind one burst interface, [`frame`] reads and marks headers, [`path`] is
 //! one direction, [`engine`] turns both.
 
+pub mod api;
 pub mod clock;
+pub mod config;
+pub mod control;
+pub mod daemon;
+pub mod delay;
+pub mod doctor;
 pub mod engine;
 pub mod frame;
+pub mod hardening;
 pub mod offline;
 pub mod path;
 pub mod pool;
@@ -14,4 +21,6 @@ pub mod port;
 pub mod random;
 pub mod record;
 pub mod run;
+pub mod schedule;
 pub mod status;
+pub mod store;

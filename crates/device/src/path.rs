@@ -4,9 +4,11 @@
 //! memory, and in the simulator. Departures have nominal instants: when the wire has sent what went before. A host that
 //! comes late serves what fell due meanwhile at those instants, so the rate is exact over time.
 
+use crate::delay::Delay;
 use crate::frame::{self, Fault};
 use crate::pool::{Frame, Pool};
 use crate::record::{Recorder, Setting};
+use ipnet::IpNet;
 use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
 use sojourn_measure::trace::{Event, Facts, What};
 use sojourn_measure::window::Drop;
@@ -31,9 +33,7 @@ pub struct PathConfig {
 /// One direction.
 pub struct Path {
     queue: Option<Queued>,
-    delay: Span,
-    /// Frames that travel, with the instant at which each arrives.
-    line: VecDeque<(Instant, Frame)>,
+    line: Delay,
     /// Frames to be sent at the next opportunity.
     pub(crate) ready: VecDeque<Frame>,
     /// What was seen, for windows and status.
@@ -153,8 +153,7 @@ impl Path {
         });
         Self {
             queue,
-            delay: config.delay,
-            line: VecDeque::new(),
+            line: Delay::new(config.delay),
             ready: VecDeque::new(),
             recorder,
             key,
@@ -187,7 +186,7 @@ impl Path {
             let length = u32::from(seen.length);
             let Some(queue) = &mut self.queue else {
                 self.passed += 1;
-                self.line.push_back((now + self.delay, frame));
+                self.line.push(now, frame, pool);
                 continue;
             };
             let packet = Packet {
@@ -240,7 +239,7 @@ impl Path {
                         queue.idle = false;
                         queue.free_at = at + queue.wire.take(length);
                         // Out when its last bit is.
-                        self.line.push_back((queue.free_at + self.delay, frame));
+                        self.line.push(queue.free_at, frame, pool);
                     }
                     Dequeued::Empty => {
                         self.recorder.backlog(at, queue.discipline.backlog());
@@ -255,8 +254,7 @@ impl Path {
             }
         }
         // Bound: what travels.
-        while let Some((_, frame)) = self.line.front().copied().filter(|(at, _)| *at <= now) {
-            self.line.pop_front();
+        while let Some(frame) = self.line.pop(now) {
             self.ready.push_back(frame);
         }
     }
@@ -269,7 +267,7 @@ impl Path {
             .as_ref()
             .filter(|queue| queue.discipline.backlog().packets > 0 || !queue.idle)
             .map(|queue| queue.free_at);
-        let arrival = self.line.front().map(|(at, _)| *at);
+        let arrival = self.line.next();
         departure.into_iter().chain(arrival).min()
     }
 
@@ -304,13 +302,18 @@ impl Path {
 
     /// The delay line becomes `delay` long for what leaves the queue from now on; order is kept.
     pub fn set_delay(&mut self, delay: Span) {
-        self.delay = delay;
+        self.line.set_span(delay);
     }
 
     /// Length of the delay line.
     #[must_use]
     pub fn delay(&self) -> Span {
-        self.delay
+        self.line.span()
+    }
+
+    /// Frames to these networks travel delay lines of other lengths from now on; the first that fits counts.
+    pub fn set_delays(&mut self, delays: &[(IpNet, Span)]) {
+        self.line.set_others(delays);
     }
 
     /// Takes every frame out and gives it back to the pool, as the process ends. How many there were.
@@ -322,7 +325,7 @@ impl Path {
                 frames += 1;
             }
         }
-        for frame in self.line.drain(..).map(|(_, frame)| frame).chain(self.ready.drain(..)) {
+        for frame in self.line.drain().chain(self.ready.drain(..)) {
             pool.give(frame);
             frames += 1;
         }

@@ -1,7 +1,7 @@
 //! Frame memory: one region cut into frames, which every back end receives into and sends from.
 
 use crate::frame::Class;
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 use std::io;
 
 /// A frame of a [`Pool`], in one place only: free, at a port, waiting, or on its way out.
@@ -57,7 +57,8 @@ impl Pool {
     /// # Errors
     /// The system does not give the memory.
     pub fn new(frames: u32, frame_bytes: usize, headroom: usize) -> io::Result<Self> {
-        let memory = MmapMut::map_anon(frames as usize * frame_bytes)?;
+        // Present from the start: a page fault costs more than a packet.
+        let memory = MmapOptions::new().len(frames as usize * frame_bytes).populate().map_anon()?;
         Ok(Self {
             memory,
             frame_bytes,

@@ -1,5 +1,18 @@
 //! Back ends behind one burst interface.
 
+mod af_packet;
+mod af_xdp;
+mod checksum;
+mod generated;
+mod loopback;
+mod open;
+mod system;
+
+pub use af_packet::AfPacket;
+pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
+pub use generated::Generated;
+pub use loopback::{loopback, Far, Loopback};
+pub use open::{open, Interface, KernelPort};
 mod capture;
 mod faults;
 mod loopback;
@@ -31,7 +44,7 @@ pub struct PortError {
 }
 
 /// What a port counts, from its start on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PortCounters {
     /// Frames handed to the pipeline.
     pub received: u64,
@@ -49,6 +62,21 @@ pub struct PortCounters {
     pub checksum_unfinished: u64,
     /// Frames that the system refused to send.
     pub send_failed: u64,
+}
+
+impl PortCounters {
+    /// What to do about frames that the port at `interface` should not get, if it got some.
+    #[must_use]
+    pub fn advice(&self, interface: &str) -> Option<String> {
+        let what = match (self.checksum_unfinished, self.oversize) {
+            (0, 0) => return None,
+            (0, oversize) => format!("{oversize} frames were longer than a frame of the pool"),
+            (unfinished, _) => format!("checksums were left unfinished (seen {unfinished} times)"),
+        };
+        Some(format!(
+            "{interface}: {what}; at the interface that sends to it: `ethtool -K IF tx off tso off gso off`, and the same MTU"
+        ))
+    }
 }
 
 /// Takes frames in and lets them out, in bursts. Never blocks.
@@ -72,6 +100,9 @@ pub trait Port: Send {
     /// What it counted. May ask the system: not for every burst.
     fn counters(&mut self) -> PortCounters;
 
+    /// How it works, for status and logs: `af_xdp, native, copy`.
+    fn mode(&self) -> &str {
+        ""
     /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use sojourn_aqm::{Backlog, Packet, Reason};
 use sojourn_measure::window::{ClassCounts, Drop};
 use sojourn_measure::{Sampled, Window, WindowRow};
 use sojourn_units::{BitRate, Bytes, Instant};
+use std::sync::Arc;
 
 /// A closed window and what was in force during it.
 #[derive(Clone, Debug)]
@@ -12,7 +13,9 @@ pub struct Closed {
     /// What was measured.
     pub row: WindowRow,
     /// What was in force.
-    pub setting: Setting,
+    pub setting: Arc<Setting>,
+    /// The rate by which its load is taken.
+    pub rate: BitRate,
     /// It holds as many arrivals as asked for; a switch or the end of the process closes a window early.
     pub complete: bool,
 }
@@ -36,10 +39,11 @@ pub struct Recorder {
     window: Window,
     every: u64,
     rate: BitRate,
-    setting: Setting,
+    setting: Arc<Setting>,
     sink: Sink,
-    /// Sojourn times since [`Recorder::take_live`] last took them.
+    /// Sojourn times since [`Recorder::take_live`] was last called, and those that it gave out then. Both keep their room.
     live: Sampled,
+    shown: Sampled,
     /// Since the start, one entry a class.
     totals: [ClassCounts; 4],
 }
@@ -52,9 +56,10 @@ impl Recorder {
             window: Window::new(Instant::ZERO, 0, overhead),
             every: every.max(1),
             rate,
-            setting,
+            setting: Arc::new(setting),
             sink,
             live: Sampled::default(),
+            shown: Sampled::default(),
             totals: [ClassCounts::default(); 4],
         }
     }
@@ -69,7 +74,7 @@ impl Recorder {
     #[inline]
     pub fn arrived(&mut self, now: Instant, note: Note) {
         if self.window.arrivals() >= self.every {
-            self.close(now, true);
+            self.close(now);
         }
         self.window.arrived(u32::from(note.length), note.class);
         let total = &mut self.totals[note.class as usize];
@@ -112,29 +117,31 @@ impl Recorder {
 
     /// Another setting is in force from `now` on: the window under way ends.
     pub fn switched(&mut self, now: Instant, rate: BitRate, setting: Setting) {
-        self.close(now, false);
+        self.close(now);
         self.rate = rate;
-        self.setting = setting;
+        self.setting = Arc::new(setting);
     }
 
     /// Ends the window under way, as the process ends.
     pub fn finish(&mut self, now: Instant) {
-        self.close(now, false);
+        self.close(now);
     }
 
-    fn close(&mut self, now: Instant, complete: bool) {
-        if self.window.arrivals() == 0 {
-            // Nothing to store; the next window begins now.
-            self.window.close(now, self.rate);
-            return;
-        }
+    fn close(&mut self, now: Instant) {
+        let complete = self.window.arrivals() >= self.every;
         let row = self.window.close(now, self.rate);
-        (self.sink)(Closed { row, setting: self.setting.clone(), complete });
+        // What waited may leave or be dropped in a window without arrivals.
+        let dropped = row.dropped_overflow + row.dropped_early + row.dropped_flow;
+        if row.arrived + row.forwarded + dropped > 0 {
+            (self.sink)(Closed { row, setting: Arc::clone(&self.setting), rate: self.rate, complete });
+        }
     }
 
     /// Sojourn times since the last call.
-    pub fn take_live(&mut self) -> Sampled {
-        std::mem::take(&mut self.live)
+    pub fn take_live(&mut self) -> &Sampled {
+        std::mem::swap(&mut self.live, &mut self.shown);
+        self.live.clear();
+        &self.shown
     }
 
     /// Counts since the start, in the order of [`sojourn_measure::window::Class::ALL`].
@@ -147,5 +154,101 @@ impl Recorder {
     #[must_use]
     pub fn setting(&self) -> &Setting {
         &self.setting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::frame::Class;
+    use sojourn_units::Span;
+    use std::sync::Mutex;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(us)
+    }
+
+    fn packet(serial: u64, enqueued: Instant) -> Packet {
+        Packet { serial, enqueued, ..Packet::default() }
+    }
+
+    /// A recorder of windows of three, and where they go.
+    fn recorder() -> (Recorder, Arc<Mutex<Vec<Closed>>>) {
+        let closed = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&closed);
+        let sink = Box::new(move |window| into.lock().unwrap().push(window));
+        let setting = Setting { label: "first".into(), ..Setting::default() };
+        (Recorder::new(3, BitRate::from_bit_s(8_000_000), Bytes::new(0), setting, sink), closed)
+    }
+
+    fn arrive(recorder: &mut Recorder, us: u64, length: u16) {
+        recorder.arrived(at(us), Note { length, class: Class::Udp, ..Note::default() });
+    }
+
+    #[test]
+    fn a_window_ends_as_the_first_arrival_beyond_it_comes() {
+        let (mut recorder, closed) = recorder();
+        (0..7).for_each(|n| arrive(&mut recorder, 100 * n, 50));
+        recorder.finish(at(1000));
+        let rows: Vec<_> = closed
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|w| (w.row.started_ns / 1000, w.row.ended_ns / 1000, w.row.arrived, w.complete))
+            .collect();
+        // Arrivals at 0..600: the fourth (300 us) and the seventh (600 us) find three and begin a window.
+        assert_eq!(rows, [(0, 300, 3, true), (300, 600, 3, true), (600, 1000, 1, false)]);
+    }
+
+    #[test]
+    fn a_switch_ends_a_window_and_names_the_next() {
+        let (mut recorder, closed) = recorder();
+        arrive(&mut recorder, 0, 50);
+        let setting = Setting { scheme: "codel".into(), label: "second".into(), slot: Some(4) };
+        recorder.switched(at(100), BitRate::from_bit_s(16_000_000), setting.clone());
+        (0..3).for_each(|_| arrive(&mut recorder, 150, 100));
+        recorder.finish(at(200));
+        let closed = closed.lock().unwrap();
+        assert_eq!((closed[0].setting.label.as_str(), closed[0].complete, closed[0].row.arrived), ("first", false, 1));
+        assert_eq!((&*closed[1].setting, closed[1].complete), (&setting, true));
+        // 50 B in 100 us at 8 Mbit/s: 400 of 800 bit; 300 B in 100 us at 16 Mbit/s: 2400 of 1600.
+        assert_eq!((closed[0].row.load, closed[1].row.load), (0.5, 1.5));
+    }
+
+    #[test]
+    fn a_window_without_arrivals_is_kept_when_something_left() {
+        let (mut recorder, closed) = recorder();
+        arrive(&mut recorder, 0, 50);
+        recorder.finish(at(10));
+        recorder.finish(at(20));
+        recorder.forwarded(at(30), &packet(0, at(0)));
+        recorder.finish(at(40));
+        let forwarded: Vec<_> = closed.lock().unwrap().iter().map(|w| (w.row.arrived, w.row.forwarded)).collect();
+        assert_eq!(forwarded, [(1, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn live_times_are_those_since_the_last_look() {
+        let (mut recorder, _) = recorder();
+        recorder.forwarded(at(100), &packet(0, at(0)));
+        recorder.forwarded(at(300), &packet(1, at(0)));
+        let mean = |live: &Sampled| (live.moments.count(), live.moments.mean_ms());
+        assert_eq!(mean(recorder.take_live()), (2, Some(0.2)));
+        recorder.forwarded(at(400), &packet(2, at(0)));
+        assert_eq!(mean(recorder.take_live()), (1, Some(0.4)));
+        assert_eq!(mean(recorder.take_live()), (0, None));
+    }
+
+    #[test]
+    fn totals_go_on_through_windows() {
+        let (mut recorder, _) = recorder();
+        let note = Note { length: 50, class: Class::Tcp, ..Note::default() };
+        (0..5).for_each(|n| recorder.arrived(at(n), note));
+        recorder.dropped(&packet(4, at(4)), note, Reason::Early);
+        recorder.marked(note);
+        let expected = ClassCounts { arrived: 5, arrived_bytes: 250, dropped: 1, marked: 1 };
+        assert_eq!(recorder.totals()[Class::Tcp as usize], expected);
     }
 }

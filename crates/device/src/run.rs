@@ -2,13 +2,15 @@
 
 use crate::clock::Clock;
 use crate::engine::{Direction, Engine};
+use crate::frame::Fault;
 use crate::path::Path;
-use crate::pool::Pool;
 use crate::port::PortError;
-use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, Status};
+use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, SojournTotals, Status};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use sojourn_aqm::Config;
+use sojourn_measure::window::Class;
 use sojourn_units::{BitRate, Instant, Span};
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -41,6 +43,8 @@ pub enum Order {
         /// One way.
         delay: Span,
     },
+    /// All of these in this order and at the same instant, or none when one of them would be refused.
+    All(Vec<Order>),
     /// Close the windows under way, give every frame back, and end.
     Stop,
 }
@@ -143,23 +147,38 @@ fn obey(engine: &mut Engine, now: Instant, commands: &Receiver<Command>) -> bool
     false
 }
 
+/// Refuses before anything is changed.
 fn carry_out(engine: &mut Engine, now: Instant, order: &Order) -> Result<(), String> {
-    let no_queue =
-        |direction: Direction| format!("{} has no queue: its frames are forwarded at once", direction.name());
-    let with = |engine: &mut Engine, direction: Direction, act: &dyn Fn(&mut Path, &mut Pool) -> bool| {
-        let (path, pool) = engine.path_mut(direction);
-        act(path, pool).then_some(()).ok_or_else(|| no_queue(direction))
-    };
+    possible(engine, order)?;
+    apply(engine, now, order);
+    Ok(())
+}
+
+fn possible(engine: &Engine, order: &Order) -> Result<(), String> {
+    match order {
+        Order::Switch { direction, .. } | Order::SetRate { direction, .. } => {
+            let queue = engine.path(*direction).scheme().map(|_| ());
+            queue.ok_or_else(|| format!("{} has no queue: its frames are forwarded at once", direction.name()))
+        }
+        Order::All(orders) => orders.iter().try_for_each(|order| possible(engine, order)),
+        Order::SetDelay { .. } => Ok(()),
+        Order::Stop => Err("only a stop by itself stops".into()),
+    }
+}
+
+fn apply(engine: &mut Engine, now: Instant, order: &Order) {
     match order {
         Order::Switch { direction, scheme, label, slot } => {
-            with(engine, *direction, &|path, pool| path.switch(now, pool, scheme, label, *slot))
+            let (path, pool) = engine.path_mut(*direction);
+            path.switch(now, pool, scheme, label, *slot);
         }
-        Order::SetRate { direction, rate } => with(engine, *direction, &|path, pool| path.set_rate(now, pool, *rate)),
-        Order::SetDelay { direction, delay } => {
-            engine.path_mut(*direction).0.set_delay(*delay);
-            Ok(())
+        Order::SetRate { direction, rate } => {
+            let (path, pool) = engine.path_mut(*direction);
+            path.set_rate(now, pool, *rate);
         }
-        Order::Stop => Ok(()),
+        Order::SetDelay { direction, delay } => engine.path_mut(*direction).0.set_delay(*delay),
+        Order::All(orders) => orders.iter().for_each(|order| apply(engine, now, order)),
+        Order::Stop => {}
     }
 }
 
@@ -191,6 +210,7 @@ struct Publisher {
     due: Instant,
     last: Instant,
     bytes: [(u64, u64); 2],
+    sojourn: [SojournTotals; 2],
 }
 
 impl Publisher {
@@ -201,7 +221,8 @@ impl Publisher {
         let elapsed = now.since(self.last).seconds();
         let directions = Direction::ALL.map(|direction| {
             let (path, _) = engine.path_mut(direction);
-            describe(path, direction, now, elapsed, &mut self.bytes[direction as usize])
+            let index = direction as usize;
+            describe(path, direction, now, elapsed, &mut self.bytes[index], &mut self.sojourn[index])
         });
         self.last = now;
         let status = Status {
@@ -224,6 +245,7 @@ fn describe(
     now: Instant,
     elapsed: f64,
     last: &mut (u64, u64),
+    totals: &mut SojournTotals,
 ) -> DirectionStatus {
     let counters = path.counters();
     let bytes = (counters.arrived.bytes, counters.forwarded.bytes);
@@ -233,6 +255,7 @@ fn describe(
     let throughput = per_second(bytes.1, last.1);
     *last = bytes;
     let live = path.recorder.take_live();
+    totals.add(&live);
     let quantile = |q| live.histogram.quantile_ms(q).map(|ms| ms / 1e3);
     let sojourn = LiveSojourn {
         packets: live.moments.count(),
@@ -241,8 +264,10 @@ fn describe(
         p95_s: quantile(0.95),
         p99_s: quantile(0.99),
     };
-    let mut internals = Vec::new();
-    path.internals(now, &mut |name, value| internals.push((name, value)));
+    let mut internals = BTreeMap::new();
+    path.internals(now, &mut |name, value| {
+        internals.insert(name, value);
+    });
     let backlog = path.backlog();
     let whereabouts = path.whereabouts();
     DirectionStatus {
@@ -257,9 +282,10 @@ fn describe(
         ready: whereabouts.ready,
         passed: path.passed(),
         counts: counters.into(),
-        classes: path.recorder.totals(),
-        faults: path.faults(),
+        classes: Class::ALL.iter().map(|class| class.name()).zip(path.recorder.totals()).collect(),
+        faults: Fault::ALL.iter().map(|fault| fault.name()).zip(path.faults()).collect(),
         sojourn,
+        sojourn_totals: totals.clone(),
         load: rate.map_or(0.0, |rate| offered / rate.bit_s().max(1) as f64),
         throughput_bit_s: throughput,
         internals,

@@ -1,14 +1,15 @@
 //! What the packet thread tells the rest of the process, a few times a second.
 
-use crate::engine::Direction;
-use crate::frame::Fault;
 use crate::port::PortCounters;
 use serde::Serialize;
 use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::window::ClassCounts;
+use sojourn_measure::Sampled;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -23,7 +24,7 @@ impl From<Tally> for Count {
 }
 
 /// A queue's counters. `arrived = forwarded + dropped + backlog`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct QueueCounts {
     /// Offered to the queue.
     pub arrived: Count,
@@ -57,7 +58,7 @@ impl From<Counters> for QueueCounts {
 }
 
 /// Sojourn times of the last publishing interval, in seconds; `None` when nothing left the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct LiveSojourn {
     /// Packets that left.
     pub packets: u64,
@@ -71,10 +72,45 @@ pub struct LiveSojourn {
     pub p99_s: Option<f64>,
 }
 
+/// Upper bounds of the buckets of [`SojournTotals`], in seconds.
+pub const BOUNDS_S: [f64; 16] =
+    [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0];
+
+/// Sojourn times since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct SojournTotals {
+    /// Packets that left.
+    pub packets: u64,
+    /// Sum, in seconds.
+    pub sum_s: f64,
+    /// Packets in each bucket of [`BOUNDS_S`], each counted in one, to the 0.8 % of the histogram.
+    pub buckets: [u64; BOUNDS_S.len()],
+}
+
+impl SojournTotals {
+    /// Adds the sojourn times of an interval.
+    pub fn add(&mut self, interval: &Sampled) {
+        let packets = interval.moments.count();
+        let Some(mean_ms) = interval.moments.mean_ms() else { return };
+        self.packets += packets;
+        self.sum_s += mean_ms / 1e3 * packets as f64;
+        let cdf = interval.histogram.cdf_ms();
+        let mut before = 0;
+        for (bucket, bound_s) in self.buckets.iter_mut().zip(BOUNDS_S) {
+            let below = cdf.partition_point(|(ms, _)| *ms <= bound_s * 1e3);
+            let fraction = below.checked_sub(1).and_then(|last| cdf.get(last)).map_or(0.0, |(_, fraction)| *fraction);
+            let upto = (fraction * packets as f64).round() as u64;
+            *bucket += upto - before;
+            before = upto;
+        }
+    }
+}
+
 /// One direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DirectionStatus {
     /// `a_to_b` or `b_to_a`.
+    #[schema(value_type = String)]
     pub direction: &'static str,
     /// The scheme in force, as tc writes it; `None`: forwarded at once.
     pub scheme: Option<String>,
@@ -96,22 +132,27 @@ pub struct DirectionStatus {
     pub passed: u64,
     /// Since the start.
     pub counts: QueueCounts,
-    /// Since the start, in the order of [`sojourn_measure::window::Class::ALL`].
-    pub classes: [ClassCounts; 4],
-    /// Frames with a fault since the start, in the order of [`Fault::ALL`]; runts were dropped.
-    pub faults: [u64; Fault::ALL.len()],
+    /// Since the start, by class: `tcp`, `udp`, `icmp`, `other`.
+    #[schema(value_type = std::collections::HashMap<String, Object>)]
+    pub classes: BTreeMap<&'static str, ClassCounts>,
+    /// Frames with a fault since the start: `runt` (these were dropped), `truncated`, `malformed`.
+    #[schema(value_type = std::collections::HashMap<String, u64>)]
+    pub faults: BTreeMap<&'static str, u64>,
     /// Sojourn times of the last interval.
     pub sojourn: LiveSojourn,
+    /// Sojourn times since the start.
+    pub sojourn_totals: SojournTotals,
     /// Bits offered in the last interval, overhead included, over what the rate could carry; 0 without a queue.
     pub load: f64,
     /// Bits that left in the last interval, a second.
     pub throughput_bit_s: f64,
     /// Named internals of the scheme.
-    pub internals: Vec<(&'static str, f64)>,
+    #[schema(value_type = std::collections::HashMap<String, f64>)]
+    pub internals: BTreeMap<&'static str, f64>,
 }
 
 /// One port.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PortStatus {
     /// Its name.
     pub name: String,
@@ -120,16 +161,37 @@ pub struct PortStatus {
 }
 
 /// The whole device at one instant, consistent to the packet.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Status {
     /// Seconds since the packet thread began.
     pub uptime_s: f64,
     /// A to B, then B to A.
-    pub directions: [DirectionStatus; Direction::ALL.len()],
+    pub directions: [DirectionStatus; 2],
     /// A, then B.
     pub ports: [PortStatus; 2],
     /// Free frames of the pool.
     pub frames_free: u64,
     /// All frames of the pool.
     pub frames: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::Span;
+
+    #[test]
+    fn sojourn_times_fall_into_the_buckets_that_hold_them() {
+        let mut interval = Sampled::default();
+        [15, 15, 300, 3_000, 2_000_000].map(|us| interval.add(Span::from_micros(us)));
+        let mut totals = SojournTotals::default();
+        totals.add(&interval);
+        totals.add(&interval);
+        // Below 20 us: 2; up to 0.5 ms: 1; up to 5 ms: 1; 2 s is beyond the last bound. Twice.
+        let mut buckets = [0; BOUNDS_S.len()];
+        (buckets[1], buckets[5], buckets[8]) = (4, 2, 2);
+        assert_eq!((totals.packets, totals.buckets), (10, buckets));
+        // 15 + 15 + 300 + 3000 + 2000000 us = 2.00333 s, twice.
+        assert!((totals.sum_s - 4.00666).abs() < 1e-9, "{}", totals.sum_s);
+    }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Packet {
     /// IP size.
     pub bytes: u32,
     pub ecn: Ecn,
+    /// Of data: number of this packet among those of its flow, in the order of sending.
+    pub ordinal: u32,
 }
 
 impl Packet {
@@ -77,7 +79,7 @@ impl Slab {
     fn grow(&mut self) {
         self.free = self.packets.len() as u32;
         let body = Body::Datagram { sent: Instant::ZERO, payload: 0 };
-        self.packets.push(Packet { body, flow: 0, hop: NONE, bytes: 0, ecn: Ecn::NotEct });
+        self.packets.push(Packet { body, flow: 0, hop: NONE, bytes: 0, ecn: Ecn::NotEct, ordinal: 0 });
     }
 
     #[inline]

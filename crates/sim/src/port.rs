@@ -2,10 +2,12 @@
 
 mod line;
 mod meter;
+mod record;
 mod window;
 
 pub(crate) use line::{Line, LineQueue};
 pub(crate) use meter::Meter;
+pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
@@ -74,6 +76,8 @@ pub(crate) struct Port {
     pub switched: Vec<(Instant, Config)>,
     /// What someone who steps through the run looks at.
     pub window: Option<Box<Window>>,
+    /// Windows of so many packets, where the scenario asks for them.
+    pub record: Option<Box<Record>>,
 }
 
 /// Takes what a discipline drops until the simulation looks.

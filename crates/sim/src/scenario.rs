@@ -5,26 +5,22 @@
 
 mod cell;
 mod document;
-mod error;
 mod flow;
 mod network;
-mod quantity;
-mod read;
 mod resolve;
 mod routes;
 mod sets;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub use cell::{CellTable, Profile};
 pub use document::{BusTable, ChangeTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
-pub use error::Error;
 pub use flow::*;
 pub use network::{Bus, Cell, Change, Flow, Network, Port, PortKind, Start, Transport};
-pub use quantity::{OrNone, Quantity, Scheme, Unit};
+pub use sojourn_document::{Error, OrNone, Quantity, Scheme, Unit};
 
-use tree::Origin;
+use sojourn_document::tree::{self, Origin};
+use sojourn_document::{line_and_column, read, Path};
 
 /// Reads a scenario in TOML, or in JSON when it starts with a brace, applies the overrides `KEY=VALUE` in their order,
 /// and checks it whole. `source` is the file's name in errors.
@@ -39,12 +35,12 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
         }
         Origin::Set(index) => format!("--set {}", sets.get(index).map_or("", String::as_str)),
     };
-    let refused = |origin, what: String| Error::new(error::Path::default(), what).at(place(origin));
+    let refused = |origin, what: String| Error::new(Path::default(), what).at(place(origin));
     let mut tree = tree::parse(text).map_err(|e| refused(Origin::Text(e.at), e.why))?;
     for (index, set) in sets.iter().enumerate() {
         sets::apply(&mut tree, index, set).map_err(|why| refused(Origin::Set(index), why))?;
     }
-    let document: Document = read::read(&tree).map_err(|e| {
+    let document: Document = read(&tree).map_err(|e| {
         let (path, origin, what) = e.into_parts();
         Error::new(path, what).at(place(origin.unwrap_or(tree.origin)))
     })?;
@@ -71,13 +67,4 @@ impl Document {
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Document).to_value()
-}
-
-/// Both from 1; the column in characters.
-fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    // serde_json counts bytes and may point into a character.
-    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let before = &text[..at];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }

@@ -9,8 +9,8 @@ mod state;
 mod step;
 
 pub use report::{
-    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, RunReport, Series, StationReport,
-    Switched,
+    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, QueueWindow, RunReport, Series,
+    StationReport, Switched,
 };
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
@@ -136,6 +136,9 @@ struct FlowMeter {
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
     dropped_packets: u64,
+    /// Runs of drops of packets that the flow sent one after another, and the last one dropped.
+    drop_runs: u64,
+    last_dropped: Option<u32>,
     completed: Option<Instant>,
     /// UDP: packets sent, when first, and payload delivered.
     sent_packets: u64,

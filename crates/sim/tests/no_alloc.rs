@@ -38,6 +38,7 @@ static ALLOCATOR: Counting = Counting;
 const SCENARIO: &str = r#"
 name = "dumbbell"
 duration = "130 s"
+windows = "10000 p"
 
 [[nodes]]
 name = "sender"

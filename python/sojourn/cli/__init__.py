@@ -16,6 +16,7 @@ from typing import NoReturn
 from sojourn.cli import commands, interarrival, tc
 from sojourn.core import SojournError, version
 from sojourn.crosscheck import command as crosscheck
+from sojourn.device import command as device
 from sojourn.papers import command as papers
 from sojourn.placement import command as placement
 from sojourn.plan import command as plan
@@ -134,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     theory.add(verbs)
     topology.add(verbs)
     placement.add(verbs)
+    device.add(verbs)
     tc.add(verbs, run)
 
     schema = verbs.add_parser(

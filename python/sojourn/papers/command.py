@@ -14,6 +14,7 @@ from sojourn.papers import documents, figures
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
+from sojourn.papers.windows import document
 from sojourn.plan.model import Precision
 
 INTERRUPTED = 130
@@ -58,6 +59,13 @@ def add(verbs: Any) -> None:
         metavar="ADDRESS",
         help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
     )
+    run.add_argument(
+        "--hours",
+        type=float,
+        metavar="H",
+        help="papers of windows: simulate for so long, then report what there is (default of --full: 1); the same "
+        "command continues",
+    )
     run.add_argument("--out", metavar="DIR", help="folder of store and report (default out/papers/NAME)")
     run.set_defaults(command=_run)
 
@@ -66,6 +74,11 @@ def _list(options: argparse.Namespace) -> None:  # noqa: ARG001 - the form of a 
     rows = []
     for name in documents.names():
         try:
+            if document.is_one(documents.folder() / name):
+                study = document.load(name)
+                count = int(study.table1[[row.metric for row in study.rows]].notna().sum().sum())
+                rows.append([name, str(len(study.claims)), str(count), study.title])
+                continue
             paper = documents.load(name)
         except SojournError as error:
             rows.append([name, "", "", str(error)])
@@ -122,7 +135,34 @@ def precision(text: str | None, floor: int) -> Precision | None:
     return Precision(metric.strip(), within.strip(), floor=floor)
 
 
+def _run_windows(options: argparse.Namespace) -> int:
+    from sojourn.papers.windows import part
+
+    for flag in ("precision", "scheduler"):
+        if getattr(options, flag) is not None:
+            raise SojournError(
+                f"--{flag}: a paper of windows has no such option; allowed: --only, --hours, --jobs, --out"
+            )
+    if options.hours is not None and not options.hours > 0:
+        raise SojournError(f"--hours {options.hours}: allowed: above 0")
+    paper = document.load(options.name)
+    place = Path(options.out or Path("out") / "papers" / paper.name)
+    chosen = part.Options("full" if options.full else "quick", options.hours, options.only, options.jobs)
+    try:
+        print(part.run(paper, place, chosen, lambda line: print(line, file=sys.stderr, flush=True)))
+    except KeyboardInterrupt:
+        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
 def _run(options: argparse.Namespace) -> int:
+    if document.is_one(documents.folder() / options.name):
+        return _run_windows(options)
+    if options.hours is not None:
+        raise SojournError(
+            "--hours: for papers of windows alone; this one runs to its end, and continues when interrupted"
+        )
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page
     from sojourn.papers.future import part
@@ -157,6 +197,7 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
         return INTERRUPTED
+    measured = overtime.joined(measured, traces)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
     more = future.section() if future else page.NOTHING

@@ -68,7 +68,7 @@ def load(name: str, where: Path | None = None) -> Paper:
     if missing:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")
     claims, schemes, readings, runs = (
-        _toml(place / one) for one in ("claims.toml", "schemes.toml", "readings.toml", "runs.toml")
+        read_toml(place / one) for one in ("claims.toml", "schemes.toml", "readings.toml", "runs.toml")
     )
     entries = [*need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
     groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
@@ -88,9 +88,9 @@ def load(name: str, where: Path | None = None) -> Paper:
         printed={entry["id"]: entry["printed"] for entry in entries},
         groups=groups,
         figures=dict(claims.get("figures", {})),
-        rows=_rows(need(claims, "rows", place / "claims.toml")),
+        rows=read_rows(need(claims, "rows", place / "claims.toml")),
         published=_published(place / "published.csv"),
-        claims=_claims(need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
+        claims=read_claims(need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
         conditions=conditions,
         readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
@@ -114,14 +114,14 @@ def _check_schemes(paper: Paper) -> None:
                 raise SojournError(f"{paper.folder}/runs.toml: condition {condition.name}: unknown scheme {one!r}")
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SojournError(f"{file}: {error}") from None
 
 
-def _rows(table: dict[str, Any]) -> tuple[Row, ...]:
+def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:
     return tuple(
         Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
     )
@@ -145,7 +145,7 @@ def _published(file: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
+def read_claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
     found = []
     for sentence in sentences:
         shared = {key: value for key, value in sentence.items() if key != "claims"}

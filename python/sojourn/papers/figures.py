@@ -19,6 +19,9 @@ KINDS: Final = ("dots", "lines", "series")
 SERIES: Final = {"queue_packets": "Packets waiting", "sojourn_ms": "Sojourn time (ms)",
                  "goodput_bit_s": "Goodput (bit/s)", "drops_packets_s": "Drops (packets/s)"}  # fmt: skip
 """The time series that the simulator samples: over all queues under test, and all flows."""
+OF_KINDS: Final = {"goodput_total_bit_s": ("All {} flows (Mbit/s)", 1e6),
+                   "goodput_bit_s": ("Each {} flow (kbit/s)", 1e3)}  # fmt: skip
+"""Of a paper with kinds of flows, throughput of a kind (``goodput_bit_s@tcp``): title, and size of its unit."""
 
 _NEEDED: Final = ("name", "title", "shows", "section", "kind", "schemes")
 _TYPES: Final[dict[str, tuple[type[Any], str]]] = {
@@ -65,6 +68,8 @@ class Figure:
         Of `lines`: whether the swept factor has a logarithmic axis.
     series, every, replications
         Of `series`: which, the interval of samples, and of how many replications at most.
+    judged
+        Of `series`: whether claims are judged on them, so that they are run under every reading.
     faint
         Of `series`: schemes to be drawn in grey.
     """
@@ -87,6 +92,7 @@ class Figure:
     series: tuple[str, ...] = ()
     every: str = ""
     replications: int = 1
+    judged: bool = False
     faint: tuple[str, ...] = ()
 
     @property
@@ -155,7 +161,7 @@ def _check(paper: Paper, figure: Figure, where: str) -> None:
         ("kind", [figure.kind], KINDS),
         ("schemes", paper.schemes((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
         ("rows", figure.rows, [row.name for row in paper.rows]),
-        ("series", figure.series, list(SERIES)),
+        ("series", figure.series, [*SERIES, *(f"{name}@{kind}" for name in OF_KINDS for kind in paper.kinds)]),
     )
     for key, given, allowed in lists:
         wrong = next((one for one in given if one not in allowed), None)
@@ -248,6 +254,19 @@ def home(figures: Sequence[Figure], claim: Claim) -> str:
     if len(own) == 1 and not claim.place.startswith("section"):
         return own[0]
     return claim.place
+
+
+def unit_of(series: str) -> tuple[str, float]:
+    """Return the title of a time series' axis, and the size of the unit there.
+
+    Examples
+    --------
+    >>> unit_of("goodput_bit_s@tcp")
+    ('Each TCP flow (kbit/s)', 1000.0)
+    """
+    name, _, kind = series.partition("@")
+    title, size = OF_KINDS[name] if kind else (SERIES[name], 1.0)
+    return title.format(kind.upper()), size
 
 
 def slug(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -255,9 +255,14 @@ def said(verdict: Verdict) -> str:
 
 def predicate(paper: Paper, claim: Claim) -> str:
     """Return what is compared, in a line."""
+    return predicate_of(paper.printed, claim)
+
+
+def predicate_of(printed: Mapping[str, str], claim: Claim) -> str:
+    """Return what is compared, in a line, with the names of schemes as they are printed."""
 
     def names(of: Sequence[str]) -> str:
-        return ", ".join(paper.printed.get(one, one.replace("_", " ")) for one in of)
+        return ", ".join(printed.get(one, one.replace("_", " ")) for one in of)
 
     parts = [
         "best of" if claim.is_best_of else "",

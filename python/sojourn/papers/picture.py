@@ -282,7 +282,8 @@ def series(
     faint
         Schemes to be drawn in grey.
     """
-    columns = min(4, len(traces))
+    # Five panels are three and two, not four and one.
+    columns = 3 if len(traces) in (5, 6, 9) else min(4, len(traces))
     rows = math.ceil(len(traces) / columns)
     shape = _Shape(rows, columns, 0.85, 0.75, 0.16, 0.3)
     with plot.new_figure(plot.WIDTH, shape.height(0.22) + 0.2) as drawing:

@@ -12,7 +12,7 @@ from sojourn.papers.evidence import NOTHING, estimates, number, unit
 from sojourn.papers.execute import Measured
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Paper, Reading, Row
-from sojourn.papers.overtime import Traces
+from sojourn.papers.overtime import Trace, Traces
 from sojourn.plot import Picture
 from sojourn.report import svg
 from sojourn.stats import Estimate
@@ -63,6 +63,10 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
     """Return a figure as the template takes it."""
     data = Data(paper, measured, traces, figure, figures.of(figure, measured.conditions))
     pictures = {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data) if data.schemes else []
+    # Rows of a figure over time are the means that its claims are judged on.
+    has_means = figure.kind != "series" or bool(figure.rows)
+    if figure.kind == "series" and figure.rows and data.schemes:
+        pictures += _dots(data, len(pictures))
     return {
         "id": figure.slug,
         "name": figure.name,
@@ -74,7 +78,7 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
         "heads": [_head(data, one) for one in _ends(data)],
         "ours": _ours(data) if data.schemes else [],
         "base": paper.readings[0].name,
-        "numbers": [] if figure.kind == "series" else [_numbers(data, one) for one in data.readings],
+        "numbers": [_numbers(data, one) for one in data.readings] if has_means else [],
         "missing": _missing(data),
     }
 
@@ -103,7 +107,7 @@ def _picture(data: Data, drawn: Picture, number_of: int, caption: str, reading: 
     }
 
 
-def _dots(data: Data) -> list[dict[str, Any]]:
+def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
     readings, paper = data.readings, data.paper
 
     def panel(row: Row, condition: Condition, heading: str) -> picture.Dots:
@@ -131,7 +135,7 @@ def _dots(data: Data) -> list[dict[str, Any]]:
         f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
         "Every panel has its own axis, from zero."
     )
-    return [_picture(data, drawn, 0, caption[:1].upper() + caption[1:], "")]
+    return [_picture(data, drawn, number_of, caption[:1].upper() + caption[1:], "")]
 
 
 def _lines(data: Data) -> list[dict[str, Any]]:
@@ -180,15 +184,29 @@ def _series(data: Data) -> list[dict[str, Any]]:
             traces = {scheme: of[name, scheme] for scheme in data.schemes if (name, scheme) in of}
             if not traces:
                 continue
-            count = len(next(iter(traces.values())).values)
-            drawn = picture.series(traces, seen, data.paper.printed, figures.SERIES[name], faint)
+            label, size = figures.unit_of(name)
+            scaled = {scheme: Trace(one.t_s, one.values / size) for scheme, one in traces.items()}
+            drawn = picture.series(scaled, seen, data.paper.printed, label, faint)
             caption = (
-                f"{condition.title}: {figures.SERIES[name].lower()}, all queues that carry the scheme together, "
-                f"means over {data.figure.every}; reading: {reading}. Line: one replication; band: least to greatest "
-                f"of {count}. All panels have the same axes."
+                f"{condition.title}: {_said(name)}, means over {data.figure.every}; reading: {reading}. "
+                f"{_lines_of(name, len(next(iter(traces.values())).values))} All panels have the same axes."
             )
             found.append(_picture(data, drawn, len(found), caption, reading))
     return found
+
+
+def _said(series: str) -> str:
+    name, _, kind = series.partition("@")
+    if kind:
+        which = "all flows" if name == "goodput_total_bit_s" else "each flow"
+        return f"throughput of {which} of {kind.upper()}"
+    return f"{figures.SERIES[name].lower()}, all queues that carry the scheme together"
+
+
+def _lines_of(series: str, count: int) -> str:
+    if series.startswith("goodput_bit_s@"):
+        return f"One replication. Line: one flow; band: least to greatest of {count}."
+    return f"Line: one replication; band: least to greatest of {count}."
 
 
 def _ends(data: Data) -> tuple[Condition, ...]:

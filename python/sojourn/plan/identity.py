@@ -12,7 +12,10 @@ from typing import Any, Final
 from sojourn import core
 
 _NO_RESULT: Final = ("name", "description", "seed", "replications", "series")
-"""Keys of a scenario that change no number: names for people, and what the run says itself."""
+"""Keys of a scenario that change no number: names for people, and what the run says itself.
+
+Of the series the run says the interval; that each flow has one is the scenario's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,9 @@ def stripped(scenario: Mapping[str, Any]) -> str:
 
     The name stays away, so that plans share the runs of networks that differ in nothing else.
     """
-    kept = {key: value for key, value in scenario.items() if key not in _NO_RESULT}
+    of_flows = (scenario.get("series") or {}).get("flows", False)
+    dropped = [name for name in _NO_RESULT if name != "series" or not of_flows]
+    kept = {key: value for key, value in scenario.items() if key not in dropped}
     return json.dumps({"name": "run", **kept}, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,14 +1,14 @@
 //! 802.11 cells in the document: a profile's parameters, and what the user sets over them.
 
 use super::document::default_queue;
-use super::error::{Error, Path, Step};
 use super::network::{Cell, Port, PortKind};
-use super::quantity::{OrNone, Quantity, Scheme};
 use super::resolve::moving;
 use super::resolve::names::Names;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
+use sojourn_document::{Error, Path, Step};
+use sojourn_document::{OrNone, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Span};
 use std::collections::BTreeMap;
 

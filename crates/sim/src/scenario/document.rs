@@ -3,10 +3,10 @@
 
 use super::cell::CellTable;
 use super::flow::FlowTable;
-use super::quantity::{Quantity, Scheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::Config;
+use sojourn_document::{Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
 /// A scenario: a network, its flows and how long to watch them.
@@ -33,6 +33,9 @@ pub struct Document {
     /// Time series to keep; none unless asked for here or by the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesTable>,
+    /// Each queue under test is also measured in windows of so many packets offered to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Quantity<Packets>>,
     /// Nodes and groups of nodes; a node that a link or bus names exists without being declared.
     #[serde(default)]
     pub nodes: Vec<NodeTable>,

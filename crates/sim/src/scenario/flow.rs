@@ -4,12 +4,12 @@ mod tcp;
 
 pub use tcp::{IdleRestart, Recovery, Rto, TcpTable, WindowUnit};
 
-use super::quantity::{Quantity, Unit};
 use schemars::{JsonSchema, Schema};
 use serde::de::{
     self, value::MapAccessDeserializer, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, Serialize};
+use sojourn_document::{Quantity, Unit};
 use sojourn_units::{BitRate, Bytes, Span};
 use std::fmt;
 use std::marker::PhantomData;

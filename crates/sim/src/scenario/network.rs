@@ -31,6 +31,8 @@ pub struct Network {
     pub changes: Vec<Change>,
     /// Time series, where any are kept, have each flow's goodput.
     pub flow_series: bool,
+    /// Packets of a window of each queue under test; `None` for no windows.
+    pub windows: Option<u64>,
 }
 
 /// Another scheme for queues, at an instant.

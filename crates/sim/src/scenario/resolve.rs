@@ -5,10 +5,10 @@ pub(super) mod names;
 mod traffic;
 
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
-use super::error::{Error, Path};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
-use super::quantity::Scheme;
 use names::Names;
+use sojourn_document::Scheme;
+use sojourn_document::{Error, Path};
 use sojourn_units::{BitRate, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -40,6 +40,7 @@ impl Document {
             flows,
             changes,
             flow_series: self.series.is_some_and(|series| series.flows),
+            windows: self.windows.map(|packets| packets.0.get()),
         })
     }
 
@@ -88,6 +89,9 @@ impl Document {
         }
         if let Some(series) = &self.series {
             positive(series.interval.0, ["series".into(), "interval".into()].into())?;
+        }
+        if self.windows.is_some_and(|packets| packets.0.get() == 0) {
+            return Err(Error::new("windows".into(), "is 0 p; allowed: 1 p or more"));
         }
         if self.flows.is_empty() {
             return Err(Error::new(

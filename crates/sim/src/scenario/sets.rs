@@ -4,7 +4,7 @@
 //! not there is added, so that one that no table takes meets the same error as in a file. The value is read as
 //! TOML where it is TOML, and is the text itself otherwise.
 
-use super::tree::{self, Entry, Node, Origin, Value};
+use sojourn_document::tree::{self, Entry, Node, Origin, Value};
 
 /// Applies override number `index` to the document.
 ///

@@ -3,7 +3,7 @@
 use super::{report, Audit, Flow, FlowMeter, Hashes, Hop, Options, Place, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Station};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -249,6 +249,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             }
         };
         let wire = Wire::new(rate, overhead);
+        let record = network.windows.filter(|_| port.under_test);
+        let record = record.map(|every| Box::new(Record::new(every, rate, wire.overhead())));
         let changes = network.changes.iter().any(|change| change.ports.contains(&index));
         let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
@@ -278,6 +280,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             abandoned: 0,
             switched: Vec::new(),
             window: None,
+            record,
         });
     }
     Ports { places, ports, lines, line_queues }

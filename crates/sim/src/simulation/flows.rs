@@ -72,6 +72,7 @@ impl Simulation {
                 hop: flow.route,
                 bytes: bytes + flow.header,
                 ecn: flow.ecn,
+                ordinal: self.meters[index as usize].sent_packets as u32,
             };
             let meter = &mut self.meters[index as usize];
             meter.sent_packets += 1;
@@ -108,6 +109,7 @@ impl Simulation {
                 body: Body::Data(data),
                 flow: index,
                 hop: tcp.route,
+                ordinal: tcp.sender.stats().segments_sent as u32,
             };
             self.launch(packet);
         }
@@ -187,6 +189,7 @@ impl Simulation {
             flow: index,
             hop: route,
             ecn: Ecn::NotEct,
+            ordinal: 0,
         };
         self.launch(packet);
     }

@@ -2,7 +2,7 @@
 
 use super::{Hashes, Hop, Simulation, What};
 use crate::packet::Body;
-use crate::port::{Medium, Station};
+use crate::port::{class, Medium, Station};
 use sojourn_aqm::{replace, Config, Cx, Dequeued, Ecn, Packet, Random};
 use sojourn_units::{Instant, Span};
 
@@ -87,6 +87,9 @@ impl Simulation {
             ..Packet::default()
         };
         port.serial += 1;
+        if let Some(record) = &mut port.record {
+            record.arrived(sim_packet.bytes, class(sim_packet));
+        }
         if port.under_test {
             if let Some(last) = port.meter.last_arrival.replace(now) {
                 port.meter.spacing.add(now - last);
@@ -106,6 +109,9 @@ impl Simulation {
         if let Some(window) = &mut port.window {
             window.arrived(now);
         }
+        if let Some(record) = &mut port.record {
+            record.waiting(now, port.meter.waiting.get());
+        }
         if port.under_test {
             port.meter.system.up(now);
         }
@@ -117,6 +123,9 @@ impl Simulation {
         }
         self.take_drops(index);
         self.serve(index);
+        if let Some(record) = &mut self.ports[index as usize].record {
+            record.close_if_full(now);
+        }
     }
 
     /// A transmission that ends at the very instant of an arrival ends first, whether its end is an event or not:
@@ -176,6 +185,9 @@ impl Simulation {
         replace(&mut port.discipline, scheme.build(), &mut cx);
         port.switched.push((now, scheme.clone()));
         self.take_drops(index);
+        if let Some(record) = &mut self.ports[index as usize].record {
+            record.switched(now);
+        }
         // The old scheme may have held back what the new one lets go.
         if self.ports[index as usize].meter.waiting.get() > 0 {
             self.serve(index);
@@ -192,7 +204,7 @@ impl Simulation {
 
     #[inline(never)]
     fn count_drops(&mut self, index: u32) {
-        while let Some((packet, _reason)) = self.dropped.packets.pop() {
+        while let Some((packet, reason)) = self.dropped.packets.pop() {
             let now = self.now;
             let port = &mut self.ports[index as usize];
             port.meter.losses.add(packet.serial);
@@ -200,6 +212,10 @@ impl Simulation {
             port.meter.waiting.down(now);
             if let Some(window) = &mut port.window {
                 window.dropped(now);
+            }
+            if let Some(record) = &mut port.record {
+                record.waiting(now, port.meter.waiting.get());
+                record.dropped(packet.serial, reason, class(self.slab.get(packet.handle)));
             }
             if port.under_test {
                 port.meter.system.down(now);
@@ -219,7 +235,12 @@ impl Simulation {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
         if packet.is_data() {
-            self.meters[packet.flow as usize].dropped_packets += 1;
+            let ordinal = packet.ordinal;
+            let meter = &mut self.meters[packet.flow as usize];
+            meter.dropped_packets += 1;
+            // Several drops of one instant are told in any order.
+            let last = meter.last_dropped.replace(ordinal);
+            meter.drop_runs += u64::from(last.is_none_or(|last| last.abs_diff(ordinal) != 1));
         }
     }
 
@@ -244,6 +265,12 @@ impl Simulation {
                 port.meter.sojourn.add(now - packet.enqueued);
                 if let Some(window) = &mut port.window {
                     window.left(now, packet.enqueued);
+                }
+                if let Some(record) = &mut port.record {
+                    let sent = self.slab.get(packet.handle);
+                    let is_marked = packet.ecn == Ecn::Ce && sent.ecn != Ecn::Ce;
+                    record.waiting(now, port.meter.waiting.get());
+                    record.forwarded(now - packet.enqueued, is_marked, class(sent));
                 }
                 if port.under_test {
                     if let Some((waiting, _)) = &mut self.total {

@@ -5,6 +5,7 @@ use super::{Place, RunError, Simulation};
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
+use sojourn_measure::WindowRow;
 use sojourn_units::Instant;
 use std::collections::BTreeMap;
 
@@ -68,12 +69,25 @@ pub struct QueueReport {
     pub switched: Vec<Switched>,
     /// Metrics of queue scope.
     pub metrics: Metrics,
+    /// Windows of as many packets as the scenario says, whole ones of one scheme each; none where it asks for none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<QueueWindow>,
     /// Counts since the start of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     /// The algorithm's internals at the end of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Internals::is_empty")]
     pub internals: Internals,
+}
+
+/// One window of a queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueWindow {
+    /// Canonical text of the scheme that the queue had.
+    pub scheme: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub row: WindowRow,
 }
 
 /// A change of scheme during the run.
@@ -151,6 +165,7 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
+        self.sample_warm_up();
         let now = self.now;
         for index in 0..self.ports.len() {
             self.ask_late(index as u32);
@@ -158,6 +173,9 @@ impl Simulation {
             let port = &mut self.ports[index];
             port.meter.restart(now, &port.counters, port.busy_until);
             port.meter.daqm = daqm;
+            if let Some(record) = &mut port.record {
+                record.restart(now);
+            }
         }
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
             line.restart(queue, now);

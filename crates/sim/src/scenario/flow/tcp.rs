@@ -1,10 +1,10 @@
 //! TCP in the document: every parameter with Linux's default and the texts'.
 
-use super::super::quantity::{OrNone, Quantity};
 use crate::transport;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
+use sojourn_document::{OrNone, Quantity};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
 /// TCP; the defaults are Linux's, with CUBIC.

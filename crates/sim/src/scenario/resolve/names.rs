@@ -2,7 +2,7 @@
 
 use super::{Nodes, MOST};
 use crate::scenario::document::Document;
-use crate::scenario::error::{Error, Path};
+use sojourn_document::{Error, Path};
 use std::collections::BTreeMap;
 
 /// Which nodes there are: the declared ones in their order, then those that links, buses and cells name.

@@ -2,8 +2,8 @@
 
 use super::{moving, Error, Path};
 use crate::scenario::flow::{Amount, PoissonTable, SwitchedTable, TailTable, TrafficTable, TransportTable};
-use crate::scenario::quantity::{Quantity, Unit};
 use crate::traffic::{Distribution, Measure, Traffic};
+use sojourn_document::{Quantity, Unit};
 use sojourn_units::{BitRate, Bytes, Span};
 
 /// UDP's largest payload, and the largest write of an application over TCP.

@@ -5,7 +5,7 @@ use super::metrics::ratio;
 use super::{FlowReport, Metrics};
 use crate::scenario::Transport;
 use crate::transport::SenderStats;
-use sojourn_measure::{jain, Histogram, Moments};
+use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
 use sojourn_units::{Instant, Span};
 
 impl Simulation {
@@ -45,6 +45,8 @@ impl Simulation {
             metrics.insert("delivered_packets", Some(delivered_packets as f64));
             metrics.insert("dropped_packets", Some(meter.dropped_packets as f64));
             metrics.insert("loss_ratio", ratio(meter.dropped_packets, sent_packets));
+            let burst = burst_ratio(meter.dropped_packets, meter.drop_runs, sent_packets);
+            metrics.insert("burst_ratio", burst);
             metrics.insert("one_way_delay_ms_mean", meter.delay.mean_ms());
             metrics.insert("one_way_delay_ms_sd", meter.delay.sd_ms());
             metrics.insert("flow_duration_s", duration);

@@ -2,8 +2,8 @@
 
 use super::super::{Place, Simulation};
 use super::metrics::ratio;
-use super::{Metrics, QueueReport, Switched};
-use crate::port::{Line, LineQueue};
+use super::{Metrics, QueueReport, QueueWindow, Switched};
+use crate::port::{Line, LineQueue, Port};
 use crate::scenario::PortKind;
 use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::{Level, Mode, Moments, Sampled};
@@ -197,7 +197,30 @@ impl Simulation {
             Place::Port(port) => self.ports[port as usize].switched.as_slice(),
             Place::Line(_) => &[],
         };
+        let windows = match self.places[index] {
+            Place::Port(port) => self.windows_of(&self.ports[port as usize], &scheme.text()),
+            Place::Line(_) => Vec::new(),
+        };
         let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
-        QueueReport { name: spec.name.clone(), under_test, scheme: scheme.text(), switched, metrics, counts, internals }
+        QueueReport {
+            name: spec.name.clone(),
+            under_test,
+            scheme: scheme.text(),
+            switched,
+            metrics,
+            windows,
+            counts,
+            internals,
+        }
+    }
+
+    /// The closed windows of a port that had `scheme` at the start.
+    fn windows_of(&self, port: &Port, scheme: &str) -> Vec<QueueWindow> {
+        let text = |switches: usize| match switches.checked_sub(1).and_then(|last| port.switched.get(last)) {
+            Some((_, scheme)) => scheme.text(),
+            None => scheme.to_owned(),
+        };
+        let rows = port.record.iter().flat_map(|record| record.rows());
+        rows.map(|(switches, row)| QueueWindow { scheme: text(*switches), row: row.clone() }).collect()
     }
 }

@@ -84,13 +84,32 @@ impl Simulation {
         snapshot
     }
 
-    /// A point of the time series.
+    /// A point of the time series, and the next one later.
     pub(in crate::simulation) fn sample(&mut self) {
+        self.point();
+        if let Some(recorder) = &self.recorder {
+            self.wheel.push(self.now + recorder.interval, What::Sample);
+        }
+    }
+
+    /// The interval that ends as the measurement begins, before totals are counted anew.
+    pub(super) fn sample_warm_up(&mut self) {
+        if self.recorder.as_ref().is_some_and(|it| self.now.nanos() % it.interval.nanos() == 0) {
+            self.point();
+        }
+    }
+
+    fn point(&mut self) {
         let snapshot = self.snapshot();
         let now = self.now;
         let Some(mut recorder) = self.recorder.take() else { return };
+        let elapsed = now - recorder.last.at;
+        if elapsed.is_zero() {
+            // Taken as the measurement began, at the same instant; or nothing has passed yet.
+            self.recorder = Some(recorder);
+            return;
+        }
         let last = std::mem::replace(&mut recorder.last, snapshot);
-        let (interval, elapsed) = (recorder.interval, now - last.at);
         let count = snapshot.sojourn.0.saturating_sub(last.sojourn.0);
         let sum = snapshot.sojourn.1.saturating_sub(last.sojourn.1);
         let waited = snapshot.queue_integral.saturating_sub(last.queue_integral);
@@ -105,6 +124,5 @@ impl Simulation {
             *last = payload;
         }
         self.recorder = Some(recorder);
-        self.wheel.push(now + interval, What::Sample);
     }
 }

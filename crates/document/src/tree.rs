@@ -1,6 +1,6 @@
 //! A document's values with the place of each: from TOML or JSON, before anything is known about keys.
 
-use super::error::{Path, Step};
+use crate::error::{Path, Step};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -9,7 +9,7 @@ use toml::Spanned;
 
 /// Where a value was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub enum Origin {
     /// At this byte of the text.
     Text(usize),
     /// In the override of this number.
@@ -18,34 +18,49 @@ pub(super) enum Origin {
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) origin: Origin,
-    pub(super) value: Value,
+pub struct Node {
+    /// Where it was written.
+    pub origin: Origin,
+    /// What was written.
+    pub value: Value,
 }
 
+/// What is written.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
+    /// JSON's `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A whole number.
     Integer(i64),
+    /// Another number.
     Float(f64),
+    /// A text.
     Text(String),
     /// A TOML date or time, which no key takes.
     Date(String),
+    /// A list.
     List(Vec<Node>),
+    /// A table, in the order of the text.
     Table(Vec<Entry>),
 }
 
+/// A key of a table with its value.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) origin: Origin,
-    pub(super) node: Node,
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Where the key was written.
+    pub origin: Origin,
+    /// Its value.
+    pub node: Node,
 }
 
 impl Node {
     /// The place of the value at `path`, or of the nearest that exists on the way.
-    pub(super) fn find(&self, path: &Path) -> Origin {
+    #[must_use]
+    pub fn find(&self, path: &Path) -> Origin {
         let mut node = self;
         let mut origin = self.origin;
         for step in &path.0 {
@@ -63,13 +78,19 @@ impl Node {
 }
 
 /// A text that is neither: the byte and the reason.
-pub(super) struct Syntax {
-    pub(super) at: usize,
-    pub(super) why: String,
+#[derive(Clone, Debug)]
+pub struct Syntax {
+    /// The byte.
+    pub at: usize,
+    /// The reason.
+    pub why: String,
 }
 
 /// Reads JSON when `text` starts with a brace, else TOML.
-pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
+///
+/// # Errors
+/// It is neither.
+pub fn parse(text: &str) -> Result<Node, Syntax> {
     if text.trim_start().starts_with('{') {
         return json(text);
     }
@@ -78,7 +99,8 @@ pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
 }
 
 /// One TOML value, every part of which has the same origin; `None` when it is not one.
-pub(super) fn parse_value(text: &str, origin: Origin) -> Option<Node> {
+#[must_use]
+pub fn parse_value(text: &str, origin: Origin) -> Option<Node> {
     DeValue::parse(text).ok().map(|value| from_value(&value, &|_| origin))
 }
 

@@ -1,9 +1,9 @@
-//! What is wrong with a scenario, where, and what is allowed.
+//! What is wrong with a document, where, and what is allowed.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A scenario that is refused: `FILE:LINE:COLUMN: key ...: why; allowed: ...`, or `--set TEXT: ...` for an override.
+/// A document that is refused: `FILE:LINE:COLUMN: key ...: why; allowed: ...`, or `--set TEXT: ...` for an override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     place: Option<String>,
@@ -13,16 +13,20 @@ pub struct Error {
 
 impl Error {
     /// `what` is wrong with `key`; the place in the text is filled in by whoever knows the text.
-    pub(super) fn new(key: Path, what: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(key: Path, what: impl Into<String>) -> Self {
         Self { place: None, key, what: what.into() }
     }
 
     /// This error, at `place`.
-    pub(super) fn at(self, place: String) -> Self {
+    #[must_use]
+    pub fn at(self, place: String) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    pub(super) fn key(&self) -> &Path {
+    /// What is wrong is the value of this key.
+    #[must_use]
+    pub fn key(&self) -> &Path {
         &self.key
     }
 }
@@ -43,12 +47,14 @@ impl std::error::Error for Error {}
 
 /// A place in the document: `links[0].rate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Path(pub(super) Vec<Step>);
+pub struct Path(pub Vec<Step>);
 
 /// One step into a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
+    /// Into a table.
     Key(Cow<'static, str>),
+    /// Into a list.
     Index(usize),
 }
 
@@ -66,7 +72,8 @@ impl From<usize> for Step {
 
 impl Path {
     /// This path and one step more.
-    pub(super) fn then(&self, step: impl Into<Step>) -> Self {
+    #[must_use]
+    pub fn then(&self, step: impl Into<Step>) -> Self {
         let mut path = self.clone();
         path.0.push(step.into());
         path

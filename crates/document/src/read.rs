@@ -1,7 +1,7 @@
 //! Reading typed tables from a located tree: a serde deserializer whose errors know key and place.
 
-use super::error::{Path, Step};
-use super::tree::{Entry, Node, Origin, Value};
+use crate::error::{Path, Step};
+use crate::tree::{Entry, Node, Origin, Value};
 use serde::de::{
     self, value::StrDeserializer, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
@@ -13,13 +13,16 @@ use std::fmt::{self, Display};
 const KIND: &str = "kind";
 
 /// Reads a `T`.
-pub(super) fn read<'de, T: Deserialize<'de>>(node: &'de Node) -> Result<T, Refused> {
+///
+/// # Errors
+/// The first thing that is not as `T` wants it.
+pub fn read<'de, T: Deserialize<'de>>(node: &'de Node) -> Result<T, Refused> {
     T::deserialize(At(node)).map_err(|e| e.or_at(node.origin))
 }
 
 /// Why a tree is not the wanted document.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub struct Refused {
     /// From the outside in, once it is complete.
     steps: Vec<Step>,
     origin: Option<Origin>,
@@ -27,7 +30,9 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    pub(super) fn into_parts(mut self) -> (Path, Option<Origin>, String) {
+    /// The key, its place where the tree has it, and what is wrong.
+    #[must_use]
+    pub fn into_parts(mut self) -> (Path, Option<Origin>, String) {
         self.steps.reverse();
         (Path(self.steps), self.origin, self.what)
     }

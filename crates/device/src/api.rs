@@ -1,0 +1,293 @@
+//! The control interface: HTTP on loopback and on a Unix socket.
+
+mod access;
+mod body;
+mod metrics;
+mod page;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+pub use access::{Peer, Sessions, Token};
+pub use serve::{bind, serve, Sockets};
+
+use crate::config::DirectionName;
+use crate::control::{Change, Control, Recent, Refusal};
+use crate::status::Status;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{header, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{middleware, Json, Router};
+use body::Asked;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{OpenApi, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Longest body of a request, in bytes.
+const BODY_BYTES: usize = 64 * 1024;
+/// Windows of an answer that asks for no number.
+const WINDOWS: usize = 20;
+
+/// What requests are answered from.
+#[derive(Debug)]
+pub struct Api {
+    /// The running device.
+    pub control: Control,
+    /// Lets in.
+    pub token: Token,
+    /// Of the page.
+    pub sessions: Sessions,
+}
+
+impl Api {
+    /// The device behind `control`, open to whoever has `token`.
+    #[must_use]
+    pub fn new(control: Control, token: Token) -> Self {
+        Self { control, token, sessions: Sessions::default() }
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "sojournd",
+        description = "Control of a running sojournd. On TCP every request but `/healthz` and `/login` needs the header \
+                       `Authorization: Bearer TOKEN`; on the Unix socket the file's permissions protect. A refusal is a \
+                       JSON object whose `error` says what is wrong, and then nothing was changed."
+    ),
+    modifiers(&Bearer)
+)]
+struct Description;
+
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        openapi.components.get_or_insert_with(Default::default).add_security_scheme("token", scheme);
+        openapi.security = Some(vec![SecurityRequirement::new("token", [] as [&str; 0])]);
+    }
+}
+
+/// Everything that is answered. A request must carry its [`Peer`] as an extension.
+#[must_use]
+pub fn router(api: Arc<Api>) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(healthz))
+        .routes(routes!(status))
+        .routes(routes!(windows))
+        .routes(routes!(change))
+        .routes(routes!(reload))
+        .routes(routes!(metrics))
+        .routes(routes!(openapi))
+        .split_for_parts();
+    let description = Arc::new(description.to_json().unwrap_or_default());
+    router
+        .merge(page::routes())
+        .fallback(|| async { ApiError::new(StatusCode::NOT_FOUND, "is not here; see /openapi.json") })
+        .method_not_allowed_fallback(|| async {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "does not take this method; see /openapi.json")
+        })
+        .layer(axum::Extension(Text(description)))
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(middleware::from_fn_with_state(Arc::clone(&api), access::admit))
+        .layer(middleware::map_response(protect))
+        .with_state(api)
+}
+
+#[derive(Clone)]
+struct Text(Arc<String>);
+
+/// What browsers are to keep to.
+async fn protect(mut response: Response) -> Response {
+    const HEADERS: [(header::HeaderName, &str); 4] = [
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A refusal: a status and one sentence.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    what: String,
+}
+
+/// A refusal.
+#[derive(Serialize, ToSchema)]
+struct ErrorDocument {
+    /// What is wrong, where, and what is allowed.
+    error: String,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, what: impl Into<String>) -> Self {
+        Self { status, what: what.into() }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(ErrorDocument { error: self.what })).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal {
+            Refusal::Wrong(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Refusal::Conflict(_) => StatusCode::CONFLICT,
+            Refusal::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, refusal.to_string())
+    }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> Self {
+        let what = match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => format!("the body is too long; allowed: {BODY_BYTES} bytes"),
+            _ => rejection.body_text(),
+        };
+        Self::new(rejection.status(), what)
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+type Shared = State<Arc<Api>>;
+
+fn not_yet() -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the packet thread has not shown its state yet")
+}
+
+/// Whether the packet thread runs.
+#[utoipa::path(get, path = "/healthz", security(()), responses(
+    (status = 200, description = "It does", body = String),
+    (status = 503, description = "It has not begun", body = ErrorDocument),
+))]
+async fn healthz(State(api): Shared) -> Result<&'static str, ApiError> {
+    api.control.status().map(|_| "ok\n").ok_or_else(not_yet)
+}
+
+/// State of the device and its counters since the start, consistent to the packet.
+#[derive(Serialize, ToSchema)]
+struct StatusDocument {
+    /// Version of the program.
+    version: &'static str,
+    #[serde(flatten)]
+    status: Status,
+    /// Windows closed since the start, A to B and B to A.
+    windows_closed: [u64; 2],
+}
+
+/// State and counters.
+#[utoipa::path(get, path = "/api/v1/status", responses(
+    (status = 200, description = "As of the last look, `run.status_every` apart", body = StatusDocument),
+    (status = 401, description = "No token or a wrong one", body = ErrorDocument),
+))]
+async fn status(State(api): Shared) -> Result<Json<StatusDocument>, ApiError> {
+    let status = api.control.status().ok_or_else(not_yet)?;
+    let windows_closed = api.control.windows_closed();
+    Ok(Json(StatusDocument { version: env!("CARGO_PKG_VERSION"), status, windows_closed }))
+}
+
+/// Which windows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    limit: Option<usize>,
+}
+
+/// The last measurement windows, the newest first; all of them are in the store.
+#[utoipa::path(get, path = "/api/v1/windows", params(
+    ("limit" = Option<usize>, Query, description = "At most so many; 20 where absent, up to 256"),
+), responses(
+    (status = 200, description = "One object a window: what was in force and what was measured", body = Vec<Object>),
+    (status = 400, description = "`limit` is no number", body = ErrorDocument),
+))]
+async fn windows(
+    State(api): Shared,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Json<Vec<Recent>>, ApiError> {
+    let Query(wanted) = wanted?;
+    Ok(Json(api.control.windows(wanted.limit.unwrap_or(WINDOWS))))
+}
+
+/// Nothing was refused.
+#[derive(Serialize, ToSchema)]
+struct Done {
+    /// What was changed, `key = value`.
+    changed: Vec<String>,
+}
+
+/// Changes scheme, rate or delay of a direction: all that is given at one instant, without losing a queued packet that the
+/// new scheme can hold.
+#[utoipa::path(patch, path = "/api/v1/directions/{direction}", params(
+    ("direction" = String, Path, description = "`a_to_b` or `b_to_a`"),
+), request_body = body::ChangeDocument, responses(
+    (status = 200, description = "In force", body = Done),
+    (status = 404, description = "No such direction", body = ErrorDocument),
+    (status = 409, description = "Does not fit what is in force", body = ErrorDocument),
+    (status = 422, description = "The body is wrong", body = ErrorDocument),
+))]
+async fn change(
+    State(api): Shared,
+    Path(direction): Path<String>,
+    Asked(change): Asked<body::ChangeDocument>,
+) -> Result<Json<Done>, ApiError> {
+    let direction = DirectionName::try_from(direction).map_err(|what| ApiError::new(StatusCode::NOT_FOUND, what))?;
+    let change = Change::from(change);
+    let changed = api.control.change(direction.into(), &change).await?;
+    Ok(Json(Done { changed }))
+}
+
+/// Reads the file again and puts in force what can change without a restart.
+#[utoipa::path(post, path = "/api/v1/reload", responses(
+    (status = 200, description = "In force", body = Done),
+    (status = 409, description = "Something else changed, which needs a restart", body = ErrorDocument),
+    (status = 422, description = "The file is wrong", body = ErrorDocument),
+))]
+async fn reload(State(api): Shared) -> Result<Json<Done>, ApiError> {
+    Ok(Json(Done { changed: api.control.reload().await? }))
+}
+
+/// Metrics for Prometheus.
+#[utoipa::path(get, path = "/metrics", responses(
+    (status = 200, description = "OpenMetrics", content_type = metrics::CONTENT_TYPE, body = String),
+))]
+async fn metrics(State(api): Shared) -> Result<Response, ApiError> {
+    let status = api.control.status().ok_or_else(not_yet)?;
+    let text = metrics::encode(status, api.control.windows_closed())
+        .map_err(|e| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+}
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
+async fn openapi(axum::Extension(Text(text)): axum::Extension<Text>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text.as_str().to_owned()).into_response()
+}

@@ -1,0 +1,368 @@
+//! The live page: tables made here, so that they read without JavaScript; a script fetches the page again and draws.
+
+use super::{access, not_yet, Api, ApiError, Shared};
+use crate::control::Recent;
+use crate::status::{Count, DirectionStatus, Status};
+use axum::extract::rejection::FormRejection;
+use axum::extract::State;
+use axum::http::{header, StatusCode};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Form, Router};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Windows on the page.
+const WINDOWS: usize = 8;
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+pub(super) fn routes() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/", get(page))
+        .route("/login", get(login).post(log_in))
+        .route("/page.css", get(|| async { ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE) }))
+        .route("/page.js", get(|| async { ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }))
+}
+
+#[derive(Deserialize)]
+struct Login {
+    token: String,
+}
+
+async fn login() -> Html<String> {
+    Html(login_page(None))
+}
+
+async fn log_in(State(api): Shared, form: Result<Form<Login>, FormRejection>) -> Response {
+    let Ok(Form(Login { token })) = form else {
+        return ApiError::new(StatusCode::BAD_REQUEST, "the form has no field `token`").into_response();
+    };
+    match access::log_in(&api, &token) {
+        Ok(cookie) => ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Err(error) => (error.status, Html(login_page(Some("That is not the token.")))).into_response(),
+    }
+}
+
+async fn page(State(api): Shared) -> Result<Html<String>, ApiError> {
+    let status = api.control.status().ok_or_else(not_yet)?;
+    Ok(Html(status_page(&status, &api.control.windows(WINDOWS))))
+}
+
+fn frame(title: &str, head: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/page.css\">\n{head}</head>\n<body>\n{body}</body>\n</html>\n"
+    )
+}
+
+fn login_page(wrong: Option<&str>) -> String {
+    let wrong = wrong.map(|what| format!("<p role=\"alert\">{what}</p>\n")).unwrap_or_default();
+    frame(
+        "sojournd: log in",
+        "",
+        &format!(
+            "<main class=\"login\">\n<h1>sojournd</h1>\n{wrong}<form method=\"post\" action=\"/login\">\n\
+             <label for=\"token\">Token</label>\n<input id=\"token\" name=\"token\" type=\"password\" required autofocus \
+             autocomplete=\"current-password\">\n<button>Look</button>\n</form>\n\
+             <p>It is in the file that <code>control.token_file</code> names, <code>/var/lib/sojournd/token</code> unless \
+             the configuration says otherwise. The page can look, not change.</p>\n</main>\n"
+        ),
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Three significant digits with the unit that suits.
+fn si(value: f64, unit: &str) -> String {
+    const STEPS: [(f64, &str); 6] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
+    if value == 0.0 || !value.is_finite() {
+        return format!("0 {unit}");
+    }
+    let (step, prefix) = STEPS.into_iter().find(|(step, _)| value.abs() >= *step).unwrap_or((1e-6, "µ"));
+    let scaled = value / step;
+    let digits = if scaled.abs() >= 99.95 {
+        0
+    } else if scaled.abs() >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{scaled:.digits$} {prefix}{unit}")
+}
+
+/// Thousands apart.
+fn whole(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn percent(ratio: f64) -> String {
+    let percent = 100.0 * ratio;
+    let digits = if percent >= 10.0 || percent == 0.0 { 1 } else { 3 };
+    format!("{percent:.digits$} %")
+}
+
+/// A quantity of a direction: what the cell shows, and its number for the script to draw.
+struct Row {
+    key: &'static str,
+    name: &'static str,
+    show: fn(&DirectionStatus) -> String,
+    /// Drawn: the number, its unit; of what only grows, the change a second is.
+    series: Option<Series>,
+}
+
+struct Series {
+    value: fn(&DirectionStatus) -> Option<f64>,
+    unit: &'static str,
+    grows: bool,
+}
+
+fn dropped(d: &DirectionStatus) -> u64 {
+    let counts = &d.counts;
+    counts.dropped_overflow.packets + counts.dropped_early.packets + counts.dropped_flow.packets
+}
+
+fn counted(count: Count) -> String {
+    format!("{} p, {}", whole(count.packets), si(count.bytes as f64, "B"))
+}
+
+const NOTHING: &str = "–";
+
+fn seconds(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |s| si(s, "s"))
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        key: "queue",
+        name: "Queue",
+        show: |d| counted(d.backlog),
+        series: Some(Series { value: |d| Some(d.backlog.packets as f64), unit: "p", grows: false }),
+    },
+    Row {
+        key: "delay",
+        name: "Queueing delay, mean",
+        show: |d| seconds(d.sojourn.mean_s),
+        series: Some(Series { value: |d| d.sojourn.mean_s, unit: "s", grows: false }),
+    },
+    Row {
+        key: "quantiles",
+        name: "Queueing delay, 50 / 95 / 99 %",
+        show: |d| [d.sojourn.p50_s, d.sojourn.p95_s, d.sojourn.p99_s].map(seconds).join(" / "),
+        series: None,
+    },
+    Row {
+        key: "load",
+        name: "Load",
+        show: |d| percent(d.load),
+        series: Some(Series { value: |d| Some(100.0 * d.load), unit: "%", grows: false }),
+    },
+    Row { key: "throughput", name: "Throughput", show: |d| si(d.throughput_bit_s, "bit/s"), series: None },
+    Row {
+        key: "drops",
+        name: "Dropped",
+        show: |d| {
+            let arrived = d.counts.arrived.packets;
+            format!(
+                "{} ({})",
+                whole(dropped(d)),
+                percent(if arrived == 0 { 0.0 } else { dropped(d) as f64 / arrived as f64 })
+            )
+        },
+        series: Some(Series { value: |d| Some(dropped(d) as f64), unit: "/s", grows: true }),
+    },
+    Row {
+        key: "reasons",
+        name: "… overflow / early / flow",
+        show: |d| {
+            let counts = &d.counts;
+            [counts.dropped_overflow, counts.dropped_early, counts.dropped_flow].map(|c| whole(c.packets)).join(" / ")
+        },
+        series: None,
+    },
+    Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
+    Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
+    Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },
+];
+
+fn status_page(status: &Status, windows: &[Recent]) -> String {
+    let mut body = String::from("<main>\n<h1>sojournd</h1>\n");
+    // Writing to a String cannot fail; here and below.
+    let _ = writeln!(
+        body,
+        "<p>Up <span id=\"uptime\">{}</span>, <span id=\"frames\">{} of {}</span> frames of memory free. \
+         <span id=\"live\" role=\"status\"></span></p>",
+        uptime(status.uptime_s),
+        whole(status.frames_free),
+        whole(status.frames)
+    );
+    directions(&mut body, status);
+    body.push_str("<section id=\"charts\" hidden></section>\n");
+    ports(&mut body, status);
+    recent(&mut body, windows);
+    internals(&mut body, status);
+    body.push_str("</main>\n");
+    let head =
+        "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n<script src=\"/page.js\" defer></script>\n";
+    frame("sojournd", head, &body)
+}
+
+fn uptime(seconds: f64) -> String {
+    let s = seconds as u64;
+    match (s / 86400, s / 3600 % 24, s / 60 % 60) {
+        (0, 0, 0) => format!("{s} s"),
+        (0, 0, minutes) => format!("{minutes} min {} s", s % 60),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+fn title(d: &DirectionStatus) -> &'static str {
+    if d.direction == "a_to_b" {
+        "A to B"
+    } else {
+        "B to A"
+    }
+}
+
+fn directions(body: &mut String, status: &Status) {
+    body.push_str("<div class=\"wide\"><table id=\"directions\">\n<thead><tr><td></td>");
+    for d in &status.directions {
+        let _ = write!(body, "<th scope=\"col\">{}</th>", title(d));
+    }
+    body.push_str("</tr></thead>\n<tbody>\n");
+    let mut line = |key: &str, name: &str, cell: &dyn Fn(&DirectionStatus) -> (String, String)| {
+        let _ = write!(body, "<tr><th scope=\"row\">{name}</th>");
+        for d in &status.directions {
+            let (attributes, text) = cell(d);
+            let _ = write!(body, "<td id=\"{key}-{}\"{attributes}>{}</td>", d.direction, escaped(&text));
+        }
+        body.push_str("</tr>\n");
+    };
+    line("scheme", "Scheme", &|d| {
+        let name = d.scheme.clone().unwrap_or_else(|| "none: forwarded at once".into());
+        let slot = d.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
+        let label =
+            if d.scheme.is_none() || d.label.is_empty() { String::new() } else { format!(" ({}{slot})", d.label) };
+        (" class=\"scheme\"".into(), name + &label)
+    });
+    line("rate", "Shaped rate", &|d| {
+        (String::new(), d.rate_bit_s.map_or_else(|| NOTHING.into(), |rate| si(rate as f64, "bit/s")))
+    });
+    line("line", "Delay line", &|d| {
+        (String::new(), format!("{}, {} frames on it", si(d.delay_s, "s"), whole(d.delayed)))
+    });
+    for row in ROWS {
+        line(row.key, row.name, &|d| {
+            if d.scheme.is_none() {
+                return (String::new(), NOTHING.into());
+            }
+            let data = row.series.as_ref().and_then(|series| {
+                let value = (series.value)(d)?;
+                let grows = if series.grows { " data-grows" } else { "" };
+                Some(format!(
+                    " data-value=\"{value}\" data-unit=\"{}\" data-name=\"{}, {}\"{grows}",
+                    series.unit,
+                    row.name,
+                    title(d)
+                ))
+            });
+            (data.unwrap_or_default(), (row.show)(d))
+        });
+    }
+    line("passed", "Forwarded without a queue", &|d| (String::new(), format!("{} p", whole(d.passed))));
+    line("faults", "Faulty frames, runt / truncated / malformed", &|d| {
+        let of = |fault| whole(d.faults.get(fault).copied().unwrap_or_default());
+        (String::new(), ["runt", "truncated", "malformed"].map(of).join(" / "))
+    });
+    body.push_str("</tbody>\n</table></div>\n");
+}
+
+fn ports(body: &mut String, status: &Status) {
+    body.push_str(
+        "<h2>Ports</h2>\n<div class=\"wide\"><table id=\"ports\">\n<thead><tr><td></td><th scope=\"col\">Received</th>\
+         <th scope=\"col\">Sent</th><th scope=\"col\">Missed</th><th scope=\"col\">Too long</th>\
+         <th scope=\"col\">Checksum unfinished</th><th scope=\"col\">Not sent</th></tr></thead>\n<tbody>\n",
+    );
+    for (side, port) in ["a", "b"].into_iter().zip(&status.ports) {
+        let c = &port.counters;
+        let _ = write!(body, "<tr><th scope=\"row\">{} ({})</th>", side.to_uppercase(), escaped(&port.name));
+        let both = |packets, bytes| counted(Count { packets, bytes });
+        let cells = [
+            ("received", both(c.received, c.received_bytes)),
+            ("sent", both(c.sent, c.sent_bytes)),
+            ("missed", whole(c.missed)),
+            ("oversize", whole(c.oversize)),
+            ("checksum", whole(c.checksum_unfinished)),
+            ("failed", whole(c.send_failed)),
+        ];
+        for (key, text) in cells {
+            let _ = write!(body, "<td id=\"port-{side}-{key}\">{text}</td>");
+        }
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</tbody>\n</table></div>\n");
+}
+
+fn recent(body: &mut String, windows: &[Recent]) {
+    body.push_str("<div id=\"recent\">");
+    if !windows.is_empty() {
+        body.push_str(
+            "<h2>Windows that closed last</h2>\n<div class=\"wide\"><table id=\"windows\">\n<thead><tr>\
+             <th scope=\"col\">Scheme</th><th scope=\"col\">Direction</th><th scope=\"col\">Arrivals</th>\
+             <th scope=\"col\">Load</th><th scope=\"col\">Mean queue</th><th scope=\"col\">Loss ratio</th>\
+             <th scope=\"col\">Burst ratio</th><th scope=\"col\">I</th><th scope=\"col\">C</th>\
+             <th scope=\"col\">Delay, 50 / 99 %</th></tr></thead>\n<tbody>\n",
+        );
+    }
+    for w in windows {
+        let number = |value: Option<f64>| value.map_or_else(|| NOTHING.into(), |value| format!("{value:.2}"));
+        let _ = writeln!(
+            body,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td><td>{} / {}</td></tr>",
+            escaped(if w.label.is_empty() { &w.scheme } else { &w.label }),
+            if w.direction == "a_to_b" { "A to B" } else { "B to A" },
+            whole(w.row.arrived),
+            if w.complete { "" } else { ", cut short" },
+            percent(w.row.load),
+            w.row.mean_queue_packets.map_or_else(|| NOTHING.into(), |mean| format!("{mean:.1} p")),
+            w.row.loss_ratio.map_or_else(|| NOTHING.into(), percent),
+            number(w.row.burst_ratio),
+            number(w.row.impairment_i),
+            number(w.row.impairment_c),
+            seconds(w.row.sojourn_p50_s),
+            seconds(w.row.sojourn_p99_s),
+        );
+    }
+    if !windows.is_empty() {
+        body.push_str("</tbody>\n</table></div>\n");
+    }
+    body.push_str("</div>\n");
+}
+
+fn internals(body: &mut String, status: &Status) {
+    for d in &status.directions {
+        let _ = write!(body, "<div id=\"internals-{}\">", d.direction);
+        if !d.internals.is_empty() {
+            let _ = write!(body, "<h2>Internals, {}</h2>\n<dl>", title(d));
+            for (name, value) in &d.internals {
+                let _ = write!(body, "<div><dt>{}</dt><dd>{value:.6}</dd></div>", escaped(name));
+            }
+            body.push_str("</dl>");
+        }
+        body.push_str("</div>\n");
+    }
+}

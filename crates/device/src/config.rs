@@ -1,0 +1,107 @@
+//! The configuration: one TOML file, checked as a whole before anything is opened.
+
+mod check;
+mod keys;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use check::{check_delay, check_label, check_rate};
+pub use keys::reference;
+pub use tables::*;
+pub use words::*;
+
+use crate::path::PathConfig;
+use sojourn_document::tree::{self, Origin};
+use sojourn_document::{line_and_column, read, Error};
+use sojourn_units::{BitRate, Span};
+use std::path::{Path, PathBuf};
+
+/// Reads a configuration and checks it whole. `source` is the file's name in errors; paths in it are relative to its folder.
+///
+/// # Errors
+/// The first thing that is wrong: `FILE:LINE:COLUMN: key ...: why; allowed: ...`.
+pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
+    let place = |origin: Origin| match origin {
+        Origin::Text(at) => {
+            let (line, column) = line_and_column(text, at);
+            format!("{}:{line}:{column}", source.display())
+        }
+        // There are no overrides here.
+        Origin::Set(_) => source.display().to_string(),
+    };
+    let root = tree::parse(text)
+        .map_err(|e| Error::new(sojourn_document::Path::default(), e.why).at(place(Origin::Text(e.at))))?;
+    let mut config: Config = read(&root).map_err(|e| {
+        let (path, origin, what) = e.into_parts();
+        Error::new(path, what).at(place(origin.unwrap_or(root.origin)))
+    })?;
+    check::check(&config).map_err(|e| {
+        let origin = root.find(e.key());
+        e.at(place(origin))
+    })?;
+    config.below(source.parent().unwrap_or(Path::new("")));
+    Ok(config)
+}
+
+/// Reads the configuration in a file, as [`parse`].
+///
+/// # Errors
+/// As [`parse`], or the file cannot be read.
+pub fn load(file: &Path) -> Result<Config, Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Error::new(sojourn_document::Path::default(), e.to_string()).at(file.display().to_string()))?;
+    parse(&text, file)
+}
+
+impl Config {
+    /// Makes relative paths those below `folder`.
+    fn below(&mut self, folder: &Path) {
+        let ports = [&mut self.ports.a, &mut self.ports.b];
+        let mut paths: Vec<&mut PathBuf> =
+            ports.into_iter().flat_map(|port| [&mut port.read, &mut port.write, &mut port.trace]).flatten().collect();
+        paths.extend(self.windows.store.0.as_mut());
+        paths.extend(self.control.socket.0.as_mut());
+        paths.push(&mut self.control.token_file);
+        for path in paths {
+            *path = folder.join(&*path);
+        }
+    }
+
+    /// What is configured for a direction.
+    #[must_use]
+    pub fn direction(&self, direction: crate::engine::Direction) -> &DirectionTable {
+        match direction {
+            crate::engine::Direction::AToB => &self.a_to_b,
+            crate::engine::Direction::BToA => &self.b_to_a,
+        }
+    }
+
+    /// The configuration in its canonical form, defaults included, as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Only maps with keys that are no strings can fail, and there is none.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl DirectionTable {
+    /// What the packet path is given.
+    #[must_use]
+    pub fn path(&self) -> PathConfig {
+        PathConfig {
+            scheme: self.scheme.as_ref().map(|scheme| scheme.0.clone()),
+            rate: self.rate.map_or(BitRate::ZERO, |rate| rate.0),
+            overhead: self.overhead.0,
+            burst: self.burst.0,
+            delay: self.delay.0,
+        }
+    }
+
+    /// Its delay line.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay.0
+    }
+}

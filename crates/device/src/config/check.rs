@@ -1,0 +1,184 @@
+//! What the tables alone cannot refuse: values that are impossible, or impossible together.
+
+use super::{BackEnd, Config, DirectionTable, Mode, PortTable, ScheduleTable, ZeroCopy};
+use sojourn_document::{Error, Path};
+use sojourn_units::{BitRate, Bytes, Span};
+
+const INTERFACE: &str = "the name of a network interface, as in \"eth0\"";
+/// Longest interface name (`IFNAMSIZ` less the terminator).
+const INTERFACE_BYTES: usize = 15;
+const FRAMES: std::ops::RangeInclusive<u32> = 256..=4_194_304;
+/// Longest delay line and burst: a typing error rather than a path.
+const LONGEST_DELAY: Span = Span::from_secs(60);
+const LONGEST_BURST: Span = Span::from_secs(1);
+const SHORTEST_SLOT: Span = Span::from_millis(10);
+const STATUS_EVERY: (Span, Span) = (Span::from_millis(10), Span::from_secs(10));
+const LABEL_BYTES: usize = 64;
+
+pub(super) fn check(config: &Config) -> Result<(), Error> {
+    let ports = Path::from("ports");
+    port(&config.ports.a, &ports.then("a"))?;
+    port(&config.ports.b, &ports.then("b"))?;
+    if config.ports.a.interface.is_some() && config.ports.a.interface == config.ports.b.interface {
+        let what = "is the interface of port A; allowed: another one";
+        return Err(Error::new(ports.then("b").then("interface"), what));
+    }
+    direction(&config.a_to_b, &Path::from("a_to_b"))?;
+    direction(&config.b_to_a, &Path::from("b_to_a"))?;
+    let frames = Path::from("frames");
+    if !FRAMES.contains(&config.frames.count) {
+        let what = format!("is {}; allowed: {} to {}", config.frames.count, FRAMES.start(), FRAMES.end());
+        return Err(Error::new(frames.then("count"), what));
+    }
+    if ![2048, 4096].contains(&config.frames.size.0.get()) {
+        return Err(Error::new(
+            frames.then("size"),
+            format!("is {}; allowed: \"2048 B\" or \"4096 B\"", config.frames.size.0),
+        ));
+    }
+    if config.windows.packets == 0 {
+        return Err(Error::new(Path::from("windows").then("packets"), "is 0; allowed: 1 or more"));
+    }
+    if let Some(schedule) = &config.schedule {
+        check_schedule(schedule, config)?;
+    }
+    let run = Path::from("run");
+    if config.run.user.is_empty() {
+        return Err(Error::new(run.then("user"), "is empty; allowed: the name of a user, as in \"nobody\""));
+    }
+    let every = config.run.status_every.0;
+    let (least, most) = STATUS_EVERY;
+    if every < least || every > most {
+        return Err(Error::new(run.then("status_every"), format!("is {every}; allowed: {least} to {most}")));
+    }
+    Ok(())
+}
+
+fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
+    let back_end = port.back_end;
+    let only = |key: &'static str, given: bool, of: &[BackEnd]| {
+        if !given || of.contains(&back_end) {
+            return Ok(());
+        }
+        let names: Vec<String> = of.iter().map(|back_end| format!("\"{}\"", back_end.name())).collect();
+        let what = format!("is not for \"{}\"; allowed: with back_end = {}", back_end.name(), names.join(" or "));
+        Err(Error::new(at.then(key), what))
+    };
+    let missing =
+        |key: &'static str, allowed: &str| Err(Error::new(at.then(key), format!("is missing; allowed: {allowed}")));
+    let interfaces = [BackEnd::AfXdp, BackEnd::AfPacket];
+    only("interface", port.interface.is_some(), &interfaces)?;
+    only("queue", port.queue.is_some(), &[BackEnd::AfXdp])?;
+    only("mode", port.mode != Mode::default(), &[BackEnd::AfXdp])?;
+    only("zero_copy", port.zero_copy != ZeroCopy::default(), &[BackEnd::AfXdp])?;
+    only("read", port.read.is_some(), &[BackEnd::Pcap])?;
+    only("write", port.write.is_some(), &[BackEnd::Pcap])?;
+    only("device", port.device.is_some(), &[BackEnd::Dpdk])?;
+    only("load", port.load.is_some(), &[BackEnd::Loopback])?;
+    match &port.interface {
+        None if interfaces.contains(&back_end) => return missing("interface", INTERFACE),
+        Some(name) if name.is_empty() || name.len() > INTERFACE_BYTES || name.contains(['/', ' ', '\0']) => {
+            return Err(Error::new(at.then("interface"), format!("is \"{name}\"; allowed: {INTERFACE}")));
+        }
+        _ => {}
+    }
+    if back_end == BackEnd::Dpdk && port.device.is_none() {
+        return missing("device", "what DPDK's --vdev takes, as in \"net_af_packet0,iface=eth0\", or a PCI address");
+    }
+    if port.load.is_some_and(|load| load.0.is_zero()) {
+        return Err(Error::new(at.then("load"), "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
+    }
+    let size = port.load_size.0;
+    if size < Bytes::new(60) || size > Bytes::new(1514) {
+        return Err(Error::new(at.then("load_size"), format!("is {size}; allowed: 60 B to 1514 B")));
+    }
+    if let Some(faults) = &port.faults {
+        let keys: [(&'static str, f64); 4] = [
+            ("loss", faults.loss),
+            ("duplication", faults.duplication),
+            ("reordering", faults.reordering),
+            ("corruption", faults.corruption),
+        ];
+        for (key, probability) in keys {
+            if !(0.0..=1.0).contains(&probability) {
+                let what = format!("is {probability}; allowed: a probability from 0 to 1");
+                return Err(Error::new(at.then("faults").then(key), what));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
+    match (&direction.scheme, &direction.rate) {
+        (Some(_), None) => {
+            let what = format!("is missing, and `scheme` needs it; allowed: {}", BitRate::ALLOWED);
+            return Err(Error::new(at.then("rate"), what));
+        }
+        (None, Some(_)) => {
+            let what = "is given without `scheme`; allowed: both, as in scheme = \"fq_codel\", or neither: frames are forwarded at once";
+            return Err(Error::new(at.then("rate"), what));
+        }
+        _ => {}
+    }
+    if let Some(rate) = &direction.rate {
+        check_rate(rate.0).map_err(|what| Error::new(at.then("rate"), what))?;
+    }
+    check_delay(direction.delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
+    let burst = direction.burst.0;
+    if burst > LONGEST_BURST {
+        return Err(Error::new(at.then("burst"), format!("is {burst}; allowed: 0 s to {LONGEST_BURST}")));
+    }
+    if direction.overhead.0 > Bytes::new(1000) {
+        let what = format!("is {}; allowed: 0 B to 1000 B", direction.overhead.0);
+        return Err(Error::new(at.then("overhead"), what));
+    }
+    Ok(())
+}
+
+/// Refuses a rate that is none; the API asks as well.
+pub(crate) fn check_rate(rate: BitRate) -> Result<(), String> {
+    if rate < BitRate::from_bit_s(1000) {
+        return Err(format!("is {rate}; allowed: 1 kbit/s or more, as in \"10 Mbit/s\""));
+    }
+    Ok(())
+}
+
+/// Refuses a delay that no path has; the API asks as well.
+pub(crate) fn check_delay(delay: Span) -> Result<(), String> {
+    if delay > LONGEST_DELAY {
+        return Err(format!("is {delay}; allowed: 0 s to {LONGEST_DELAY}"));
+    }
+    Ok(())
+}
+
+/// Refuses a name that would not fit into labels of metrics and columns; the API asks as well.
+pub(crate) fn check_label(label: &str) -> Result<(), String> {
+    if label.is_empty() || label.len() > LABEL_BYTES || label.chars().any(|c| c.is_control()) {
+        return Err(format!("is {label:?}; allowed: 1 to {LABEL_BYTES} bytes without control characters"));
+    }
+    Ok(())
+}
+
+fn check_schedule(schedule: &ScheduleTable, config: &Config) -> Result<(), Error> {
+    let at = Path::from("schedule");
+    if schedule.schemes.len() < 2 {
+        let what = format!("has {}; allowed: two or more", schedule.schemes.len());
+        return Err(Error::new(at.then("schemes"), what));
+    }
+    for label in schedule.schemes.keys() {
+        check_label(label).map_err(|what| Error::new(at.then("schemes"), format!("a name {what}")))?;
+    }
+    if schedule.every.0 < SHORTEST_SLOT {
+        let what = format!("is {}; allowed: {SHORTEST_SLOT} or more", schedule.every.0);
+        return Err(Error::new(at.then("every"), what));
+    }
+    if config.direction(schedule.direction.into()).scheme.is_none() {
+        let name = schedule.direction.name();
+        let what = format!(
+            "is \"{name}\", which has no queue; allowed: a direction with `scheme` and `rate`, which are in force before the first slot"
+        );
+        return Err(Error::new(at.then("direction"), what));
+    }
+    Ok(())
+}

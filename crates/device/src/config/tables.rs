@@ -1,0 +1,398 @@
+//! The tables of the file. Every default is written here.
+
+use super::words::{BackEnd, Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use sojourn_document::{Quantity, Scheme};
+use sojourn_units::{BitRate, Bytes, Span};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The device: two ports and what happens between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+#[schemars(title = "sojournd configuration")]
+pub struct Config {
+    /// The two ports.
+    pub ports: PortsTable,
+    /// From port A to port B.
+    #[serde(default)]
+    pub a_to_b: DirectionTable,
+    /// The return path.
+    #[serde(default)]
+    pub b_to_a: DirectionTable,
+    /// Frame memory.
+    #[serde(default)]
+    pub frames: FramesTable,
+    /// Measurement windows.
+    #[serde(default)]
+    pub windows: WindowsTable,
+    /// Switching among schemes by chance; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleTable>,
+    /// The control interfaces.
+    #[serde(default)]
+    pub control: ControlTable,
+    /// How the process runs.
+    #[serde(default)]
+    pub run: RunTable,
+}
+
+/// The two ports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct PortsTable {
+    /// Port A.
+    pub a: PortTable,
+    /// Port B.
+    pub b: PortTable,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct PortTable {
+    /// How frames come and go.
+    pub back_end: BackEnd,
+    /// The network interface; for `af_xdp` and `af_packet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// The receive queue of the interface; absent: the only one. For `af_xdp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u32>,
+    /// Where the XDP program runs: in the driver where it can (`auto`), in the driver or not at all (`native`), before the
+    /// stack (`generic`). For `af_xdp`.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Whether the driver works on the frame memory itself: where it can (`auto`) or never (`off`). For `af_xdp`.
+    #[serde(default)]
+    pub zero_copy: ZeroCopy,
+    /// The capture to read frames from; absent: none arrive. For `pcap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<PathBuf>,
+    /// The capture to write frames to; absent: what is sent is forgotten. For `pcap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<PathBuf>,
+    /// Device arguments as DPDK's `--vdev` takes them, or a PCI address. For `dpdk`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Frames that arrive by themselves, at this rate: UDP of `load_size`, from 16 flows. For `loopback`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Quantity<BitRate>>,
+    /// Length of the frames of `load`, without FCS.
+    #[serde(default = "thousand")]
+    pub load_size: Quantity<Bytes>,
+    /// A capture (pcapng) of everything that passes the port; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+    /// Faults that the port makes by chance in what arrives; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultsTable>,
+}
+
+/// Faults by chance: each a probability from 0 to 1 for every frame that arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct FaultsTable {
+    /// It is lost.
+    #[serde(default)]
+    pub loss: f64,
+    /// It arrives twice.
+    #[serde(default)]
+    pub duplication: f64,
+    /// The next one overtakes it.
+    #[serde(default)]
+    pub reordering: f64,
+    /// One of its bits is inverted.
+    #[serde(default)]
+    pub corruption: f64,
+    /// Of the random numbers.
+    #[serde(default = "one")]
+    pub seed: u64,
+}
+
+/// One direction. `scheme` and `rate` belong together; without them frames are forwarded at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct DirectionTable {
+    /// The queueing scheme. Can change while the device runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// The shaped rate. Can change while the device runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Quantity<BitRate>>,
+    /// Counted on the link with every frame, besides its bytes from the destination address to the last of the contents: `24 B`
+    /// makes `rate` that of an Ethernet line (FCS, preamble, gap).
+    #[serde(default)]
+    pub overhead: Quantity<Bytes>,
+    /// Time that a late thread may catch up on; what it loses beyond is lost to the rate.
+    #[serde(default = "millisecond")]
+    pub burst: Quantity<Span>,
+    /// A delay line after the queue: emulates a longer path. Can change while the device runs.
+    #[serde(default)]
+    pub delay: Quantity<Span>,
+}
+
+impl Default for DirectionTable {
+    fn default() -> Self {
+        Self {
+            scheme: None,
+            rate: None,
+            overhead: Quantity::default(),
+            burst: millisecond(),
+            delay: Quantity::default(),
+        }
+    }
+}
+
+/// Frame memory, which every frame between arrival and departure lies in. Its size bounds what can wait.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct FramesTable {
+    /// How many.
+    #[serde(default = "frame_count")]
+    pub count: u32,
+    /// Bytes of one, 256 of them headroom: `2048 B` or `4096 B`.
+    #[serde(default = "frame_size")]
+    pub size: Quantity<Bytes>,
+}
+
+impl Default for FramesTable {
+    fn default() -> Self {
+        Self { count: frame_count(), size: frame_size() }
+    }
+}
+
+/// Measurement windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct WindowsTable {
+    /// Arrivals in one window. A switch of schemes ends a window early.
+    #[serde(default = "two_million")]
+    pub packets: u64,
+    /// The SQLite file that keeps them, or `none`.
+    #[serde(default = "store")]
+    pub store: PathOrNone,
+}
+
+impl Default for WindowsTable {
+    fn default() -> Self {
+        Self { packets: two_million(), store: store() }
+    }
+}
+
+/// A switchback experiment: a scheme drawn anew for every slot of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ScheduleTable {
+    /// Names and schemes to draw from, at least two.
+    pub schemes: BTreeMap<String, Scheme>,
+    /// Length of a slot.
+    #[serde(default = "hour")]
+    pub every: Quantity<Span>,
+    /// Of the draws: the same seed and schemes give the same assignment.
+    pub seed: u64,
+    /// How slots are drawn: each by itself (`random`), or every scheme once in each block of slots, in random order (`blocks`).
+    #[serde(default)]
+    pub design: Design,
+    /// The direction whose scheme changes.
+    #[serde(default)]
+    pub direction: DirectionName,
+    /// Starts with the device; otherwise on request.
+    #[serde(default = "yes")]
+    pub start: bool,
+}
+
+/// The control interfaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ControlTable {
+    /// Address and port of HTTP, on loopback alone, or `none`. Needs the token.
+    #[serde(default = "listen")]
+    pub listen: Listen,
+    /// Unix socket of HTTP, or `none`. Open to root and `run.user`, without token.
+    #[serde(default = "socket")]
+    pub socket: PathOrNone,
+    /// Keeps the bearer token; made with a random one where it is missing. Nobody else may be able to read it.
+    #[serde(default = "token_file")]
+    pub token_file: PathBuf,
+}
+
+impl Default for ControlTable {
+    fn default() -> Self {
+        Self { listen: listen(), socket: socket(), token_file: token_file() }
+    }
+}
+
+/// How the process runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct RunTable {
+    /// What the packet thread does when nothing is to be done: looks again at once, one core in full use (`spin`), or sleeps
+    /// until a frame arrives or something falls due (`wait`).
+    #[serde(default)]
+    pub idle: Idle,
+    /// Becomes this user once ports and sockets are open, when started as root.
+    #[serde(default = "nobody")]
+    pub user: String,
+    /// Of the schemes' random numbers and the flow hashes; absent: drawn at each start, so that flows cannot be chosen to collide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Time between two looks at the state: of the page, the metrics and the live quantiles.
+    #[serde(default = "status_every")]
+    pub status_every: Quantity<Span>,
+    /// Form of the log lines on standard error. Can change only at a start, as all of `run`.
+    #[serde(default)]
+    pub log: Log,
+    /// Least severe level that is logged.
+    #[serde(default)]
+    pub level: Level,
+}
+
+impl Default for RunTable {
+    fn default() -> Self {
+        Self {
+            idle: Idle::default(),
+            user: nobody(),
+            seed: None,
+            status_every: status_every(),
+            log: Log::default(),
+            level: Level::default(),
+        }
+    }
+}
+
+/// The word that leaves something out.
+const NONE: &str = "none";
+
+/// A path, or `none`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub struct PathOrNone(pub Option<PathBuf>);
+
+impl From<String> for PathOrNone {
+    fn from(text: String) -> Self {
+        Self((text != NONE).then(|| text.into()))
+    }
+}
+
+impl Serialize for PathOrNone {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(path) => serializer.collect_str(&path.display()),
+            None => serializer.serialize_str(NONE),
+        }
+    }
+}
+
+impl JsonSchema for PathOrNone {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("path_or_none")
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "a path, or \"none\"" })
+    }
+}
+
+/// An address of this machine alone with a port, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Listen(pub Option<SocketAddr>);
+
+impl Listen {
+    const ALLOWED: &'static str =
+        "a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\"";
+}
+
+impl TryFrom<String> for Listen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == NONE {
+            return Ok(Self(None));
+        }
+        let address: SocketAddr =
+            text.parse().map_err(|_| format!("\"{text}\" is no address with a port; allowed: {}", Self::ALLOWED))?;
+        if !address.ip().is_loopback() {
+            return Err(format!("\"{text}\" can be reached from other machines; allowed: {}", Self::ALLOWED));
+        }
+        Ok(Self(Some(address)))
+    }
+}
+
+impl Serialize for Listen {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(address) => serializer.collect_str(address),
+            None => serializer.serialize_str(NONE),
+        }
+    }
+}
+
+impl JsonSchema for Listen {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("address")
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": Self::ALLOWED })
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn thousand() -> Quantity<Bytes> {
+    Quantity(Bytes::new(1000))
+}
+
+fn millisecond() -> Quantity<Span> {
+    Quantity(Span::from_millis(1))
+}
+
+fn hour() -> Quantity<Span> {
+    Quantity(Span::from_millis(3_600_000))
+}
+
+fn status_every() -> Quantity<Span> {
+    Quantity(Span::from_millis(200))
+}
+
+fn frame_count() -> u32 {
+    16384
+}
+
+fn frame_size() -> Quantity<Bytes> {
+    Quantity(Bytes::new(2048))
+}
+
+/// As the device of seed 003 measured.
+fn two_million() -> u64 {
+    2_000_000
+}
+
+fn store() -> PathOrNone {
+    PathOrNone(Some("/var/lib/sojournd/windows.sqlite".into()))
+}
+
+fn listen() -> Listen {
+    Listen(Some(SocketAddr::from(([127, 0, 0, 1], 9180))))
+}
+
+fn socket() -> PathOrNone {
+    PathOrNone(Some("/run/sojournd/control.sock".into()))
+}
+
+fn token_file() -> PathBuf {
+    "/var/lib/sojournd/token".into()
+}
+
+fn nobody() -> String {
+    "nobody".into()
+}

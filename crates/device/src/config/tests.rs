@@ -1,0 +1,106 @@
+//! What is accepted, and what a refusal says.
+
+use super::{parse, reference, BackEnd, Config};
+use std::path::Path;
+
+const GOOD: &str = r#"[ports.a]
+back_end = "af_xdp"
+interface = "eth0"
+
+[ports.b]
+back_end = "loopback"
+
+[a_to_b]
+scheme = "fq_codel target 5ms"
+rate = "100 Mbit/s"
+overhead = "24 B"
+delay = "10 ms"
+
+[frames]
+count = 8192
+
+[schedule]
+schemes = { codel = "codel", pie = { kind = "pie", target = "15 ms" } }
+every = "1 h"
+seed = 7
+
+[control]
+listen = "127.0.0.1:9180"
+token_file = "token"
+"#;
+
+fn read(text: &str) -> Result<Config, String> {
+    parse(text, Path::new("dir/d.toml")).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_file_is_read_with_its_defaults_and_paths_below_its_folder() {
+    let config = read(GOOD).unwrap();
+    assert_eq!(config.ports.a.back_end, BackEnd::AfXdp);
+    assert_eq!(config.a_to_b.path().rate.bit_s(), 100_000_000);
+    assert_eq!(config.a_to_b.path().overhead.get(), 24);
+    assert_eq!(config.a_to_b.path().delay.nanos(), 10_000_000);
+    assert_eq!(config.b_to_a.path().scheme, None);
+    assert_eq!(config.windows.packets, 2_000_000);
+    assert_eq!(config.control.token_file, Path::new("dir/token"));
+    assert_eq!(config.control.socket.0.as_deref(), Some(Path::new("/run/sojournd/control.sock")));
+    let schedule = config.schedule.unwrap();
+    assert_eq!((schedule.every.0.seconds(), schedule.seed, schedule.schemes.len()), (3600.0, 7, 2));
+}
+
+#[test]
+fn the_canonical_form_reads_back_to_the_same() {
+    let config = read(GOOD).unwrap();
+    assert_eq!(parse(&config.to_json(), Path::new("")).unwrap(), config);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
+    // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
+    let table = [
+        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here; allowed: ports, a_to_b, b_to_a, frames, windows, schedule, control, run"),
+        ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here; allowed: count, size"),
+        ("count = 8192", "count = 8", "dir/d.toml:15:9: key `frames.count`: is 8; allowed: 256 to 4194304"),
+        ("count = 8192", "size = \"3000 B\"", "dir/d.toml:15:8: key `frames.size`: is 3000 B; allowed: \"2048 B\" or \"4096 B\""),
+        ("\"af_xdp\"", "\"af_xpd\"", "dir/d.toml:2:12: key `ports.a.back_end`: \"af_xpd\" is unknown; allowed: af_xdp, af_packet, loopback, pcap, dpdk"),
+        ("interface = \"eth0\"\n", "", "dir/d.toml:1:1: key `ports.a.interface`: is missing; allowed: the name of a network interface, as in \"eth0\""),
+        ("\"loopback\"", "\"loopback\"\ninterface = \"x\"", "dir/d.toml:7:13: key `ports.b.interface`: is not for \"loopback\"; allowed: with back_end = \"af_xdp\" or \"af_packet\""),
+        ("\"loopback\"", "\"af_packet\"\ninterface = \"eth0\"", "dir/d.toml:7:13: key `ports.b.interface`: is the interface of port A; allowed: another one"),
+        ("\"100 Mbit/s\"", "100", "dir/d.toml:10:8: key `a_to_b.rate`: 100 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("\"100 Mbit/s\"", "\"0 bit/s\"", "dir/d.toml:10:8: key `a_to_b.rate`: is 0 bit/s; allowed: 1 kbit/s or more, as in \"10 Mbit/s\""),
+        ("rate = \"100 Mbit/s\"\n", "", "dir/d.toml:8:1: key `a_to_b.rate`: is missing, and `scheme` needs it; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
+        ("scheme = \"fq_codel target 5ms\"\n", "", "dir/d.toml:9:8: key `a_to_b.rate`: is given without `scheme`; allowed: both, as in scheme = \"fq_codel\", or neither: frames are forwarded at once"),
+        ("\"fq_codel target 5ms\"", "\"fq_codel target 5\"", "dir/d.toml:9:10: key `a_to_b.scheme`: fq_codel: target: \"5\" has no unit (tc would read microseconds); allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("\"10 ms\"", "\"10 min\"", "dir/d.toml:12:9: key `a_to_b.delay`: is 600 s; allowed: 0 s to 60 s"),
+        ("codel = \"codel\", ", "", "dir/d.toml:18:11: key `schedule.schemes`: has 1; allowed: two or more"),
+        ("every = \"1 h\"", "every = \"1 ms\"", "dir/d.toml:19:9: key `schedule.every`: is 1 ms; allowed: 10 ms or more"),
+        ("seed = 7", "seed = 7\ndirection = \"b_to_a\"", "dir/d.toml:21:13: key `schedule.direction`: is \"b_to_a\", which has no queue; allowed: a direction with `scheme` and `rate`, which are in force before the first slot"),
+        ("seed = 7", "design = \"random\"", "dir/d.toml:17:1: key `schedule.seed`: is missing"),
+        ("127.0.0.1:9180", "0.0.0.0:9180", "dir/d.toml:23:10: key `control.listen`: \"0.0.0.0:9180\" can be reached from other machines; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
+        ("127.0.0.1:9180", "localhost", "dir/d.toml:23:10: key `control.listen`: \"localhost\" is no address with a port; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
+        ("[frames]", "[frames", "dir/d.toml:14:8: unclosed table, expected `]`"),
+    ];
+    let mut wrong = Vec::new();
+    for (old, new, message) in table {
+        assert!(GOOD.contains(old), "the test's own text lacks {old}");
+        match read(&GOOD.replacen(old, new, 1)) {
+            Err(found) if found == message => {}
+            found => wrong.push((new, found.map(|_| "accepted"))),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_key_has_a_meaning() {
+    for line in reference().lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+        assert!(cells.len() == 4 && !cells[1].trim().is_empty() && !cells[3].trim().is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn the_page_of_keys_is_up_to_date() {
+    let page = include_str!("../../../../docs/reference/device.md");
+    assert!(page == reference(), "docs/reference/device.md is not what `sojournd keys` prints");
+}

@@ -1,0 +1,173 @@
+//! Keys whose value is one of a few words.
+
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+
+macro_rules! words {
+    ($(#[$about:meta])* $type:ident { $($(#[$meaning:meta])* $word:literal => $variant:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(try_from = "String")]
+        pub enum $type {
+            $($(#[$meaning])* $variant),+
+        }
+
+        impl $type {
+            /// Every word.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// Its word.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                match text.as_str() {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("\"{text}\" is unknown; allowed: {}", Self::WORDS.join(", "))),
+                }
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($type))
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "enum": Self::WORDS })
+            }
+        }
+    };
+}
+
+words! {
+    /// How frames come and go.
+    BackEnd {
+        /// A socket on frame memory shared with the kernel.
+        "af_xdp" => AfXdp,
+        /// A packet socket.
+        "af_packet" => AfPacket,
+        /// In memory.
+        "loopback" => Loopback,
+        /// Capture files.
+        "pcap" => Pcap,
+        /// A DPDK device.
+        "dpdk" => Dpdk,
+    }
+}
+
+words! {
+    /// Where the XDP program runs.
+    #[derive(Default)]
+    Mode {
+        /// In the driver where it can, else before the stack.
+        #[default]
+        "auto" => Auto,
+        /// In the driver, or not at all.
+        "native" => Native,
+        /// Before the stack.
+        "generic" => Generic,
+    }
+}
+
+words! {
+    /// Whether the driver works on the frame memory itself.
+    #[derive(Default)]
+    ZeroCopy {
+        /// Where it can.
+        #[default]
+        "auto" => Auto,
+        /// Never: the kernel copies.
+        "off" => Off,
+    }
+}
+
+words! {
+    /// How the slots of a schedule are drawn.
+    #[derive(Default)]
+    Design {
+        /// Each by itself.
+        #[default]
+        "random" => Random,
+        /// Every scheme once in each block of slots.
+        "blocks" => Blocks,
+    }
+}
+
+words! {
+    /// A direction by name.
+    #[derive(Default)]
+    DirectionName {
+        /// From port A to port B.
+        #[default]
+        "a_to_b" => AToB,
+        /// The return path.
+        "b_to_a" => BToA,
+    }
+}
+
+words! {
+    /// What the packet thread does when nothing is to be done.
+    #[derive(Default)]
+    Idle {
+        /// Sleeps until a frame arrives or something falls due.
+        #[default]
+        "wait" => Wait,
+        /// Looks again at once.
+        "spin" => Spin,
+    }
+}
+
+words! {
+    /// Form of the log lines.
+    #[derive(Default)]
+    Log {
+        /// For people.
+        #[default]
+        "text" => Text,
+        /// For programs.
+        "json" => Json,
+    }
+}
+
+words! {
+    /// Severity of a log line.
+    #[derive(Default)]
+    Level {
+        /// What stops the device.
+        "error" => Error,
+        /// What an operator should look at.
+        "warn" => Warn,
+        /// What was done.
+        #[default]
+        "info" => Info,
+        /// Every request.
+        "debug" => Debug,
+    }
+}
+
+impl From<DirectionName> for crate::engine::Direction {
+    fn from(name: DirectionName) -> Self {
+        match name {
+            DirectionName::AToB => Self::AToB,
+            DirectionName::BToA => Self::BToA,
+        }
+    }
+}

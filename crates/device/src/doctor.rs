@@ -1,0 +1,349 @@
+//! `sojournd doctor`: what of this host does not suit a configuration, and the command that mends it.
+
+mod ethtool;
+pub mod facts;
+#[cfg(test)]
+mod tests;
+
+use facts::{Host, Interface};
+use std::fmt;
+
+/// How a port takes its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// AF_XDP.
+    AfXdp,
+    /// AF_PACKET.
+    AfPacket,
+}
+
+/// What a configuration needs of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Interfaces of the ports that have one, and how frames are taken from them.
+    pub ports: Vec<(String, Way)>,
+    /// Longest frame that fits into a frame of the pool, bytes.
+    pub room_bytes: u32,
+    /// Bytes of the pool.
+    pub pool_bytes: u64,
+    /// The packet thread never sleeps.
+    pub spins: bool,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// As it should be.
+    Fine,
+    /// Worth knowing.
+    Note,
+    /// Frames would be lost or changed, or the device would not start.
+    Mend,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub weight: Weight,
+    /// The interface, or `host`.
+    pub place: String,
+    /// What was found and what follows from it.
+    pub what: String,
+    /// The command that mends it.
+    pub command: Option<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weight = match self.weight {
+            Weight::Fine => "ok",
+            Weight::Note => "note",
+            Weight::Mend => "MEND",
+        };
+        write!(f, "{weight:<4} {}: {}", self.place, self.what)?;
+        self.command.as_ref().map_or(Ok(()), |command| write!(f, "\n       {command}"))
+    }
+}
+
+/// Asks the system, and judges what it says.
+#[must_use]
+pub fn examine(wanted: &Wanted) -> Vec<Finding> {
+    let interfaces = wanted.ports.iter().map(|(name, _)| facts::interface(name)).collect::<Vec<_>>();
+    judge(wanted, &facts::host(), &interfaces)
+}
+
+/// Drivers with native XDP, and whether AF_XDP works on their memory without a copy (Linux 6.12, drivers/net).
+const DRIVERS: [(&str, bool); 25] = [
+    ("atlantic", false),
+    ("bnxt_en", false),
+    ("cpsw", false),
+    ("ena", false),
+    ("fsl_dpaa2_eth", false),
+    ("gve", true),
+    ("hv_netvsc", false),
+    ("i40e", true),
+    ("ice", true),
+    ("igb", false),
+    ("igc", true),
+    ("ixgbe", true),
+    ("ixgbevf", false),
+    ("mana", false),
+    ("mlx4_en", false),
+    ("mlx5_core", true),
+    ("mvneta", false),
+    ("mvpp2", false),
+    ("nfp", true),
+    ("qede", false),
+    ("sfc", false),
+    ("st_gmac", true),
+    ("tun", false),
+    ("veth", false),
+    ("virtio_net", true),
+];
+
+/// Judges what was found; `interfaces` in the order of the ports, `None` for one that does not exist.
+#[must_use]
+pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>]) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    judge_host(wanted, host, &mut findings);
+    for ((name, way), interface) in wanted.ports.iter().zip(interfaces) {
+        match interface {
+            None => findings.add(Weight::Mend, name, "no such interface in this network namespace", Some("ip link")),
+            Some(interface) => judge_interface(wanted, *way, interface, &mut findings),
+        }
+    }
+    findings.0
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, weight: Weight, place: &str, what: impl Into<String>, command: Option<&str>) {
+        let command = command.map(ToOwned::to_owned);
+        self.0.push(Finding { weight, place: place.to_owned(), what: what.into(), command });
+    }
+
+    /// Ends what has no finding yet with a good word.
+    fn fine(&mut self, place: &str, what: impl Into<String>) {
+        self.add(Weight::Fine, place, what, None);
+    }
+}
+
+fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
+    let xdp = wanted.ports.iter().any(|(_, way)| *way == Way::AfXdp);
+    let mut needed = Vec::new();
+    if !wanted.ports.is_empty() {
+        needed.push("CAP_NET_RAW");
+    }
+    if xdp {
+        needed.extend(["CAP_NET_ADMIN", "CAP_BPF"]);
+    }
+    let has = |name: &str| host.capabilities.iter().any(|have| have == name);
+    let missing: Vec<_> = needed.iter().copied().filter(|name| !has(name)).collect();
+    if missing.is_empty() {
+        findings.fine(
+            "host",
+            format!("capabilities: {}", if needed.is_empty() { "none needed".into() } else { needed.join(", ") }),
+        );
+    } else {
+        let what = format!("without {} the ports cannot be opened", missing.join(", "));
+        findings.add(Weight::Mend, "host", what, Some("systemctl start sojournd    # or as root"));
+    }
+    if xdp {
+        match host.memlock_bytes {
+            Some(limit) if limit < wanted.pool_bytes && !has("CAP_IPC_LOCK") => {
+                let what = format!(
+                    "only {} KiB of memory may be locked, the frames of AF_XDP take {} KiB",
+                    limit / 1024,
+                    wanted.pool_bytes / 1024
+                );
+                findings.add(
+                    Weight::Mend,
+                    "host",
+                    what,
+                    Some("ulimit -l unlimited    # in the unit: LimitMEMLOCK=infinity"),
+                );
+            }
+            _ => findings.fine("host", format!("{} KiB of frames may be locked", wanted.pool_bytes / 1024)),
+        }
+    }
+    if wanted.spins && host.cpus < 2 {
+        let what = "one CPU, which `run.idle = \"spin\"` would take whole";
+        findings.add(Weight::Mend, "host", what, Some("set run.idle = \"wait\" in the configuration"));
+    } else {
+        findings.fine("host", format!("{} CPUs", host.cpus));
+    }
+    match host.governor.as_deref() {
+        None | Some("performance") => {}
+        Some(governor) => {
+            let what = format!("CPU governor {governor}: the clock rate follows the load, so delays vary");
+            findings.add(Weight::Note, "host", what, Some("cpupower frequency-set -g performance"));
+        }
+    }
+}
+
+fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Findings) {
+    let name = interface.name.as_str();
+    if interface.running {
+        findings.fine(name, "up");
+    } else {
+        let what = "down, or without a carrier";
+        findings.add(Weight::Mend, name, what, Some(&format!("ip link set dev {name} up")));
+    }
+    judge_mtu(wanted, way, interface, findings);
+    judge_offloads(interface, findings);
+    if way == Way::AfXdp {
+        judge_driver(interface, findings);
+        judge_queues(interface, findings);
+    }
+    judge_bridge(way, interface, findings);
+    let link_local = |address: &&std::net::IpAddr| match address {
+        std::net::IpAddr::V4(four) => four.is_link_local(),
+        std::net::IpAddr::V6(six) => six.is_unicast_link_local(),
+    };
+    if let Some(address) = interface.addresses.iter().find(|address| !link_local(address)) {
+        let what = format!("the host has the address {address} on it; a port is a wire, the host answers elsewhere");
+        findings.add(Weight::Mend, name, what, Some(&format!("ip address flush dev {name}")));
+    } else if let Some(address) = interface.addresses.iter().find(link_local) {
+        let what = format!("the host speaks as {address} on it");
+        let command = format!("ip link set dev {name} addrgenmode none; ip address flush dev {name}");
+        findings.add(Weight::Note, name, what, Some(&command));
+    }
+}
+
+/// Ethernet header and two VLAN tags.
+const HEADERS: u32 = 14 + 8;
+
+fn judge_mtu(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Findings) {
+    let Some(mtu) = interface.mtu else { return };
+    let name = interface.name.as_str();
+    // The kernel's limit for a program in the driver that takes frames in one piece, on a page of 4 KiB (headroom 256 B, tail 320 B).
+    let single = if way == Way::AfXdp { 4096 - 256 - 320 } else { u32::MAX };
+    let room = wanted.room_bytes.min(single);
+    if mtu + HEADERS > room {
+        let fits = room.saturating_sub(HEADERS).min(1500);
+        let what = format!(
+            "MTU {mtu}: its longest frames ({} B) do not fit into {room} B and would be dropped",
+            mtu + HEADERS
+        );
+        let command =
+            format!("ip link set dev {name} mtu {fits}    # or frames.size = \"4096 B\" in the configuration");
+        findings.add(Weight::Mend, name, what, Some(&command));
+    } else {
+        findings.fine(name, format!("MTU {mtu}"));
+    }
+}
+
+fn judge_offloads(interface: &Interface, findings: &mut Findings) {
+    let name = interface.name.as_str();
+    let veth = interface.driver.as_deref() == Some("veth");
+    let on = |list: &[&'static str], which: &[&'static str]| -> Vec<&'static str> {
+        which.iter().copied().filter(|feature| list.contains(feature)).collect()
+    };
+    let off = |which: &[&str]| which.iter().map(|feature| format!(" {feature} off")).collect::<String>();
+    // A veth has no hardware that strips tags; its other end does what offloads would.
+    let which: &[&str] = if veth { &["gro", "lro"] } else { &["gro", "lro", "rxvlan"] };
+    let wrong = on(&interface.features, which);
+    if wrong.is_empty() {
+        findings.fine(name, format!("no offload among {} is on", which.join(", ")));
+    } else {
+        let what =
+            format!("{} on: frames would be merged or lose their VLAN tag before they are seen", wrong.join(", "));
+        findings.add(Weight::Mend, name, what, Some(&format!("ethtool -K {name}{}", off(&wrong))));
+    }
+    if !veth {
+        return;
+    }
+    match &interface.peer {
+        Some((peer, features)) => {
+            let wrong = on(features, &["tx", "tso", "gso"]);
+            if wrong.is_empty() {
+                findings.fine(name, format!("its other end {peer} finishes its frames"));
+            } else {
+                let what = format!(
+                    "its other end {peer} has {} on: frames arrive without checksum or longer than the MTU, TCP does not connect",
+                    wrong.join(", ")
+                );
+                findings.add(Weight::Mend, name, what, Some(&format!("ethtool -K {peer}{}", off(&wrong))));
+            }
+        }
+        None => {
+            let what =
+                "a veth whose other end is not in this namespace: there, checksums and segments must be finished";
+            findings.add(
+                Weight::Note,
+                name,
+                what,
+                Some("ethtool -K OTHER_END tx off tso off gso off    # in its namespace"),
+            );
+        }
+    }
+}
+
+fn judge_driver(interface: &Interface, findings: &mut Findings) {
+    let name = interface.name.as_str();
+    let driver = interface.driver.as_deref().unwrap_or("unknown");
+    match DRIVERS.iter().find(|(known, _)| *known == driver) {
+        Some((_, true)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP without a copy")),
+        Some((_, false)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP with a copy")),
+        None => {
+            let what = format!("driver {driver} is not known to have native XDP: generic XDP is used, more slowly");
+            findings.add(Weight::Note, name, what, None);
+        }
+    }
+}
+
+fn judge_queues(interface: &Interface, findings: &mut Findings) {
+    let name = interface.name.as_str();
+    match interface.queues {
+        Some(queues) if queues > 1 => {
+            let what = format!("{queues} receive queues, one is read: frames in the others would pass it by");
+            findings.add(Weight::Mend, name, what, Some(&format!("ethtool -L {name} combined 1")));
+        }
+        Some(_) => findings.fine(name, "one receive queue"),
+        None => {}
+    }
+}
+
+fn judge_bridge(way: Way, interface: &Interface, findings: &mut Findings) {
+    let name = interface.name.as_str();
+    match (&interface.bridge, way) {
+        (Some(bridge), Way::AfXdp) => {
+            findings.fine(name, format!("port of bridge {bridge}, which forwards while sojournd does not run"));
+        }
+        (Some(bridge), Way::AfPacket) if interface.isolated => {
+            findings.fine(name, format!("isolated port of bridge {bridge}: nothing is forwarded twice"));
+        }
+        (Some(bridge), Way::AfPacket) => {
+            let what = format!("port of bridge {bridge}, which forwards every frame a second time while sojournd runs");
+            let command = format!(
+                "bridge link set dev {name} isolated on    # and off at its end: af_packet-bypass.conf does both"
+            );
+            findings.add(Weight::Mend, name, what, Some(&command));
+        }
+        (None, _) => {
+            let what =
+                "not in a bridge: nothing is forwarded while sojournd does not run (docs/guides/gateway.md, bypass)";
+            findings.add(Weight::Note, name, what, Some(&format!("ip link set dev {name} master BRIDGE")));
+        }
+    }
+}
+
+/// Prints findings, the gravest last; true when something must be mended.
+#[must_use]
+pub fn print(findings: &[Finding]) -> bool {
+    let mut sorted: Vec<_> = findings.iter().collect();
+    sorted.sort_by_key(|finding| finding.weight);
+    for finding in sorted {
+        println!("{finding}");
+    }
+    let mend = findings.iter().filter(|finding| finding.weight == Weight::Mend).count();
+    match mend {
+        0 => println!("nothing must be mended"),
+        1 => println!("1 thing must be mended"),
+        n => println!("{n} things must be mended"),
+    }
+    mend > 0
+}

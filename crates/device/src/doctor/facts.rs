@@ -1,0 +1,102 @@
+//! What the system says of itself.
+
+use nix::sys::resource::{getrlimit, Resource};
+use std::fs::read_to_string;
+use std::net::IpAddr;
+
+/// An interface of this network namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Name of its driver.
+    pub driver: Option<String>,
+    /// Up, with a carrier.
+    pub running: bool,
+    /// Longest IP packet, bytes.
+    pub mtu: Option<u32>,
+    /// Receive queues in use.
+    pub queues: Option<u32>,
+    /// Features that are on, as `ethtool -K` names them.
+    pub features: Vec<&'static str>,
+    /// Addresses of the host on it.
+    pub addresses: Vec<IpAddr>,
+    /// The bridge that it is a port of.
+    pub bridge: Option<String>,
+    /// As a port of a bridge, it exchanges nothing with other isolated ports.
+    pub isolated: bool,
+    /// Of a veth whose other end is in this namespace too: that end, and its features that are on.
+    pub peer: Option<(String, Vec<&'static str>)>,
+}
+
+/// The host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// Governor of the first CPU, where it has one.
+    pub governor: Option<String>,
+    /// Bytes that may be locked; `None`: no limit.
+    pub memlock_bytes: Option<u64>,
+    /// Effective capabilities.
+    pub capabilities: Vec<String>,
+}
+
+/// The host at present.
+#[must_use]
+pub fn host() -> Host {
+    let capabilities = caps::read(None, caps::CapSet::Effective).unwrap_or_default();
+    let memlock = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+    Host {
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
+        capabilities: capabilities.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// An interface at present; `None` when this namespace has none of that name.
+#[must_use]
+pub fn interface(name: &str) -> Option<Interface> {
+    let index = nix::net::if_::if_nametoindex(name).ok()?;
+    let flags = super::ethtool::flags(name).unwrap_or(0);
+    let running = flags & (libc::IFF_UP | libc::IFF_RUNNING) == libc::IFF_UP | libc::IFF_RUNNING;
+    let link = |name: &str| line(&format!("/sys/class/net/{name}/iflink"))?.parse::<u32>().ok();
+    // The other end may have that number in another namespace: it is the peer when it points back.
+    let peer = link(name)
+        .filter(|other| *other != index)
+        .and_then(|other| nix::net::if_::if_indextoname(other).ok()?.into_string().ok())
+        .filter(|other| link(other) == Some(index))
+        .map(|other| {
+            let features = super::ethtool::features(&other);
+            (other, features)
+        });
+    let master = std::fs::read_link(format!("/sys/class/net/{name}/master")).ok();
+    Some(Interface {
+        name: name.to_owned(),
+        driver: super::ethtool::driver(name),
+        running,
+        mtu: super::ethtool::mtu(name),
+        queues: super::ethtool::queues(name),
+        features: super::ethtool::features(name),
+        addresses: addresses(name),
+        bridge: master.and_then(|path| Some(path.file_name()?.to_str()?.to_owned())),
+        isolated: line(&format!("/sys/class/net/{name}/brport/isolated")).as_deref() == Some("1"),
+        peer,
+    })
+}
+
+fn addresses(name: &str) -> Vec<IpAddr> {
+    let Ok(all) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+    all.filter(|one| one.interface_name == name)
+        .filter_map(|one| {
+            let address = one.address?;
+            let four = address.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
+            four.or_else(|| address.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
+        })
+        .collect()
+}
+
+fn line(path: &str) -> Option<String> {
+    Some(read_to_string(path).ok()?.trim().to_owned())
+}

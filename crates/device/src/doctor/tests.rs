@@ -1,0 +1,96 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn wanted(way: Way) -> Wanted {
+    Wanted { ports: vec![("a".into(), way)], room_bytes: 2048 - 256, pool_bytes: 32 << 20, spins: true }
+}
+
+fn host() -> Host {
+    Host {
+        cpus: 2,
+        governor: Some("performance".into()),
+        memlock_bytes: None,
+        capabilities: ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"].map(str::to_owned).into(),
+    }
+}
+
+/// A card that suits.
+fn interface() -> Interface {
+    Interface {
+        name: "a".into(),
+        driver: Some("ice".into()),
+        running: true,
+        mtu: Some(1500),
+        queues: Some(1),
+        features: vec!["tx", "tso"],
+        bridge: Some("br0".into()),
+        ..Interface::default()
+    }
+}
+
+/// Commands for what must be mended.
+fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> {
+    let findings = judge(&wanted(way), host, &[interface]);
+    let mend = findings.into_iter().filter(|finding| finding.weight == Weight::Mend);
+    mend.map(|finding| finding.command.unwrap()).collect()
+}
+
+#[test]
+fn a_host_that_suits_has_nothing_to_mend() {
+    assert!(commands(Way::AfXdp, &host(), Some(interface())).is_empty());
+    let notes = judge(&wanted(Way::AfXdp), &host(), &[Some(interface())]);
+    assert!(notes.iter().all(|finding| finding.weight == Weight::Fine), "{notes:?}");
+}
+
+#[test]
+fn every_unsuitable_thing_has_its_command() {
+    let of = |change: &dyn Fn(&mut Interface)| {
+        let mut one = interface();
+        change(&mut one);
+        commands(Way::AfXdp, &host(), Some(one)).join("; ")
+    };
+    assert_eq!(of(&|one| one.features.extend(["gro", "rxvlan"])), "ethtool -K a gro off rxvlan off");
+    assert_eq!(of(&|one| one.queues = Some(8)), "ethtool -L a combined 1");
+    assert_eq!(of(&|one| one.running = false), "ip link set dev a up");
+    assert_eq!(of(&|one| one.addresses.push([10, 0, 0, 1].into())), "ip address flush dev a");
+    // 9000 + 14 + 8 B do not fit into 2048 - 256.
+    assert!(of(&|one| one.mtu = Some(9000)).starts_with("ip link set dev a mtu 1500"));
+    // 1770 + 22 = 1792 fits exactly.
+    assert_eq!(of(&|one| one.mtu = Some(1770)), "");
+    assert!(of(&|one| one.mtu = Some(1771)).contains("mtu 1500"));
+    let veth = |one: &mut Interface| {
+        one.driver = Some("veth".into());
+        one.peer = Some(("h".into(), vec!["rx", "tx", "gso"]));
+    };
+    assert_eq!(of(&veth), "ethtool -K h tx off gso off");
+    assert_eq!(commands(Way::AfXdp, &host(), None), ["ip link"]);
+}
+
+#[test]
+fn a_bridge_suits_af_xdp_and_not_af_packet() {
+    assert!(commands(Way::AfPacket, &host(), Some(interface()))[0].starts_with("bridge link set dev a isolated on"));
+    let isolated = Interface { isolated: true, ..interface() };
+    assert!(commands(Way::AfPacket, &host(), Some(isolated)).is_empty());
+    let alone = Interface { bridge: None, ..interface() };
+    assert!(commands(Way::AfPacket, &host(), Some(alone)).is_empty());
+}
+
+#[test]
+fn a_host_that_does_not_suit() {
+    let small = Host { memlock_bytes: Some(8 << 20), ..host() };
+    assert!(commands(Way::AfXdp, &small, Some(interface()))[0].starts_with("ulimit -l unlimited"));
+    let mut locks = small.clone();
+    locks.capabilities.push("CAP_IPC_LOCK".into());
+    assert!(commands(Way::AfXdp, &locks, Some(interface())).is_empty());
+    let alone = Interface { bridge: None, ..interface() };
+    assert!(commands(Way::AfPacket, &small, Some(alone)).is_empty());
+    let nobody = Host { capabilities: vec![], ..host() };
+    let findings = judge(&wanted(Way::AfXdp), &nobody, &[Some(interface())]);
+    assert!(findings[0].what.contains("CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF"), "{}", findings[0]);
+    let single = Host { cpus: 1, ..host() };
+    assert_eq!(commands(Way::AfXdp, &single, Some(interface())).len(), 1);
+    let saving = Host { governor: Some("powersave".into()), ..host() };
+    let findings = judge(&wanted(Way::AfXdp), &saving, &[Some(interface())]);
+    assert!(findings.iter().any(|one| one.weight == Weight::Note && one.what.contains("powersave")));
+}

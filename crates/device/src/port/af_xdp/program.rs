@@ -1,0 +1,177 @@
+//! The XDP program: hands each frame to the socket of the queue that it arrived on, and to the kernel where there is none.
+//!
+//! Five instructions, so they are written out here, and no compiler for BPF is needed. The attachment is a BPF link: it goes
+//! with its descriptor, so the kernel takes the traffic over again when the process ends, however it ends.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+// Numbers of linux/bpf.h and linux/if_link.h.
+const MAP_CREATE: i32 = 0;
+const MAP_UPDATE_ELEM: i32 = 2;
+const PROG_LOAD: i32 = 5;
+const LINK_CREATE: i32 = 28;
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_XDP: u32 = 37;
+/// The program takes frames that lie in several buffers, as those over 3.5 kB do on veth.
+const XDP_HAS_FRAGS: u32 = 1 << 5;
+
+/// Where the kernel runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hook {
+    /// In the driver.
+    Native,
+    /// Before the stack, on any interface.
+    Generic,
+}
+
+impl Hook {
+    const fn flags(self) -> u32 {
+        match self {
+            Self::Native => 1 << 2,
+            Self::Generic => 1 << 1,
+        }
+    }
+}
+
+/// The program in force on an interface; dropped, the interface is the kernel's again.
+pub(super) struct Attached {
+    _link: OwnedFd,
+    _map: OwnedFd,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Instruction {
+    code: u8,
+    /// Destination in the low half, source in the high one.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+/// Redirects by receive queue; passes a frame to the kernel whose queue has no socket.
+fn instructions(map: i32) -> [Instruction; 6] {
+    let instruction = |code, registers, offset, immediate| Instruction { code, registers, offset, immediate };
+    [
+        // r2 = context->rx_queue_index, a word at byte 16 of struct xdp_md
+        instruction(0x61, 0x12, 16, 0),
+        // r1 = the map, 64 bits wide
+        instruction(0x18, 0x11, 0, map),
+        instruction(0, 0, 0, 0),
+        // r3 = XDP_PASS, for want of a socket
+        instruction(0xb7, 0x03, 0, 2),
+        // r0 = bpf_redirect_map(r1, r2, r3)
+        instruction(0x85, 0x00, 0, 51),
+        // return r0
+        instruction(0x95, 0x00, 0, 0),
+    ]
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct MapCreate {
+    kind: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    entries: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct MapUpdate {
+    map: u32,
+    pad: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+struct ProgramLoad {
+    kind: u32,
+    instructions: u32,
+    code: u64,
+    license: u64,
+    log_level: u32,
+    log_bytes: u32,
+    log: u64,
+    kernel: u32,
+    flags: u32,
+    name: [u8; 16],
+}
+
+#[repr(C)]
+struct LinkCreate {
+    program: u32,
+    interface: u32,
+    hook: u32,
+    flags: u32,
+}
+
+/// `bpf(2)`.
+///
+/// # Safety
+/// `A` is the structure that `command` reads, and what it points at outlives the call.
+unsafe fn bpf<A>(command: i32, attributes: &A) -> io::Result<i32> {
+    // SAFETY: as the caller says.
+    let outcome =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), std::mem::size_of::<A>()) };
+    if outcome < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(outcome as i32)
+}
+
+/// # Safety
+/// As [`bpf`]; `command` returns a descriptor.
+unsafe fn bpf_descriptor<A>(command: i32, attributes: &A) -> io::Result<OwnedFd> {
+    // SAFETY: as the caller says; a descriptor that it returns is new and ours.
+    unsafe { bpf(command, attributes).map(|descriptor| OwnedFd::from_raw_fd(descriptor)) }
+}
+
+/// Sends what arrives on `queue` of the interface numbered `interface` to `socket`.
+pub(super) fn attach(socket: &OwnedFd, interface: u32, queue: u32, hook: Hook) -> io::Result<Attached> {
+    let create =
+        MapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries: queue + 1, ..MapCreate::default() };
+    // SAFETY: the structure of this command; it holds no pointer.
+    let map = unsafe { bpf_descriptor(MAP_CREATE, &create)? };
+    let value = socket.as_raw_fd();
+    let update = MapUpdate {
+        map: map.as_raw_fd() as u32,
+        pad: 0,
+        key: std::ptr::from_ref(&queue) as u64,
+        value: std::ptr::from_ref(&value) as u64,
+        flags: 0,
+    };
+    // SAFETY: the structure of this command; key and value are four bytes each, as the map was made, and live on.
+    unsafe { bpf(MAP_UPDATE_ELEM, &update)? };
+    // Kernels before 5.18 do not know the flag.
+    let program = load(map.as_raw_fd(), XDP_HAS_FRAGS).or_else(|_| load(map.as_raw_fd(), 0))?;
+    let create = LinkCreate { program: program.as_raw_fd() as u32, interface, hook: ATTACH_XDP, flags: hook.flags() };
+    // SAFETY: the structure of this command; it holds no pointer.
+    let link = unsafe { bpf_descriptor(LINK_CREATE, &create)? };
+    Ok(Attached { _link: link, _map: map })
+}
+
+fn load(map: i32, flags: u32) -> io::Result<OwnedFd> {
+    let code = instructions(map);
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(b"sojournd");
+    let program = ProgramLoad {
+        kind: PROG_TYPE_XDP,
+        instructions: code.len() as u32,
+        code: code.as_ptr() as u64,
+        license: c"MIT".as_ptr() as u64,
+        log_level: 0,
+        log_bytes: 0,
+        log: 0,
+        kernel: 0,
+        flags,
+        name,
+    };
+    // SAFETY: the structure of this command; code and license live until after the call.
+    unsafe { bpf_descriptor(PROG_LOAD, &program) }
+}

@@ -1,0 +1,88 @@
+"""``sojourn device``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.device import windows
+
+_SHOWN: Final = {
+    "load": ("load", 1.0, 3),
+    "mean_queue_packets": ("queue, packets", 1.0, 1),
+    "std_queue_packets": ("deviation", 1.0, 1),
+    "loss_ratio": ("loss, %", 100.0, 2),
+    "burst_ratio": ("burst ratio", 1.0, 3),
+    "impairment_c": ("C", 1.0, 1),
+    "sojourn_p50_s": ("sojourn p50, ms", 1e3, 2),
+    "sojourn_p99_s": ("p99, ms", 1e3, 2),
+}
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``device`` to `verbs`."""
+    top = verbs.add_parser(
+        "device",
+        help="what sojournd, the algorithms on real packets, measured",
+        description="What sojournd measured. The device itself is the program `sojournd`.",
+    )
+    actions = top.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    listing = actions.add_parser(
+        "windows",
+        help="the windows in a store",
+        description="Means of the windows in a store, a row a scheme; with --out every window, in a file.",
+        epilog="example: sojourn device windows /var/lib/sojournd/windows.sqlite --out windows.parquet",
+    )
+    listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
+    listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
+    listing.add_argument("--complete", action="store_true", help="without windows that ended early")
+    listing.add_argument("--out", metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
+    listing.add_argument("--json", action="store_true", help="every window as one JSON document on standard output")
+    listing.set_defaults(command=_windows)
+
+
+def _windows(options: argparse.Namespace) -> int:
+    store = windows.read(options.store, direction=options.direction, complete=options.complete)
+    if options.out is not None:
+        _write(store, Path(options.out))
+    if options.json:
+        rows = json.loads(store.windows.to_json(orient="records", date_format="iso"))
+        print(json.dumps({"units": dict(store.units), "windows": rows}, indent=2))
+        return 0
+    if store.windows.empty:
+        print(f"no window of {options.direction} yet")
+        return 0
+    groups = store.windows.groupby("label", sort=True)
+    rows = []
+    for label, group in groups:
+        means = [(group[name].mean() * scale, digits) for name, (_, scale, digits) in _SHOWN.items()]
+        cells = ["" if math.isnan(mean) else f"{mean:.{digits}f}" for mean, digits in means]
+        rows.append([str(label), str(len(group)), *cells])
+    print(text.table(["scheme", "windows", *(title for title, _, _ in _SHOWN.values())], rows, numbers=True))
+    return 0
+
+
+def _write(store: windows.Store, path: Path) -> None:
+    table = store.to_arrow()
+    try:
+        if path.suffix == ".parquet":
+            pq.write_table(table, path)
+        elif path.suffix == ".csv":
+            _csv(table, path)
+        else:
+            raise SojournError(f'--out "{path}": allowed: a name that ends in .parquet or .csv')
+    except OSError as error:
+        raise SojournError(f"--out {path}: {error.strerror or error}") from error
+
+
+def _csv(table: pa.Table, path: Path) -> None:
+    table.to_pandas().to_csv(path, index=False)

@@ -1,0 +1,177 @@
+"""The experiment on the device: a step that is there where `sojournd`, root and network namespaces are.
+
+The experiment itself is :mod:`sojourn.device.experiment`: a function ``run(plan, place, say)`` that builds its namespaces,
+lets `sojournd` work through the plan's schedule, and returns the path of the device's store of windows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from sojourn.core import SojournError
+from sojourn.papers.windows import store
+from sojourn.papers.windows.document import Experiment
+
+MODULE: Final = "sojourn.device.experiment"
+STORE: Final = "device.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the device does.
+
+    Parameters
+    ----------
+    schemes
+        Labels and texts among which it switches at random.
+    packets
+        Of a window.
+    slots, slot_s
+        How many slots, and how long each.
+    seed
+        Of the schedule.
+    rate
+        Of the shaped link.
+    rtt_ms
+        Round-trip times that the clients' paths emulate.
+    demands
+        Multiples of the traffic among which the demand swings.
+    """
+
+    schemes: tuple[tuple[str, str], ...]
+    packets: int
+    slots: int
+    slot_s: float
+    seed: int
+    rate: str
+    rtt_ms: tuple[float, ...]
+    demands: tuple[float, float]
+
+
+Experimenter = Callable[[Plan, Path, Callable[[str], None]], Path]
+
+
+@dataclass(frozen=True)
+class Device:
+    """What came of the device.
+
+    Parameters
+    ----------
+    windows
+        In the form of the simulation's, with `run` and `since_s`; empty where it was not run.
+    why
+        Why it was not run.
+    burn_in_s
+        Windows that begin so soon after a switch are under the influence of the scheme before.
+    """
+
+    windows: pd.DataFrame
+    why: str = ""
+    burn_in_s: float = 0.0
+
+
+def plan_of(paper: Experiment, size: str) -> Plan:
+    """Return what the device does in a quick or a full run."""
+    of = paper.device[size]
+    low, high = paper.device["demand"]
+    return Plan(
+        schemes=tuple((one.id, one.text) for one in paper.study),
+        packets=of["packets"],
+        slots=of["slots"],
+        slot_s=of["slot_s"],
+        seed=of["seed"],
+        rate=paper.device["rate"],
+        rtt_ms=tuple(paper.device["rtt_ms"]),
+        demands=(low, high),
+    )
+
+
+def missing() -> str:
+    """Return what the device part lacks on this machine; empty where it can be run."""
+    if shutil.which("sojournd") is None and not os.environ.get("SOJOURND"):
+        return "the device sojournd is not installed"
+    try:
+        is_there = importlib.util.find_spec(MODULE) is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there:
+        return f"this version has no {MODULE}"
+    if os.geteuid() != 0:
+        return "it needs root, for network namespaces"
+    ip = shutil.which("ip")
+    if ip is None:
+        return "it needs the command ip (iproute2)"
+    if subprocess.run([ip, "netns", "list"], capture_output=True, check=False).returncode != 0:
+        return "this machine has no network namespaces (ip netns)"
+    return ""
+
+
+def run(
+    paper: Experiment,
+    size: str,
+    place: Path,
+    say: Callable[[str], None],
+    *,
+    is_read_only: bool = False,
+    experiment: Experimenter | None = None,
+) -> Device:
+    """Run the device's part, or read what an earlier call stored.
+
+    Parameters
+    ----------
+    paper, size
+        Whose, and ``quick`` or ``full``.
+    place
+        Folder of the paper's stores.
+    say
+        Told what is done.
+    is_read_only
+        Only read.
+    experiment
+        In place of the installed one.
+
+    Raises
+    ------
+    SojournError
+        The store that it leaves is none.
+    """
+    file = place / f"{size}-{STORE}"
+    if not file.is_file():
+        why = "it was not asked for" if is_read_only else "" if experiment else missing()
+        if why:
+            return Device(pd.DataFrame(), why)
+        found = experiment or importlib.import_module(MODULE).run
+        say("device: begins")
+        try:
+            made = Path(found(plan_of(paper, size), place, say))
+        except SojournError as error:
+            return Device(pd.DataFrame(), f"it failed: {error}")
+        made.replace(file)
+    return read(paper, size, file)
+
+
+def read(paper: Experiment, size: str, file: Path) -> Device:
+    """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
+
+    Windows of fewer packets than the plan's, which a change of scheme cut short, are left out.
+
+    Raises
+    ------
+    SojournError
+        It is no store of windows.
+    """
+    windows = store.read_device(file)
+    begin = windows.groupby("slot")["started_ns"].transform("min")
+    windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
+    whole = windows[windows["arrived"] >= paper.device[size]["packets"]]
+    return Device(whole, burn_in_s=float(paper.device[size]["burn_in_s"]))

@@ -1,0 +1,110 @@
+"""``sojourn papers run`` of a paper of windows: simulation, device, analysis, report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sojourn import core, folder
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.papers.judge import Outcome
+from sojourn.papers.windows import device, page, simulate, worlds
+from sojourn.papers.windows.document import Experiment
+from sojourn.papers.windows.simulate import Say
+from sojourn.papers.windows.store import Store
+
+HOURS: Final = 1.0
+"""A call of ``--full`` works for so long."""
+
+PARTS: Final = ("simulation", "device", "report")
+"""What ``--only`` may name; ``report`` runs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a paper of windows is run.
+
+    Parameters
+    ----------
+    size
+        ``quick`` or ``full``.
+    hours
+        Simulate for so long; None: to the end, or for :data:`HOURS` in a full run.
+    only
+        One of :data:`PARTS`; None: all.
+    jobs
+        Number of threads.
+    """
+
+    size: str
+    hours: float | None = None
+    only: str | None = None
+    jobs: int | None = None
+
+
+def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
+    """Run a part of a paper that is not stored yet, judge every claim, write the report.
+
+    Returns
+    -------
+    str
+        For the command line.
+
+    Raises
+    ------
+    SojournError
+        An impossible option, or a run that failed.
+    """
+    if options.only is not None and options.only.casefold() not in PARTS:
+        raise SojournError(f"--only {options.only!r}: this paper has the parts {', '.join(PARTS)}")
+    only = options.only.casefold() if options.only else None
+    size = paper.sizes[options.size]
+    hours = HOURS if options.hours is None and options.size == "full" else options.hours
+    start = time.monotonic()
+    store = Store(place / "windows.sqlite", core.build())
+    try:
+        done = simulate.Done(0, 0, 0)
+        if only in (None, "simulation"):
+            done = simulate.simulate(paper, size, store, hours=hours, jobs=options.jobs, say=say)
+        wanted = [simulate.key_of(paper, size, one) for one in simulate.runs_of(paper, size)]
+        windows, flows, cpu_s = store.windows(wanted), store.flows(wanted), store.cpu_s(wanted)
+    finally:
+        store.close()
+    is_read_only = only in ("simulation", "report")
+    found = device.run(paper, options.size, place, say, is_read_only=is_read_only)
+    say("analysis")
+    columns = [*worlds.simulated(paper, size.switchback, windows), worlds.on_device(paper, found)]
+    columns += [worlds.theoretical(paper), worlds.printed(paper)]
+    judged = worlds.judge_all(paper, columns)
+    facts = (
+        ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
+                                f"{size.switchback.packets:,})"),
+        ("Windows, device", f"{len(found.windows):,}" if len(found.windows) else f"none: {found.why}"),
+        ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({options.size})"),
+        ("Processor time", f"{cpu_s / 3600:.2f} h"),
+        ("Claims", str(len(paper.claims))),
+        ("Sojourn", core.version()),
+    )  # fmt: skip
+    report = place / "report.html"
+    results = page.Results(size, windows, flows, found, columns, judged, facts)
+    folder.write_text(report, page.render(paper, results))
+    heads = ["world and design", *(outcome.value for outcome in Outcome)]
+    rows = [
+        [world.name, *(str(sum(of[k].verdict.outcome is outcome for of in judged.values())) for outcome in Outcome)]
+        for k, world in enumerate(columns)
+    ]
+    left = f"; {done.left} runs are left, the same command continues" if done.left else ""
+    return "\n".join(
+        [
+            f"{done.made} runs made, {done.found} found, in {time.monotonic() - start:.0f} s{left}",
+            f"{len(windows)} windows of simulation, {cpu_s / 3600:.2f} hours of processor time in all; "
+            f"device: {len(found.windows) or found.why}",
+            f"Report: {report}",
+            "",
+            text.table(heads, rows, numbers=True),
+            f"{len(paper.claims)} claims.",
+        ]
+    )

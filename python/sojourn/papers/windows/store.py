@@ -1,0 +1,196 @@
+"""The store of windows: SQLite, one table ``windows`` for simulation and device.
+
+The device writes ``windows`` and ``classes`` of its own; what a simulation adds are the columns that say which run a window
+is of. A run is written in one transaction, so that a kill leaves whole runs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from sojourn.core import SojournError
+
+SIMULATION: Final = "simulation"
+DEVICE: Final = "device"
+
+MEASURES: Final = (
+    "arrived",
+    "arrived_bytes",
+    "dropped_overflow",
+    "dropped_early",
+    "dropped_flow",
+    "marked",
+    "forwarded",
+    "load",
+    "mean_size_bytes",
+    "std_size_bytes",
+    "mean_queue_packets",
+    "std_queue_packets",
+    "mean_queue_arrivals_packets",
+    "std_queue_arrivals_packets",
+    "loss_ratio",
+    "burst_ratio",
+    "impairment_i",
+    "impairment_c",
+    "sojourn_p50_s",
+    "sojourn_p95_s",
+    "sojourn_p99_s",
+    "sojourn_mean_s",
+)
+"""Columns that the device's windows have as well."""
+
+_OF_WINDOW: Final = ("started_ns", "ended_ns", "scheme", "label", "slot")
+_OF_RUN: Final = ("part", "block", "demand", "cpu_s")
+_OF_CLASS: Final = ("arrived", "arrived_bytes", "dropped", "marked")
+_OF_FLOWS: Final = ("transport", "kind", "rtt_ms", "rate_bin", "life_bin", "flows", "sent", "dropped", "runs")
+
+CLASSES: Final = ("tcp", "udp", "icmp", "other")
+
+
+class Store:
+    """Windows of simulations of one build.
+
+    Parameters
+    ----------
+    file
+        Made if it is not there.
+    build
+        Of the library: windows of another are left where they are and not read.
+    """
+
+    def __init__(self, file: Path, build: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._build = build
+        self._open = sqlite3.connect(file, timeout=60)
+        self._open.execute("PRAGMA journal_mode=WAL")
+        with self._open as base:
+            base.execute(
+                f"CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, build TEXT, label TEXT, "
+                f"{', '.join(_OF_RUN)})"
+            )
+            base.execute(
+                "CREATE TABLE IF NOT EXISTS windows (window INTEGER PRIMARY KEY, key TEXT, "
+                f"{', '.join((*_OF_WINDOW, *MEASURES))})"
+            )
+            base.execute(f"CREATE TABLE IF NOT EXISTS classes (window INTEGER, class TEXT, {', '.join(_OF_CLASS)})")
+            base.execute(f"CREATE TABLE IF NOT EXISTS flows (key TEXT, {', '.join(_OF_FLOWS)})")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._open.close()
+
+    def keys(self) -> set[str]:
+        """Return the runs that are there."""
+        return {key for (key,) in self._open.execute("SELECT key FROM runs WHERE build = ?", (self._build,))}
+
+    def add(
+        self,
+        key: str,
+        run: Mapping[str, Any],
+        windows: Iterable[Mapping[str, Any]],
+        flows: Sequence[Sequence[Any]],
+    ) -> None:
+        """Write a run: all of it or nothing.
+
+        Parameters
+        ----------
+        key
+            Of the run.
+        run
+            ``label`` and the run's columns.
+        windows
+            Rows with the windows' columns, and ``classes``: counts in the order of :data:`CLASSES`.
+        flows
+            Rows in the order of the table ``flows``.
+        """
+        with self._open as base:
+            columns = ("label", *_OF_RUN)
+            base.execute(
+                f"INSERT INTO runs VALUES (?, ?, {_marks(len(columns))})",
+                (key, self._build, *(run[name] for name in columns)),
+            )
+            for row in windows:
+                names = (*_OF_WINDOW, *MEASURES)
+                cursor = base.execute(
+                    f"INSERT INTO windows (key, {', '.join(names)}) VALUES (?, {_marks(len(names))})",
+                    (key, *(row[name] for name in names)),
+                )
+                base.executemany(
+                    f"INSERT INTO classes VALUES (?, ?, {_marks(len(_OF_CLASS))})",
+                    [
+                        (cursor.lastrowid, name, *(counts[of] for of in _OF_CLASS))
+                        for name, counts in zip(CLASSES, row["classes"], strict=True)
+                    ],
+                )
+            base.executemany(
+                f"INSERT INTO flows VALUES (?, {_marks(len(_OF_FLOWS))})", [(key, *one) for one in flows]
+            )
+
+    def windows(self, keys: Sequence[str]) -> pd.DataFrame:
+        """Return the windows of runs, one a row, with the columns of their run, and ``tcp_share`` of the bytes."""
+        frame = self._read(
+            "SELECT windows.*, part, block, demand FROM windows JOIN runs USING (key) WHERE build = ? "
+            "ORDER BY part, block, demand, key, started_ns",
+            keys,
+        )
+        frame["world"] = SIMULATION
+        return _with_classes(frame, self._open)
+
+    def flows(self, keys: Sequence[str]) -> pd.DataFrame:
+        """Return the sums over flows alike of runs, with the columns of their run."""
+        return self._read(
+            "SELECT flows.*, label, part, block, demand FROM flows JOIN runs USING (key) WHERE build = ?", keys
+        )
+
+    def cpu_s(self, keys: Sequence[str]) -> float:
+        """Return the processor time that runs took."""
+        return float(self._read("SELECT key, cpu_s FROM runs WHERE build = ?", keys)["cpu_s"].sum())
+
+    def _read(self, query: str, keys: Sequence[str]) -> pd.DataFrame:
+        frame = pd.read_sql(query, self._open, params=(self._build,))
+        return frame[frame["key"].isin(set(keys))].reset_index(drop=True)
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _with_classes(frame: pd.DataFrame, base: sqlite3.Connection) -> pd.DataFrame:
+    classes = pd.read_sql("SELECT window, class, arrived, arrived_bytes, dropped FROM classes", base)
+    tcp = classes[classes["class"] == "tcp"].set_index("window")["arrived_bytes"]
+    frame["tcp_share"] = frame["window"].map(tcp) / frame["arrived_bytes"]
+    for name in ("tcp", "udp"):
+        of = classes[classes["class"] == name].set_index("window")
+        frame[f"loss_ratio_{name}"] = frame["window"].map(of["dropped"] / of["arrived"].where(of["arrived"] > 0))
+    return frame
+
+
+def read_device(file: Path) -> pd.DataFrame:
+    """Return the windows that a device stored, in the form of :meth:`Store.windows`.
+
+    Each slot of the schedule is one entry of `slot`; windows without a schedule are left out.
+
+    Raises
+    ------
+    SojournError
+        It is no store of windows.
+    """
+    if not file.is_file():
+        raise SojournError(f"{file}: there is no store of windows")
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
+            frame = pd.read_sql("SELECT * FROM windows ORDER BY started_ns", base)
+            missing = [name for name in (*_OF_WINDOW, *MEASURES) if name not in frame]
+            if missing:
+                raise SojournError(f"{file}: windows has no column {missing[0]}")
+            frame = frame[frame["slot"].notna()].copy()
+            frame["world"] = DEVICE
+            return _with_classes(frame, base)
+    except (sqlite3.DatabaseError, pd.errors.DatabaseError) as error:
+        raise SojournError(f"{file}: is no store of windows: {error}") from None

@@ -1,0 +1,157 @@
+"""What switching leaves behind: how soon a slot is steady, and an estimate that allows for the scheme before.
+
+A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers:
+flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of a
+slot are left out; what is left of the scheme before is a term of the model, so that a scheme is compared as if all had
+been before it equally often, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023 on
+carry-over).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from statsmodels.tools.sm_exceptions import ConvergenceWarning
+
+from sojourn import stats
+from sojourn.papers.windows.document import Switchback
+from sojourn.stats import Estimate
+
+STEP_S: Final = 1.0
+"""Width of the steps in which a slot is looked at."""
+FEWEST_SLOTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Windows that begin so long after a switch, beside the rest of the same slot.
+
+    Parameters
+    ----------
+    from_s, to_s
+        Since the slot began.
+    excess
+        Mean over slots of the window's value less that of the slot's second half, in the metric's unit.
+    """
+
+    from_s: float
+    to_s: float
+    excess: Estimate
+
+
+@dataclass(frozen=True)
+class Model:
+    """A mixed model of a metric: scheme, scheme before, cubic of the load; a random intercept for each slot.
+
+    Parameters
+    ----------
+    effects
+        By scheme: value less FIFO's, with its 95 % interval, carry-over allowed for.
+    naive
+        The same without the scheme before.
+    carry_over_p
+        Of the joint test that the scheme before does not matter.
+    slots, windows
+        How many it is of.
+    """
+
+    effects: dict[str, tuple[float, float, float]]
+    naive: dict[str, tuple[float, float, float]]
+    carry_over_p: float
+    slots: int
+    windows: int
+
+
+def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
+    """Return how a metric goes after a change of scheme.
+
+    Parameters
+    ----------
+    back
+        Its slots.
+    frame
+        Windows with `run`, `slot`, `since_s`, of all times.
+    metric
+        Column.
+    """
+    length = back.slot_s
+    changed = frame.merge(previous(frame), on=["run", "slot"])
+    changed = changed[changed["before"] != changed["label"]]
+    late = changed[changed["since_s"] >= length / 2].groupby(["run", "slot"])[metric].mean()
+    found = []
+    for begin in np.arange(0.0, length / 2, STEP_S):
+        of = changed[(changed["since_s"] >= begin) & (changed["since_s"] < begin + STEP_S)]
+        early = of.groupby(["run", "slot"])[metric].mean()
+        both = (early - late).dropna()
+        if len(both) >= 3:
+            found.append(Step(begin, begin + STEP_S, stats.estimate(both.to_numpy())))
+    return found
+
+
+def previous(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the scheme of the slot before, `before`, by `run` and `slot`; first slots have none."""
+    slots = frame[["run", "slot", "label"]].drop_duplicates(["run", "slot"]).sort_values(["run", "slot"])
+    before = slots.assign(slot=slots["slot"] + 1).rename(columns={"label": "before"})
+    return slots[["run", "slot"]].merge(before, on=["run", "slot"])
+
+
+def model(frame: pd.DataFrame, metric: str, base: str = "none") -> Model | None:
+    """Return the mixed model of a metric; None where there are too few slots.
+
+    Parameters
+    ----------
+    frame
+        Windows with `run` and `slot`, burn-in left out.
+    metric
+        Column.
+    base
+        The scheme that others are compared with.
+    """
+    of = frame.merge(previous(frame), on=["run", "slot"]).dropna(subset=[metric])
+    of = of.assign(
+        y=of[metric].astype(float), x=of["load"] - 1, place=of["run"].astype(str) + "/" + of["slot"].astype(str)
+    )
+    count = of["place"].nunique()
+    if count < FEWEST_SLOTS or base not in set(of["label"]):
+        return None
+    load = " + x + I(x**2) + I(x**3)"
+    label = f"C(label, Treatment('{base}'))"
+    whole = _fitted(f"y ~ {label} + C(before, Treatment('{base}')){load}", of)
+    plain = _fitted(f"y ~ {label}{load}", of)
+    terms = [name for name in whole.model.exog_names if name.startswith("C(before")]
+    table = np.zeros((len(terms), len(whole.model.exog_names)))
+    for k, name in enumerate(terms):
+        table[k, whole.model.exog_names.index(name)] = 1
+    p = float("nan")
+    if terms:
+        # Mixed models number their variances among the parameters.
+        padded = np.pad(table, ((0, 0), (0, len(whole.params) - table.shape[1])))
+        p = float(whole.wald_test(padded, scalar=True).pvalue)
+    return Model(_effects(whole, base), _effects(plain, base), p, count, len(of))
+
+
+def _fitted(formula: str, of: pd.DataFrame) -> sm.regression.mixed_linear_model.MixedLMResults:
+    with warnings.catch_warnings():
+        # Slots that do not differ at all put the variance of their intercepts at zero, its bound.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return smf.mixedlm(formula, of, groups=of["place"]).fit(reml=True, method="powell")
+
+
+def _effects(
+    found: sm.regression.mixed_linear_model.MixedLMResults, base: str
+) -> dict[str, tuple[float, float, float]]:
+    bounds = found.conf_int()
+    effects = {}
+    for name, value in found.params.items():
+        if name.startswith("C(label"):
+            label = name.split("[T.")[1].rstrip("]")
+            low, high = bounds.loc[name]
+            effects[label] = (float(value), float(low), float(high))
+    return {one: effects[one] for one in sorted(effects) if one != base}

@@ -1,0 +1,275 @@
+"""Tables of a paper of windows, as parts of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup, escape
+
+from sojourn import metrics, stats
+from sojourn.papers.section import Drawing
+from sojourn.papers.windows import analysis, worlds
+from sojourn.papers.windows.analysis import Values
+from sojourn.papers.windows.document import Experiment
+from sojourn.papers.windows.simulate import LIVES, RATES
+from sojourn.papers.windows.switching import Model
+from sojourn.stats import Estimate
+
+SURE: Final = 0.05
+_WORST_SCALE: Final = {"loss_ratio": 4, "burst_ratio": 3}
+_SHORT: Final = {
+    "mean_queue_packets": "Queue",
+    "mean_queue_arrivals_packets": "Queue, found by arrivals",
+    "std_queue_packets": "Deviation",
+    "loss_ratio": "Loss ratio",
+    "burst_ratio": "Burst ratio",
+    "impairment_i": "I",
+    "impairment_c": "C",
+}
+
+
+def said(of: Estimate) -> str:
+    """Return an estimate with its 95 % interval as text."""
+    return metrics.rounded(of.mean, of.half_width)
+
+
+def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
+    """Return Table 1 from our windows, the study's numbers below ours, best and worst marked as there.
+
+    Means are over the windows of a scheme in a range, as in the study; ± is the 95 % interval from the traffics or slots
+    that they are of.
+    """
+    shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
+             "impairment_i", "impairment_c")  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    for low, high in zip(paper.bounds, paper.bounds[1:], strict=False):
+        of = frame[(frame["load"] > low) & (frame["load"] <= high)]
+        found = {one.id: of[of["label"] == one.id] for one in paper.study}
+        printed = paper.table1[np.isclose(paper.table1["low"], low)].set_index("scheme")
+        estimates = {
+            metric: {key: stats.estimate(rows_of.groupby("cluster")[metric].mean().to_numpy())
+                     for key, rows_of in found.items() if len(rows_of)}
+            for metric in shown
+        }  # fmt: skip
+        for one in paper.study:
+            cells = [_marked(estimates[metric], one.id, _printed(printed, one.id, metric)) for metric in shown]
+            rows.append((f"({low:.2f}–{high:.2f}] {one.printed}", str(len(found[one.id])), *cells))
+    return Drawing(
+        name,
+        None,
+        "Means over the windows in a range of load, with 95 % intervals; bold: the best of a range, boxed: the "
+        "worst; "
+        "below: the study's. Its copy lacks d8 in the first three ranges.",
+        ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown)),
+        tuple(rows),
+    )
+
+
+def _printed(table: pd.DataFrame, scheme: str, metric: str) -> str:
+    return f"{table.loc[scheme, metric]:g}" if metric in table and scheme in table.index else ""
+
+
+def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> str:
+    if scheme not in of:
+        return Markup('–<div class="details">{}</div>').format(printed) if printed else "–"
+    known = {key: one.mean for key, one in of.items() if np.isfinite(one.mean)}
+    text = said(of[scheme])
+    if known and scheme == min(known, key=lambda key: known[key]):
+        shown = Markup("<strong>{}</strong>").format(text)
+    elif known and scheme == max(known, key=lambda key: known[key]):
+        shown = Markup('<span class="boxed">{}</span>').format(text)
+    else:
+        shown = escape(text)
+    return shown + Markup('<div class="details">{}</div>').format(printed) if printed else shown
+
+
+def traffic_check(frame: pd.DataFrame) -> Drawing:
+    """Return the statistics of the traffic that the study gives, beside ours."""
+
+    def spread(column: str, digits: int) -> str:
+        of = frame[column].dropna()
+        low, middle, high = (float(of.quantile(q)) for q in (0.05, 0.5, 0.95))
+        return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+    rows = (
+        ("TCP's share of the bytes", "0.50 to 0.75", spread("tcp_share", 3)),
+        ("mean packet, B", "about 1300", spread("mean_size_bytes", 0)),
+        ("deviation of the packet's size, B", "about 450", spread("std_size_bytes", 0)),
+        ("load", "0.9 to 1.2, rarely more", spread("load", 3)),
+    )
+    return Drawing(
+        "traffic-check",
+        None,
+        f"Of {len(frame)} windows of the study's schemes: median, and 5 to 95 %.",
+        ("", "The study", "Ours"),
+        rows,
+    )
+
+
+def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
+    """Return the differences of a metric between all pairs of schemes on the same traffic: row less column."""
+    ids = [one.id for one in paper.study]
+    found = {(one.one, one.other): one for one in analysis.differences(values, metric, ids)}
+    rows = []
+    for a in ids:
+        cells: list[str] = []
+        for b in ids:
+            of = found.get((a, b)) or found.get((b, a))
+            if of is None:
+                cells.append("")
+                continue
+            sign = 1 if (a, b) in found else -1
+            text = metrics.rounded(sign * of.estimate.mean, of.estimate.half_width).split(" ± ")[0]
+            is_sure = of.p < SURE
+            cells.append(Markup("<strong>{}</strong>").format(text) if is_sure else Markup('<span class="pm">{}</span>').format(text))  # fmt: skip  # noqa: E501
+        rows.append((paper.printed[a], *cells))
+    count = sum(one.p < SURE for one in found.values())
+    return Drawing(
+        f"differences-{metric.replace('_', '-')}",
+        None,
+        f"{_SHORT[metric]}: row less column, mean over the same traffics. Bold: real (paired t test, p < 0.05 "
+        f"after Holm's "
+        f"correction for {len(found)} pairs): {count} of {len(found)}.",
+        ("", *ids),
+        tuple(rows),
+    )
+
+
+def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
+    """Return what closed-loop traffic does that Poisson arrivals do not: simulation less Theorem 1 at the same load."""
+    rows = []
+    for one in paper.study:
+        for metric in ("mean_queue_packets", "loss_ratio", "burst_ratio"):
+            cells = []
+            for centre in paper.centres:
+                of = world.ranges.get(centre, {}).get(metric, {}).get(one.id)
+                cells.append(
+                    "–" if of is None else said(stats.estimate(of - worlds.predicted(one.text, centre)[metric]))
+                )
+            rows.append((f"{one.printed}: {_SHORT[metric].lower()}", *cells))
+    return Drawing(
+        "theory-gap",
+        None,
+        "Simulation less Theorem 1 at the same load, with 95 % intervals.",
+        ("", *(f"{centre:.2f}" for centre in paper.centres)),
+        tuple(rows),
+    )
+
+
+def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
+    """Return switchback estimates: each scheme less FIFO, with and without the scheme before, beside the paired one."""
+    rows = []
+    for metric, found in of.items():
+        for scheme, (mean, low, high) in found.effects.items():
+            naive, *_ = found.naive[scheme]
+            pair = values.get(metric, {})
+            paired = said(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
+            rows.append(
+                (
+                    f"{_SHORT[metric]}: {paper.printed[scheme]} less FIFO",
+                    metrics.rounded(mean, (high - low) / 2),
+                    f"{naive:.4g}",
+                    paired,
+                )
+            )
+    p = "; ".join(f"{_SHORT[metric].lower()} p = {one.carry_over_p:.3f}" for metric, one in of.items())
+    first = next(iter(of.values()), None)
+    size = f"{first.slots} slots, {first.windows} windows" if first else "too few slots yet"
+    return Drawing(
+        "switchback-models",
+        None,
+        f"Mixed model of the switchback ({size}): scheme, scheme before, cubic of the load, a random intercept "
+        f"for each slot; "
+        "95 % intervals. Without: the scheme before left out. Paired: on the same traffic, where the load "
+        "differs as well. "
+        f"Whether the scheme before matters: {p or 'not known'}.",
+        ("", "Switchback", "Without", "Paired"),
+        tuple(rows),
+    )
+
+
+def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
+    """Return loss and burst ratio of flows alike, by scheme.
+
+    Parameters
+    ----------
+    paper
+        For names.
+    frame
+        Sums over flows of the same traffics under every scheme.
+    by
+        ``rtt_ms``, ``rate_bin`` or ``life_bin``.
+    schemes
+        Ids.
+    """
+    rows: list[tuple[str, ...]] = []
+    for transport in ("tcp", "udp"):
+        for metric in ("loss_ratio", "burst_ratio"):
+            of = frame[frame["transport"] == transport]
+            for value, group in of.groupby(by):
+                cells = [_pooled(group[group["label"] == one], metric) for one in schemes]
+                if any(cell != "–" for cell in cells):
+                    rows.append((f"{transport.upper()}, {_bin(by, value)}: {_SHORT[metric].lower()}", *cells))
+    title = {"rtt_ms": "round-trip time", "rate_bin": "rate", "life_bin": "duration"}[by]
+    return Drawing(
+        f"flows-{title.split('-')[0].split()[0]}",
+        None,
+        f"By {title} of the flow: share of its packets lost, and burst ratio over its own packets in order of "
+        f"sending; pooled "
+        "over flows, with 95 % intervals over traffics.",
+        ("", *(paper.printed[one] for one in schemes)),
+        tuple(rows),
+    )
+
+
+def _bin(by: str, value: Any) -> str:
+    if by == "rtt_ms":
+        return f"{value:g} ms"
+    edges, unit = (RATES, "packets/s") if by == "rate_bin" else (LIVES, "s")
+    low, high = edges[int(value)], edges[int(value) + 1]
+    return f"{low:g} to {high:g} {unit}" if np.isfinite(high) else f"above {low:g} {unit}"
+
+
+def _pooled(of: pd.DataFrame, metric: str) -> str:
+    """Return a ratio of sums over flows, with its interval by the jackknife over traffics."""
+    sums = of.groupby(["block", "demand"])[["sent", "dropped", "runs"]].sum().to_numpy(dtype=float)
+    whole = sums.sum(axis=0)
+
+    def ratio(total: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+        sent, dropped, runs = total
+        if metric == "loss_ratio":
+            return dropped / sent if sent else np.nan
+        return dropped / runs * (1 - dropped / sent) if runs else np.nan
+
+    count = len(sums)
+    if count < analysis.FEWEST_CELLS or not np.isfinite(ratio(whole)) or (metric == "burst_ratio" and whole[1] < 100):
+        return "–"
+    pseudo = np.asarray([count * ratio(whole) - (count - 1) * ratio(whole - one) for one in sums])
+    return said(stats.estimate(pseudo))
+
+
+def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> Drawing:
+    """Return TCP's and UDP's loss ratio, and the queue's measures, of each scheme on the same traffic."""
+    columns = ("load", "mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c", "loss_ratio_tcp",
+               "loss_ratio_udp", "tcp_share", "sojourn_p99_s")  # fmt: skip
+    table = frame.groupby(["block", "demand", "label"])[list(columns)].mean().reset_index()
+    rows = []
+    for one in schemes:
+        of = table[table["label"] == one]
+        cells = []
+        for column in columns:
+            scale = 1e3 if column == "sojourn_p99_s" else 1
+            cells.append(said(stats.estimate(scale * of[column].to_numpy())))
+        rows.append((paper.printed[one], *cells))
+    return Drawing(
+        "classes",
+        None,
+        f"Means over {table.groupby(['block', 'demand']).ngroups} traffics that all of these schemes met, with "
+        f"95 % intervals "
+        "(wide, since the traffics' loads are far apart; differences are paired).",
+        ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share", "Sojourn p99, ms"),
+        tuple(rows),
+    )

@@ -1,0 +1,32 @@
+"""Real packets between network namespaces. Root is needed: without it these tests fail, as nothing else
+tests the sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from packets import MakeLab
+
+from sojourn.device.lab import Lab
+
+#: Every way to frames that this machine has.
+BACK_ENDS = {
+    "native": {"back_end": "af_xdp", "mode": "native"},
+    "generic": {"back_end": "af_xdp", "mode": "generic"},
+    "af_packet": {"back_end": "af_packet"},
+}
+
+
+@pytest.fixture
+def make_lab() -> Iterator[MakeLab]:
+    """Build laboratories that are gone after the test."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(Lab(name="sojourn-test", **options))
+
+
+@pytest.fixture(params=list(BACK_ENDS))
+def back_end(request: pytest.FixtureRequest) -> dict[str, str]:
+    return BACK_ENDS[request.param]
