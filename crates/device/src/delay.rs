@@ -38,8 +38,7 @@ impl Delay {
         travelling.extend(self.others.drain(..).flat_map(|other| other.frames));
         travelling.sort_by_key(|(at, _)| *at);
         self.frames = travelling.into();
-        self.others =
-            others.iter().map(|(to, span)| Other { to: *to, span: *span, frames: VecDeque::new() }).collect();
+        self.others = others.iter().map(|(to, span)| Other { to: *to, span: *span, frames: VecDeque::new() }).collect();
     }
 
     /// Length of the line for everything else.

@@ -2,26 +2,23 @@
 
 mod af_packet;
 mod af_xdp;
+mod capture;
 mod checksum;
+mod faults;
 mod generated;
 mod loopback;
 mod open;
+mod pcap;
 mod system;
+mod tracer;
 
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
+pub use capture::{Capture, Record, Writer};
+pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use open::{open, Interface, KernelPort};
-mod capture;
-mod faults;
-mod loopback;
-mod pcap;
-mod tracer;
-
-pub use capture::{Capture, Record, Writer};
-pub use faults::{FaultConfig, FaultCounts, Faults};
-pub use loopback::{loopback, Far, Loopback};
 pub use pcap::{Now, Pace, Pcap};
 pub use tracer::Tracer;
 
@@ -103,6 +100,8 @@ pub trait Port: Send {
     /// How it works, for status and logs: `af_xdp, native, copy`.
     fn mode(&self) -> &str {
         ""
+    }
+
     /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.
     ///
     /// # Errors
