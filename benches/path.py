@@ -29,7 +29,7 @@ SCHEMES = (
     "pie",
     "daqm preset c2 interarrival measured",
     "fq_codel",
-    "cake",
+    "cake memlimit 1MB",
 )
 GOALS = {"dropping_function": 10e6, "fq_codel": 5e6}
 
