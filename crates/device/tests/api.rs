@@ -128,7 +128,7 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
     };
     let before = world.in_force();
     let table = [
-        ("{\"rate\": \"1 Mbit/s\", \"scheme\": \"nothing\"}", 422, "key `scheme`: unknown algorithm"),
+        ("{\"rate\": \"1 Mbit/s\", \"scheme\": \"nothing\"}", 422, "body:1:32: key `scheme`: unknown algorithm"),
         ("{\"rate\": \"1 Mbit/s\", \"delay\": \"2 min\"}", 422, "key `delay`: is 120 s; allowed: 0 s to 60 s"),
         ("{\"rate\": 7}", 422, "body:1:10: key `rate`: 7 has no unit; allowed: a rate with its unit"),
         ("{\"speed\": 7}", 422, "body:1:11: key `speed`: is not a key here; allowed: scheme, label, rate, delay"),
@@ -263,7 +263,7 @@ fn the_description_has_every_route_and_every_route_is_there() {
 #[test]
 fn metrics_say_what_the_status_says() {
     let mut world = World::plain();
-    (0..500).for_each(|_| world.turn());
+    (0..1000).for_each(|_| world.turn());
     let status = world.please(Method::GET, "/status", "").json();
     let text = world.please(Method::GET, "/metrics", "").text;
     let value = |name: &str| {
@@ -284,12 +284,13 @@ fn metrics_say_what_the_status_says() {
         number(&status["directions"][0]["backlog"]["packets"])
     );
     assert_eq!(value(&format!("sojourn_windows_total{a_to_b}")), number(&status["windows_closed"][0]));
-    // Of 100 packets at 1 ms each a packet waits about 0.1 s: below the bound 0.2, above 0.05.
+    // Two arrive and one leaves a millisecond: packet n, which leaves after n ms, has waited n/2 ms, until 100 packets wait at
+    // n = 200, and 100 ms from then on. 100 of 1000 have waited 50 ms or less, all of them less than 200 ms.
     let count = value(&format!("sojourn_time_seconds_count{a_to_b}"));
     assert_eq!(count, number(&counts["forwarded"]["packets"]));
     let below = |le: &str| value(&format!("sojourn_time_seconds_bucket{{le=\"{le}\",direction=\"a_to_b\"}}"));
     assert_eq!(below("0.2"), count);
-    assert!(below("0.05") < 0.2 * count);
+    assert!((80.0..120.0).contains(&below("0.05")), "{}", below("0.05"));
     // By the conventions: described, prefixed, counters end in _total, base units, no value without its family.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         assert!(line.starts_with("sojourn_"), "{line}");
@@ -325,6 +326,8 @@ fn ten_thousand_requests_of_random_bytes_do_no_harm() {
     // Seven thousand requests after the warm-up: a leak of 1 KiB each would be 7 MiB.
     let grown = resident().saturating_sub(warm.unwrap());
     assert!(grown < 4 << 20, "{grown} bytes");
+    // They reach what they are to try.
+    assert!(world.changes > 50, "{}", world.changes);
     assert_eq!(world.please(Method::GET, "/healthz", "").text, "ok\n");
 }
 

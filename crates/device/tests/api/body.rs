@@ -50,6 +50,8 @@ pub struct World {
     /// Frames put in at A, taken out at B.
     pub put: u64,
     pub got: u64,
+    /// Changes that requests made of bytes brought about.
+    pub changes: u64,
 }
 
 /// An answer.
@@ -114,6 +116,7 @@ impl World {
             now: Instant::ZERO,
             put: 0,
             got: 0,
+            changes: 0,
         };
         world.turn();
         world
@@ -233,6 +236,9 @@ const PATHS: &[&str] = &[
     "/windows?limit=3",
     "/windows?limit=-1",
     "/directions/a_to_b",
+    "/directions/a_to_b",
+    "/directions/a_to_b",
+    "/directions/a_to_b",
     "/directions/b_to_a",
     "/directions/c",
     "/schedule",
@@ -263,10 +269,11 @@ const BODIES: &[&str] = &[
 /// Open to everybody on this machine.
 const OPEN: &[&str] = &["/healthz", "/login", "/page.css", "/page.js"];
 
-/// One request of bytes, and its answer, judged. How many bytes were used; `None`: the bytes make no request.
+/// One request of bytes, and its answer, judged; `None`: the bytes make no request.
 fn one(world: &mut World, bytes: &mut Bytes<'_>) -> Option<()> {
     let method =
-        bytes.of(&[Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE, Method::HEAD].each_ref());
+        bytes.of(&[Method::GET, Method::POST, Method::PATCH, Method::PATCH, Method::PUT, Method::DELETE, Method::HEAD]
+            .each_ref());
     let path = bytes.of(PATHS);
     let raw = if path.is_empty() { String::from_utf8_lossy(bytes.some()).into_owned() } else { path.to_owned() };
     let uri: Uri = raw.parse().ok()?;
@@ -301,6 +308,9 @@ fn one(world: &mut World, bytes: &mut Bytes<'_>) -> Option<()> {
     let answer = world.ask(request);
     judge(&asked, peer, host, credential, &answer);
     let may_change = peer == Some(Peer::Unix) || (peer == Some(here()) && credential == right);
+    if world.in_force() != before {
+        world.changes += 1;
+    }
     if !may_change || answer.status != StatusCode::OK || asked.0 != Method::PATCH {
         assert_eq!(world.in_force(), before, "{asked:?} changed something: {}", answer.status);
     }
