@@ -74,7 +74,6 @@ impl utoipa::Modify for Bearer {
 }
 
 /// Everything that is answered. A request must carry its [`Peer`] as an extension.
-#[must_use]
 pub fn router(api: Arc<Api>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(healthz))

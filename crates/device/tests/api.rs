@@ -327,7 +327,7 @@ fn ten_thousand_requests_of_random_bytes_do_no_harm() {
     let grown = resident().saturating_sub(warm.unwrap());
     assert!(grown < 4 << 20, "{grown} bytes");
     // They reach what they are to try.
-    assert!(world.changes > 50, "{}", world.changes);
+    assert!(world.changes > 10, "{}", world.changes);
     assert_eq!(world.please(Method::GET, "/healthz", "").text, "ok\n");
 }
 

@@ -235,6 +235,11 @@ const PATHS: &[&str] = &[
     "/windows",
     "/windows?limit=3",
     "/windows?limit=-1",
+    // Often: there most is changed.
+    "/directions/a_to_b",
+    "/directions/a_to_b",
+    "/directions/a_to_b",
+    "/directions/a_to_b",
     "/directions/a_to_b",
     "/directions/a_to_b",
     "/directions/a_to_b",
@@ -254,6 +259,9 @@ const BODIES: &[&str] = &[
     "{}",
     "[]",
     "{\"rate\": \"5 Mbit/s\"}",
+    "{\"rate\": \"9 Mbit/s\"}",
+    "{\"delay\": \"1 ms\"}",
+    "{\"delay\": \"0 s\", \"scheme\": \"codel\"}",
     "{\"rate\": 5}",
     "{\"rate\": \"0 bit/s\"}",
     "{\"scheme\": \"fq_codel\"}",
@@ -287,8 +295,8 @@ fn one(world: &mut World, bytes: &mut Bytes<'_>) -> Option<()> {
     let host = bytes.of(&["localhost:9180", "127.0.0.1", "[::1]:1", "localhost:9180", "evil.example", ""]);
     let right = format!("Bearer {TOKEN}");
     let credential = bytes.of(&["", "Bearer wrong", right.as_str(), right.as_str(), "Basic eDp5", "Bearer "]);
-    let kind =
-        bytes.of(&["application/json", "application/json", "application/x-www-form-urlencoded", "text/plain", ""]);
+    let json = "application/json";
+    let kind = bytes.of(&[json, json, json, json, "application/x-www-form-urlencoded", "text/plain", ""]);
     let body = match bytes.of(&[true, true, false]) {
         true => bytes.of(BODIES).as_bytes().to_vec(),
         false => bytes.some().to_vec(),
