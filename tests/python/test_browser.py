@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 import sojourn as sj
+from browser import start_browser
 from sojourn import metrics, papers
 from sojourn.papers import Outcome, figures
 from sojourn.papers import page as paper_page
@@ -20,35 +18,6 @@ from sojourn.papers.ledger import Ledger
 from synthetic import judged, measure, some_readings
 
 pytestmark = pytest.mark.browser
-
-# CI sets this, so that there a missing browser is a failure and not a test left out.
-REQUIRED = "SOJOURN_TEST_BROWSER"
-
-
-def _browser(*, javascript: bool) -> webdriver.Chrome:
-    driver = shutil.which("chromedriver")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if not driver or not program:
-        message = "needs chromium and chromedriver (Debian: apt install chromium chromium-driver)"
-        if os.environ.get(REQUIRED):
-            pytest.fail(message)
-        pytest.skip(message)
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        # A smooth scroll would still be on its way when the click comes.
-        "--force-prefers-reduced-motion",
-        "--window-size=1200,2400",
-    ):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    if not javascript:
-        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
-    return webdriver.Chrome(options=options, service=Service(driver))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +29,7 @@ def page(results: sj.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(page: Path) -> Iterator[webdriver.Chrome]:
-    driver = _browser(javascript=True)
+    driver = start_browser(javascript=True)
     driver.get(page.as_uri())
     yield driver
     driver.quit()
@@ -110,7 +79,7 @@ def test_nothing_overflows_the_page(browser: webdriver.Chrome) -> None:
 
 
 def test_the_page_reads_without_javascript(page: Path, results: sj.Results) -> None:
-    driver = _browser(javascript=False)
+    driver = start_browser(javascript=False)
     try:
         driver.get(page.as_uri())
         assert driver.find_element(By.TAG_NAME, "h1").text == "small: 3 schemes compared"
@@ -136,7 +105,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ledger]:
 def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> None:
     place, ledger = paper
     base = ledger.readings[0].name
-    driver = _browser(javascript=False)
+    driver = start_browser(javascript=False)
     try:
         driver.get(place.as_uri())
         assert len(driver.find_elements(By.CSS_SELECTOR, "h2[id^=figure-]")) == 12
@@ -158,7 +127,7 @@ def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> N
 
 
 def test_a_papers_page_fits_and_its_pictures_are_drawn(paper: tuple[Path, Ledger]) -> None:
-    driver = _browser(javascript=True)
+    driver = start_browser(javascript=True)
     try:
         driver.get(paper[0].as_uri())
         assert driver.get_log("browser") == []

@@ -5,8 +5,6 @@ mod body;
 mod metrics;
 mod page;
 mod serve;
-#[cfg(test)]
-mod tests;
 
 pub use access::{Peer, Sessions, Token};
 pub use serve::{bind, serve, Sockets};
@@ -76,7 +74,6 @@ impl utoipa::Modify for Bearer {
 }
 
 /// Everything that is answered. A request must carry its [`Peer`] as an extension.
-#[must_use]
 pub fn router(api: Arc<Api>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(healthz))
@@ -112,7 +109,7 @@ async fn protect(mut response: Response) -> Response {
     const HEADERS: [(header::HeaderName, &str); 4] = [
         (
             header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; \
              base-uri 'none'; frame-ancestors 'none'",
         ),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -214,7 +211,7 @@ struct StatusDocument {
 }
 
 /// State and counters.
-#[utoipa::path(get, path = "/api/v1/status", responses(
+#[utoipa::path(get, path = "/status", responses(
     (status = 200, description = "As of the last look, `run.status_every` apart", body = StatusDocument),
     (status = 401, description = "No token or a wrong one", body = ErrorDocument),
 ))]
@@ -237,7 +234,7 @@ struct Wanted {
 }
 
 /// The last measurement windows, the newest first; all of them are in the store.
-#[utoipa::path(get, path = "/api/v1/windows", params(
+#[utoipa::path(get, path = "/windows", params(
     ("limit" = Option<usize>, Query, description = "At most so many; 20 where absent, up to 256"),
 ), responses(
     (status = 200, description = "One object a window: what was in force and what was measured", body = Vec<Object>),
@@ -260,7 +257,7 @@ struct Done {
 
 /// Changes scheme, rate or delay of a direction: all that is given at one instant, without losing a queued packet that the
 /// new scheme can hold.
-#[utoipa::path(patch, path = "/api/v1/directions/{direction}", params(
+#[utoipa::path(patch, path = "/directions/{direction}", params(
     ("direction" = String, Path, description = "`a_to_b` or `b_to_a`"),
 ), request_body = body::ChangeDocument, responses(
     (status = 200, description = "In force", body = Done),
@@ -280,7 +277,7 @@ async fn change(
 }
 
 /// Reads the file again and puts in force what can change without a restart.
-#[utoipa::path(post, path = "/api/v1/reload", responses(
+#[utoipa::path(post, path = "/reload", responses(
     (status = 200, description = "In force", body = Done),
     (status = 409, description = "Something else changed, which needs a restart", body = ErrorDocument),
     (status = 422, description = "The file is wrong", body = ErrorDocument),
@@ -294,7 +291,7 @@ fn no_schedule() -> ApiError {
 }
 
 /// How the schedule fares.
-#[utoipa::path(get, path = "/api/v1/schedule", responses(
+#[utoipa::path(get, path = "/schedule", responses(
     (status = 200, description = "As of now", body = schedule::State),
     (status = 409, description = "There is none", body = ErrorDocument),
 ))]
@@ -303,7 +300,7 @@ async fn schedule_state(State(api): Shared) -> Result<Json<schedule::State>, Api
 }
 
 /// Starts the schedule: the scheme of the slot that is due comes into force.
-#[utoipa::path(post, path = "/api/v1/schedule/start", responses(
+#[utoipa::path(post, path = "/schedule/start", responses(
     (status = 200, description = "Asked for", body = Done),
     (status = 409, description = "There is none", body = ErrorDocument),
 ))]
@@ -313,7 +310,7 @@ async fn start_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
 }
 
 /// Stops the schedule: the scheme in force stays.
-#[utoipa::path(post, path = "/api/v1/schedule/stop", responses(
+#[utoipa::path(post, path = "/schedule/stop", responses(
     (status = 200, description = "Asked for", body = Done),
     (status = 409, description = "There is none", body = ErrorDocument),
 ))]

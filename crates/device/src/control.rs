@@ -77,6 +77,12 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// At most `most`, the newest first.
+    #[must_use]
+    pub fn latest(&self, most: usize) -> Vec<Recent> {
+        self.recent.iter().rev().take(most).cloned().collect()
+    }
+
     /// A window closed.
     pub fn add(&mut self, direction: Direction, closed: &Closed) {
         if self.recent.len() == RECENT {
@@ -201,8 +207,7 @@ impl Control {
     /// At most `most` windows, the newest first.
     #[must_use]
     pub fn windows(&self, most: usize) -> Vec<Recent> {
-        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        windows.recent.iter().rev().take(most).cloned().collect()
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).latest(most)
     }
 
     /// Windows closed since the start, A to B and B to A.
@@ -255,7 +260,7 @@ impl Control {
         }
         if change.scheme.is_some() && force.switches(direction) {
             return Err(Refusal::Conflict(format!(
-                "the schedule switches {}; stop it first (POST /api/v1/schedule/stop)",
+                "the schedule switches {}; stop it first (POST /schedule/stop)",
                 direction.name()
             )));
         }
@@ -284,7 +289,7 @@ impl Control {
     /// The file is wrong, or asks for a change that needs a restart: then nothing is changed.
     pub async fn reload(&self) -> Result<Vec<String>, Refusal> {
         let mut force = self.force.lock().await;
-        let new = config::load(&self.file).map_err(|e| Refusal::Wrong(e.to_string()))?;
+        let new = config::load(&self.file).map_err(|e| Refusal::Wrong(format!("{e}; nothing was changed")))?;
         let refused =
             |what: String| Err(Refusal::Conflict(format!("{}: {what}; nothing was changed", self.file.display())));
         let fixed = needs_restart(&force.config, &new);
@@ -402,11 +407,11 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
 
 /// Keys that differ and cannot change while the device runs.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let queue = |table: &DirectionTable| (table.scheme.is_some(), table.overhead, table.burst);
+    let queue = |table: &DirectionTable| (table.scheme.is_some(), table.overhead, table.burst, table.delays.clone());
     [
         ("[ports]", old.ports != new.ports),
-        ("scheme given or not, overhead or burst of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
-        ("scheme given or not, overhead or burst of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
+        ("scheme given or not, overhead, burst or delays of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
+        ("scheme given or not, overhead, burst or delays of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
         ("[frames]", old.frames != new.frames),
         ("[windows]", old.windows != new.windows),
         ("[control]", old.control != new.control),

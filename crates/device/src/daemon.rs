@@ -2,21 +2,25 @@
 
 use crate::api::{self, Api, Token};
 use crate::clock::{Clock, Dated};
-use crate::config::{self, BackEnd, Config, Idle, PortTable};
-use crate::control::{Control, MakeSchedule, Parts, Schedules, SharedWindows};
+use crate::config::{self, BackEnd, Config, FaultsTable, Idle, PortTable};
+use crate::control::{Control, MakeSchedule, Parts, Recent, Schedules, SharedWindows};
 use crate::engine::{Direction, Engine};
 use crate::hardening::{self, HardeningError};
+use crate::offline::{self, Files};
 use crate::path::Path as Way;
 use crate::pool::Pool;
 use crate::port::{
     self, AfPacket, AfXdp, Generated, Interface, KernelPort, Port, PortError, XdpMode, XdpOptions, ZeroCopy,
 };
+use crate::port::{Capture, FaultConfig, Faults, Now, Pace, Pcap, PortCounters, Tracer, Writer};
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
 use crate::run::{self, Board, Command, RunConfig};
 use crate::schedule::{Design, Plan, Schedule};
+use crate::status::QueueCounts;
 use crate::store::{self, SlotSink, Store, StoreError};
-use sojourn_units::BitRate;
+use serde::Serialize;
+use sojourn_units::{BitRate, Probability};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +30,8 @@ use tokio::signal::unix::{signal, SignalKind};
 
 /// Room before the contents of a frame (`XDP_PACKET_HEADROOM`).
 pub const HEADROOM: usize = 256;
+/// Frames of a trace: a gigabyte or two of the longest.
+const TRACED: u64 = 1_000_000;
 
 /// Why the device does not run, or stopped running.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +58,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let clock = Clock::start();
     let dated = Dated::new(clock);
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
-    let ports = open_ports(&config, &mut pool)?;
+    let ports = open_ports(&config, &mut pool, clock)?;
     let mut files = Vec::new();
     for path in
         [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)]
@@ -61,12 +67,8 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     }
     let sockets = api::bind(config.control.listen.0, config.control.socket.0.as_deref())?;
     let token = Token::open(&config.control.token_file)?;
-    let seed = match config.run.seed {
-        Some(seed) => seed,
-        None => drawn()?,
-    };
-    let mut store =
-        config.windows.store.0.as_ref().map(|path| Store::open(path, &begun(&config, seed), dated)).transpose()?;
+    let seed = config.run.seed.map_or_else(drawn, Ok)?;
+    let mut store = open_store(&config, seed, dated)?;
     if let Some(path) = &config.windows.store.0 {
         files.push(path.clone());
         files.extend(["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", path.display()))));
@@ -81,11 +83,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
         store.start()?;
     }
     let windows = SharedWindows::default();
-    let paths = Direction::ALL.map(|direction| {
-        let kept = store.as_ref().map(|store| store.sink(direction));
-        way(&config, direction, seed.wrapping_add(direction as u64), sink(&windows, direction, kept))
-    });
-    let mut engine = Engine::new(pool, ports, paths);
+    let mut engine = Engine::new(pool, ports, ways(&config, seed, &windows, store.as_ref()));
     let (commands, orders) = channel();
     let board = Board::default();
     let run_config = RunConfig {
@@ -145,6 +143,10 @@ fn with_folder(file: &Path) -> io::Result<Option<PathBuf>> {
             Ok(Some(folder.to_owned()))
         }
     }
+}
+
+fn open_store(config: &Config, seed: u64, dated: Dated) -> Result<Option<Store>, StoreError> {
+    config.windows.store.0.as_ref().map(|path| Store::open(path, &begun(config, seed), dated)).transpose()
 }
 
 /// What the store notes of this run.
@@ -239,6 +241,14 @@ fn sink(windows: &SharedWindows, direction: Direction, mut kept: Option<Sink>) -
     })
 }
 
+/// Both directions.
+fn ways(config: &Config, seed: u64, windows: &SharedWindows, store: Option<&Store>) -> [Way; 2] {
+    Direction::ALL.map(|direction| {
+        let kept = store.map(|store| store.sink(direction));
+        way(config, direction, seed.wrapping_add(direction as u64), sink(windows, direction, kept))
+    })
+}
+
 fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
     let path = config.direction(direction).path();
     let recorder = match &path.scheme {
@@ -253,12 +263,13 @@ fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
     way
 }
 
-fn open_ports(config: &Config, pool: &mut Pool) -> Result<[Box<dyn Port>; 2], DaemonError> {
+fn open_ports(config: &Config, pool: &mut Pool, clock: Clock) -> Result<[Box<dyn Port>; 2], DaemonError> {
     let (a, b) = (&config.ports.a, &config.ports.b);
-    if let (Some(a), Some(b)) = (kernel(a), kernel(b)) {
-        return Ok(port::open(pool, [a, b])?);
-    }
-    Ok([open_port(a, "a", pool)?, open_port(b, "b", pool)?])
+    let [port_a, port_b] = match (kernel(a), kernel(b)) {
+        (Some(a), Some(b)) => port::open(pool, [a, b])?,
+        _ => [open_port(a, "a", pool, clock)?, open_port(b, "b", pool, clock)?],
+    };
+    Ok([wrapped(port_a, a, clock)?, wrapped(port_b, b, clock)?])
 }
 
 /// A port of the kernel's, where it is one.
@@ -286,7 +297,7 @@ fn xdp(table: &PortTable) -> XdpOptions {
     }
 }
 
-fn open_port(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Box<dyn Port>, DaemonError> {
+fn open_port(table: &PortTable, side: &str, pool: &mut Pool, clock: Clock) -> Result<Box<dyn Port>, DaemonError> {
     if let Some(KernelPort { interface, how }) = kernel(table) {
         return Ok(match how {
             Interface::AfXdp(options) => Box::new(AfXdp::open(pool, interface, options, None)?),
@@ -298,9 +309,75 @@ fn open_port(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Box<dyn P
             let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
             Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
         }
+        BackEnd::Pcap => {
+            let input = table.read.as_deref().map(Capture::open).transpose()?;
+            let output = table.write.as_deref().map(Writer::create).transpose()?;
+            let name = format!("pcap {side}");
+            Ok(Box::new(Pcap::new(&name, input, output, Pace::Recorded, Now::Clock(clock), None)))
+        }
         other => {
             let what = format!("ports.{side}: back_end = \"{}\" is not in this build", other.name());
             Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
         }
     }
+}
+
+/// With its faults, and outside of them its trace: that shows what the pipeline gets.
+fn wrapped(mut port: Box<dyn Port>, table: &PortTable, clock: Clock) -> Result<Box<dyn Port>, DaemonError> {
+    if let Some(faults) = &table.faults {
+        let FaultsTable { loss, duplication, reordering, corruption, seed } = *faults;
+        let [loss, duplication, reordering, corruption] =
+            [loss, duplication, reordering, corruption].map(Probability::clamped);
+        port = Box::new(Faults::new(port, FaultConfig { loss, duplication, reordering, corruption, seed }));
+    }
+    if let Some(path) = &table.trace {
+        port = Box::new(Tracer::new(port, path, TRACED, Now::Clock(clock))?);
+    }
+    Ok(port)
+}
+
+/// What a run of files counted.
+#[derive(Debug, Serialize)]
+pub struct Replayed {
+    /// Time from the first frame until nothing waited or travelled any more.
+    pub took_s: f64,
+    /// Of the ports, A and B.
+    pub ports: [PortCounters; 2],
+    /// Of the queues, A to B and B to A.
+    pub queues: [QueueCounts; 2],
+    /// The windows that closed.
+    pub windows: Vec<Recent>,
+}
+
+/// Runs the captures that the ports of `config` read through its directions in virtual time. Windows are stored where it says so.
+///
+/// # Errors
+/// A port is no capture, or a file cannot be read or written.
+pub fn replay(config: &Config) -> Result<Replayed, DaemonError> {
+    let side = |table: &PortTable, side: &str| match table.back_end {
+        BackEnd::Pcap => Ok(Files { input: table.read.clone(), output: table.write.clone() }),
+        other => {
+            let name = other.name();
+            let what = format!("ports.{side}.back_end is \"{name}\"; allowed for a replay: \"pcap\"");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+        }
+    };
+    let files = [side(&config.ports.a, "a")?, side(&config.ports.b, "b")?];
+    let seed = config.run.seed.map_or_else(drawn, Ok)?;
+    let pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
+    let mut store = open_store(config, seed, Dated::new(Clock::start()))?;
+    if let Some(store) = &mut store {
+        store.start()?;
+    }
+    let windows = SharedWindows::default();
+    let outcome = offline::run(pool, files, ways(config, seed, &windows, store.as_ref()))?;
+    let queues = outcome.paths.each_ref().map(|path| path.counters().into());
+    let (took_s, ports) = (outcome.took.seconds(), outcome.ports);
+    // The sinks go before the store waits for them.
+    drop(outcome);
+    if let Some(store) = store {
+        store.close()?;
+    }
+    let windows = windows.lock().unwrap_or_else(PoisonError::into_inner).latest(usize::MAX);
+    Ok(Replayed { took_s, ports, queues, windows })
 }

@@ -6,6 +6,7 @@ use serde_json::{json, Map, Value};
 use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, RunTable};
 use sojourn_device::{client, daemon, doctor};
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,6 +36,12 @@ enum Task {
     },
     /// Says what of this host does not suit a configuration, and the command that mends it; exit status 1 when something must be mended.
     Doctor {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// Runs the captures that both ports read (back_end = "pcap") through the device in virtual time, as fast as possible, and
+    /// prints what was counted, as JSON.
+    Replay {
         /// The configuration.
         config: PathBuf,
     },
@@ -134,23 +141,28 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
                 return Ok(ExitCode::from(1));
             }
         }
+        Task::Replay { config: file } => {
+            let config = config::load(&file)?;
+            let outcome = daemon::replay(&config)?;
+            let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&outcome)?);
+        }
         Task::Keys => print!("{}", config::reference()),
-        Task::Status(running) => ask(&running, Method::GET, "/api/v1/status", None)?,
+        Task::Status(running) => ask(&running, Method::GET, "/status", None)?,
         Task::Windows { limit, running } => {
-            ask(&running, Method::GET, &format!("/api/v1/windows?limit={limit}"), None)?;
+            ask(&running, Method::GET, &format!("/windows?limit={limit}"), None)?;
         }
         Task::Switch { scheme, label, way, running } => {
             change(&running, &way, &[("scheme", Some(scheme)), ("label", label)])?;
         }
         Task::Set { rate, delay, way, running } => change(&running, &way, &[("rate", rate), ("delay", delay)])?,
-        Task::Schedule { what: Scheduled::State, running } => ask(&running, Method::GET, "/api/v1/schedule", None)?,
+        Task::Schedule { what: Scheduled::State, running } => ask(&running, Method::GET, "/schedule", None)?,
         Task::Schedule { what: Scheduled::Start, running } => {
-            ask(&running, Method::POST, "/api/v1/schedule/start", None)?;
+            ask(&running, Method::POST, "/schedule/start", None)?;
         }
         Task::Schedule { what: Scheduled::Stop, running } => {
-            ask(&running, Method::POST, "/api/v1/schedule/stop", None)?;
+            ask(&running, Method::POST, "/schedule/stop", None)?;
         }
-        Task::Reload(running) => ask(&running, Method::POST, "/api/v1/reload", None)?,
+        Task::Reload(running) => ask(&running, Method::POST, "/reload", None)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -158,7 +170,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
 fn change(running: &Running, way: &Way, values: &[(&str, Option<String>)]) -> Result<(), Box<dyn Error>> {
     let given = values.iter().filter_map(|(key, value)| Some(((*key).to_owned(), json!(value.as_ref()?))));
     let body = Value::Object(given.collect::<Map<_, _>>());
-    ask(running, Method::PATCH, &format!("/api/v1/directions/{}", way.direction), Some(body))
+    ask(running, Method::PATCH, &format!("/directions/{}", way.direction), Some(body))
 }
 
 fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Result<(), Box<dyn Error>> {
@@ -166,7 +178,8 @@ fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Re
     let answer = client::ask(&config, method, path, body)?;
     // Readable, and still JSON.
     let value: Value = serde_json::from_str(&answer)?;
-    println!("{}", serde_json::to_string_pretty(&value)?);
+    // Who reads may have read enough.
+    let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&value)?);
     Ok(())
 }
 

@@ -122,8 +122,9 @@ pub fn run(
     outcome.and(finished)
 }
 
-/// True when the thread is to end.
-fn obey(engine: &mut Engine, now: Instant, commands: &Receiver<Command>) -> bool {
+/// Carries out what was asked for since the last call, at `now`; true when the thread is to end. [`run`] does it at every turn.
+#[must_use]
+pub fn obey(engine: &mut Engine, now: Instant, commands: &Receiver<Command>) -> bool {
     use std::sync::mpsc::TryRecvError;
     for _ in 0..COMMANDS {
         match commands.try_recv() {
@@ -204,9 +205,9 @@ fn wait(a: i32, b: i32, timeout: &Timespec) {
     let _ = poll(&mut descriptors, Some(timeout));
 }
 
-/// Remembers the last publication, for rates.
+/// Shows the state, and remembers the last time, for rates. [`run`] does it at every turn that is due.
 #[derive(Default)]
-struct Publisher {
+pub struct Publisher {
     due: Instant,
     last: Instant,
     bytes: [(u64, u64); 2],
@@ -216,7 +217,8 @@ struct Publisher {
 }
 
 impl Publisher {
-    fn publish(&mut self, engine: &mut Engine, now: Instant, every: Span, board: &Board) {
+    /// Puts the state at `now` on the board; the next is due `every` later.
+    pub fn publish(&mut self, engine: &mut Engine, now: Instant, every: Span, board: &Board) {
         self.due = now + every;
         let ports = engine.ports().each_mut().map(|port| {
             let counters = port.counters();
@@ -266,7 +268,7 @@ fn describe(
     let throughput = per_second(bytes.1, last.1);
     *last = bytes;
     let live = path.recorder.take_live();
-    totals.add(&live);
+    totals.add(live);
     let quantile = |q| live.histogram.quantile_ms(q).map(|ms| ms / 1e3);
     let sojourn = LiveSojourn {
         packets: live.moments.count(),

@@ -155,14 +155,23 @@ pub(super) async fn admit(State(api): State<Arc<Api>>, request: Request, next: N
     if let Peer::Tcp(address) = peer {
         if let Err(refused) = check(&api, address, &request) {
             tracing::debug!(%address, path = request.uri().path(), "refused");
-            return refused;
+            return match refused {
+                Refused::Error(error) => error.into_response(),
+                Refused::LogIn => Redirect::to("/login").into_response(),
+            };
         }
     }
     next.run(request).await
 }
 
-fn check(api: &Api, address: SocketAddr, request: &Request) -> Result<(), Response> {
-    let error = |status, what: &str| Err(ApiError::new(status, what).into_response());
+enum Refused {
+    Error(ApiError),
+    /// A browser is sent to the form.
+    LogIn,
+}
+
+fn check(api: &Api, address: SocketAddr, request: &Request) -> Result<(), Refused> {
+    let error = |status, what: &str| Err(Refused::Error(ApiError::new(status, what)));
     if !is_loopback(address.ip()) {
         return error(StatusCode::FORBIDDEN, "only this machine may ask");
     }
@@ -191,7 +200,7 @@ fn check(api: &Api, address: SocketAddr, request: &Request) -> Result<(), Respon
         return error(StatusCode::FORBIDDEN, "the page's session may look, not change; changes need the token");
     }
     if path == "/" {
-        return Err(Redirect::to("/login").into_response());
+        return Err(Refused::LogIn);
     }
     error(StatusCode::UNAUTHORIZED, "needs the token, as in \"Authorization: Bearer TOKEN\"")
 }

@@ -148,6 +148,9 @@ impl Collector for Look {
             "Measurement windows closed",
             directions.iter().zip(self.windows_closed).map(|(d, n)| (vec![("direction", d.direction)], n)),
         )?;
+        let late = queued.iter().map(|d| (vec![("direction", d.direction)], ConstCounter::new(d.late_s)));
+        let help = "Time that the rate lost because the packet thread came late while packets waited";
+        family(e, "sojourn_late_seconds", help, MetricType::Counter, late)?;
         let stored = self.store.iter().map(|health| (Labels::new(), health.stored));
         counters(e, "sojourn_store_windows", "Windows stored", stored)?;
         let lost = self.store.iter().map(|health| (Labels::new(), health.lost));

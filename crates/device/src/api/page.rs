@@ -192,6 +192,7 @@ const ROWS: &[Row] = &[
         },
         series: None,
     },
+    Row { key: "late", name: "Time lost to the rate: the machine was busy", show: |d| si(d.late_s, "s"), series: None },
     Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
     Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
     Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },
@@ -254,8 +255,9 @@ fn directions(body: &mut String, status: &Status) {
     line("scheme", "Scheme", &|d| {
         let name = d.scheme.clone().unwrap_or_else(|| "none: forwarded at once".into());
         let slot = d.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
-        let label =
-            if d.scheme.is_none() || d.label.is_empty() { String::new() } else { format!(" ({}{slot})", d.label) };
+        let algorithm = name.split(' ').next() == Some(d.label.as_str());
+        let unnamed = d.scheme.is_none() || d.label.is_empty() || algorithm && slot.is_empty();
+        let label = if unnamed { String::new() } else { format!(" ({}{slot})", d.label) };
         (" class=\"scheme\"".into(), name + &label)
     });
     line("rate", "Shaped rate", &|d| {

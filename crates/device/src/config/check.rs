@@ -1,7 +1,7 @@
 //! What the tables alone cannot refuse: values that are impossible, or impossible together.
 
 use super::{BackEnd, Config, DirectionTable, Mode, PortTable, ScheduleTable, ZeroCopy};
-use sojourn_document::{Error, Path};
+use sojourn_document::{Error, Path, Step};
 use sojourn_units::{BitRate, Bytes, Span};
 
 const INTERFACE: &str = "the name of a network interface, as in \"eth0\"";
@@ -129,7 +129,7 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
     }
     check_delay(direction.delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
     for (to, delay) in &direction.delays {
-        let at = at.then("delays").then(sojourn_document::Step::Key(to.clone().into()));
+        let at = at.then("delays").then(Step::Key(to.clone().into()));
         if to.parse::<ipnet::IpNet>().is_err() {
             return Err(Error::new(at, "is no network; allowed: as in \"10.0.1.0/24\" or \"fd00:1::/64\""));
         }

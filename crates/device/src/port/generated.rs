@@ -82,7 +82,7 @@ impl Port for Generated {
             if self.due > now {
                 break;
             }
-            self.due = self.due + each;
+            self.due += each;
             self.flow = (self.flow + 1) % FLOWS;
             self.frame[34..36].copy_from_slice(&(40_000 + self.flow).to_be_bytes());
             let Some(frame) = pool.copy_in(&self.frame) else {

@@ -41,7 +41,7 @@ function draw(cell, now) {
   const figure = document.getElementById("chart-" + cell.id) || chart(cell.id, name);
   const top = Math.max(...known.points) || 1;
   const [digits, prefix] = short(top);
-  figure.querySelectorAll("span")[1].textContent = `up to ${digits} ${unit === "%" || unit === "/s" ? prefix + unit : prefix + unit}`;
+  figure.querySelectorAll("span")[1].textContent = `up to ${digits} ${prefix}${unit}`;
   const first = POINTS - known.points.length;
   const points = known.points.map((y, i) => `${first + i},${98 - 96 * y / top}`);
   figure.querySelector("polyline").setAttribute("points", points.join(" "));

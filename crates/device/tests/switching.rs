@@ -1,0 +1,78 @@
+//! Schemes switched every 100 ms under load, through the commands that the control interface sends, in virtual time.
+
+#![allow(clippy::unwrap_used)]
+
+use sojourn_aqm::registry;
+use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::pool::Pool;
+use sojourn_device::port::loopback;
+use sojourn_device::random::Stream;
+use sojourn_device::record::Recorder;
+use sojourn_device::run::{obey, Command, Order};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+use std::sync::mpsc::channel;
+
+/// A minute at 20 Mbit/s with 22 Mbit/s offered, every registered scheme in turn.
+#[test]
+fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped() {
+    let (a, far_a) = loopback("a");
+    let (b, far_b) = loopback("b");
+    let config = PathConfig {
+        scheme: Some("pfifo".parse().unwrap()),
+        rate: BitRate::from_bit_s(20_000_000),
+        overhead: Bytes::new(24),
+        burst: Span::from_millis(1),
+        delay: Span::from_millis(2),
+    };
+    let at_once = PathConfig { scheme: None, ..config.clone() };
+    let path = |config, seed| Path::new(config, Box::new(Stream::new(seed)), seed, Recorder::idle());
+    let paths = [path(&config, 1), path(&at_once, 2)];
+    let frames = 16_384_u32;
+    let mut engine = Engine::new(Pool::new(frames, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+    let (commands, orders) = channel();
+    let schemes: Vec<_> =
+        registry::ALL.iter().map(|entry| entry.name.parse::<sojourn_aqm::Config>().unwrap()).collect();
+    let (mut put, mut got, mut switched) = (0_u64, 0_u64, 0_usize);
+    // Of every frame its number, so that none may come twice.
+    let mut seen = std::collections::HashSet::new();
+    // 250 us at 22 Mbit/s are 687.5 bytes: a frame of 664 B and 24 B of overhead.
+    for turn in 0_u64..240_000 {
+        let now = Instant::ZERO + Span::from_micros(250 * turn);
+        if turn % 400 == 0 {
+            let scheme = schemes[switched % schemes.len()].clone();
+            let (reply, answer) = channel();
+            let switch = Order::Switch { direction: Direction::AToB, scheme, label: "x".into(), slot: None };
+            commands.send(Command { order: Order::All(vec![switch]), reply: Some(reply) }).unwrap();
+            assert!(!obey(&mut engine, now, &orders));
+            assert_eq!(answer.try_recv().unwrap(), Ok(()));
+            switched += 1;
+        }
+        let mut frame = vec![0; 664];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        // IPv4 and UDP of one of eight flows; the number after the headers.
+        frame[14..24].copy_from_slice(&[0x45, 0, 2, 0x8a, 0, 0, 0, 0, 64, 17]);
+        frame[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+        frame[34..40].copy_from_slice(&[0, (turn % 8) as u8, 0, 9, 2, 0x76]);
+        frame[42..50].copy_from_slice(&turn.to_be_bytes());
+        far_a.put(frame);
+        put += 1;
+        engine.step(now).unwrap();
+        while let Some(frame) = far_b.get() {
+            got += 1;
+            assert!(seen.insert(frame[42..50].to_vec()), "a frame came twice");
+        }
+        let path = engine.path(Direction::AToB);
+        let (counters, at) = (path.counters(), path.whereabouts());
+        // Received = sent + dropped + queued, to the packet, at every turn.
+        assert_eq!(counters.arrived.packets, put);
+        assert_eq!(put, got + counters.dropped_total().packets + at.queued + at.delayed + at.ready, "turn {turn}");
+        assert_eq!(engine.pool.free() as u64 + at.queued + at.delayed + at.ready, u64::from(frames));
+    }
+    assert_eq!(switched, 600);
+    // The link was never idle for long: 60 s at 20 Mbit/s are 218 023 packets of 688 B, and shaping is exact.
+    assert!(got > 215_000, "{got}");
+    let (path, pool) = engine.path_mut(Direction::AToB);
+    path.clear(pool);
+    assert_eq!(engine.pool.free(), frames as usize);
+}
