@@ -148,7 +148,9 @@ def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
     for number, client in enumerate(lab.clients):
         path = lab.folder / f"{client}.json"
         path.write_text(json.dumps(sender_plan(plan, lab, number, begin, begin + lasts)), encoding="utf-8")
-        senders.append(lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE))
+        senders.append(
+            lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE)
+        )
     say(f"device: {plan.slots} slots of {plan.slot_s:g} s, {len(senders)} clients")
     while (left := begin + lasts - time.monotonic()) > 0:
         time.sleep(min(left, max(plan.slot_s, 10.0)))
