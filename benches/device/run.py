@@ -7,7 +7,7 @@ Everything runs in network namespaces on this machine, with the kernel's own TCP
     sudo .venv/bin/python benches/device/run.py [--runs 3] [--only forwarding ping shaping agreement] [--json FILE]
 
 A figure is the median of several runs. Take it on a quiet machine: what the device lost for want of
-processor time stands in the column `late`, and a run where that is above 0 says more about the machine than the device.
+processor time stands in the column `late`; where it is not near 0 the figures are those of the machine.
 """
 # It runs programs by name, with arguments of its own.
 
