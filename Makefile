@@ -53,6 +53,7 @@ docs: $(STAMPS)/native
 bench: $(STAMPS)/native
 	$(PYTHON) benches/speed.py
 	$(PYTHON) benches/cost.py
+	$(PYTHON) benches/path.py
 	$(BIN)/python benches/plan.py
 	$(BIN)/python benches/place.py
 

@@ -13,7 +13,9 @@ pub use serve::{bind, serve, Sockets};
 
 use crate::config::DirectionName;
 use crate::control::{Change, Control, Recent, Refusal};
+use crate::schedule;
 use crate::status::Status;
+use crate::store::Health;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{header, HeaderValue, StatusCode};
@@ -82,6 +84,9 @@ pub fn router(api: Arc<Api>) -> Router {
         .routes(routes!(windows))
         .routes(routes!(change))
         .routes(routes!(reload))
+        .routes(routes!(schedule_state))
+        .routes(routes!(start_schedule))
+        .routes(routes!(stop_schedule))
         .routes(routes!(metrics))
         .routes(routes!(openapi))
         .split_for_parts();
@@ -202,6 +207,10 @@ struct StatusDocument {
     status: Status,
     /// Windows closed since the start, A to B and B to A.
     windows_closed: [u64; 2],
+    /// How the store fares; `null` without one.
+    store: Option<Health>,
+    /// How the schedule fares; `null` without one.
+    schedule: Option<schedule::State>,
 }
 
 /// State and counters.
@@ -211,8 +220,13 @@ struct StatusDocument {
 ))]
 async fn status(State(api): Shared) -> Result<Json<StatusDocument>, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    let windows_closed = api.control.windows_closed();
-    Ok(Json(StatusDocument { version: env!("CARGO_PKG_VERSION"), status, windows_closed }))
+    Ok(Json(StatusDocument {
+        version: env!("CARGO_PKG_VERSION"),
+        status,
+        windows_closed: api.control.windows_closed(),
+        store: api.control.store(),
+        schedule: api.control.schedule(),
+    }))
 }
 
 /// Which windows.
@@ -275,13 +289,46 @@ async fn reload(State(api): Shared) -> Result<Json<Done>, ApiError> {
     Ok(Json(Done { changed: api.control.reload().await? }))
 }
 
+fn no_schedule() -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "the configuration has no [schedule]")
+}
+
+/// How the schedule fares.
+#[utoipa::path(get, path = "/api/v1/schedule", responses(
+    (status = 200, description = "As of now", body = schedule::State),
+    (status = 409, description = "There is none", body = ErrorDocument),
+))]
+async fn schedule_state(State(api): Shared) -> Result<Json<schedule::State>, ApiError> {
+    api.control.schedule().map(Json).ok_or_else(no_schedule)
+}
+
+/// Starts the schedule: the scheme of the slot that is due comes into force.
+#[utoipa::path(post, path = "/api/v1/schedule/start", responses(
+    (status = 200, description = "Asked for", body = Done),
+    (status = 409, description = "There is none", body = ErrorDocument),
+))]
+async fn start_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
+    api.control.run_schedule(true).await?;
+    Ok(Json(Done { changed: vec!["schedule started".into()] }))
+}
+
+/// Stops the schedule: the scheme in force stays.
+#[utoipa::path(post, path = "/api/v1/schedule/stop", responses(
+    (status = 200, description = "Asked for", body = Done),
+    (status = 409, description = "There is none", body = ErrorDocument),
+))]
+async fn stop_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
+    api.control.run_schedule(false).await?;
+    Ok(Json(Done { changed: vec!["schedule stopped".into()] }))
+}
+
 /// Metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, description = "OpenMetrics", content_type = metrics::CONTENT_TYPE, body = String),
 ))]
 async fn metrics(State(api): Shared) -> Result<Response, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    let text = metrics::encode(status, api.control.windows_closed())
+    let text = metrics::encode(status, api.control.windows_closed(), api.control.store())
         .map_err(|e| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }

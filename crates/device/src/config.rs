@@ -13,8 +13,9 @@ pub use tables::*;
 pub use words::*;
 
 use crate::path::PathConfig;
+use ipnet::IpNet;
 use sojourn_document::tree::{self, Origin};
-use sojourn_document::{line_and_column, read, Error};
+use sojourn_document::{line_and_column, read, Error, Quantity};
 use sojourn_units::{BitRate, Span};
 use std::path::{Path, PathBuf};
 
@@ -97,6 +98,15 @@ impl DirectionTable {
             burst: self.burst.0,
             delay: self.delay.0,
         }
+    }
+
+    /// Its delay lines of other lengths, smallest networks first.
+    #[must_use]
+    pub fn delays(&self) -> Vec<(IpNet, Span)> {
+        let read = |(to, delay): (&String, &Quantity<Span>)| Some((to.parse::<IpNet>().ok()?, delay.0));
+        let mut delays: Vec<_> = self.delays.iter().filter_map(read).collect();
+        delays.sort_by_key(|(to, _)| std::cmp::Reverse(to.prefix_len()));
+        delays
     }
 
     /// Its delay line.

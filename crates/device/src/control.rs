@@ -1,10 +1,12 @@
 //! What may be asked of a running device: its state, changes without losing a queued packet, and reading the file again.
 
-use crate::config::{self, Config, DirectionTable};
+use crate::config::{self, Config, DirectionTable, ScheduleTable};
 use crate::engine::Direction;
 use crate::record::Closed;
 use crate::run::{Board, Command, Order};
+use crate::schedule::{self, Schedule};
 use crate::status::Status;
+use crate::store::Health;
 use serde::Serialize;
 use sojourn_document::{Quantity, Scheme};
 use sojourn_measure::WindowRow;
@@ -95,22 +97,99 @@ impl Windows {
 /// Windows as the packet thread hands them over and the control thread reads them.
 pub type SharedWindows = Arc<Mutex<Windows>>;
 
+/// Makes a stopped schedule of its table; the second is the last slot that the store holds of it, and when that was due.
+pub type MakeSchedule = Box<dyn Fn(&ScheduleTable, Option<(u64, u64)>) -> Result<Schedule, String> + Send + Sync>;
+
+/// The schedule of the configuration in force.
+pub struct Schedules {
+    make: MakeSchedule,
+    present: Option<Schedule>,
+    /// Of every schedule since the start: the store tells their slots apart by it.
+    seeds: Vec<u64>,
+}
+
+impl Schedules {
+    /// The schedule of `table`, started where it says so; `last` as [`crate::store::Store::last_slot`].
+    ///
+    /// # Errors
+    /// As `make`.
+    pub fn new(make: MakeSchedule, table: Option<&ScheduleTable>, last: Option<(u64, u64)>) -> Result<Self, String> {
+        let mut schedules = Self { make, present: None, seeds: Vec::new() };
+        schedules.put(table, last)?;
+        Ok(schedules)
+    }
+
+    /// None, for a device without a schedule.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { make: Box::new(|_, _| Err("has no schedule".into())), present: None, seeds: Vec::new() }
+    }
+
+    /// In the place of the present one, which ends.
+    fn put(&mut self, table: Option<&ScheduleTable>, last: Option<(u64, u64)>) -> Result<(), String> {
+        let made = table.map(|table| (self.make)(table, last)).transpose()?;
+        if let (Some(table), Some(schedule)) = (table, &made) {
+            self.seeds.push(table.seed);
+            if table.start {
+                schedule.start();
+            }
+        }
+        self.present = made;
+        Ok(())
+    }
+
+    /// `running` at once where it was asked for, though its first switch may be under way.
+    fn state(&self) -> Option<schedule::State> {
+        self.present.as_ref().map(Schedule::state)
+    }
+}
+
+/// What is in force.
+struct Force {
+    /// What the file said and what was changed since.
+    config: Config,
+    /// Asked to run.
+    running: bool,
+}
+
+/// What a device has beside the packet thread.
+pub struct Parts {
+    /// To the packet thread.
+    pub commands: Sender<Command>,
+    /// From it.
+    pub board: Board,
+    /// From it.
+    pub windows: SharedWindows,
+    /// How the store fares, where there is one.
+    pub store: Option<Arc<Mutex<Health>>>,
+    /// The schedule.
+    pub schedules: Schedules,
+    /// Where the configuration was read from.
+    pub file: PathBuf,
+    /// The configuration in force.
+    pub config: Config,
+}
+
 /// The control side of a running device.
-#[derive(Debug)]
 pub struct Control {
     commands: Sender<Command>,
     board: Board,
     windows: SharedWindows,
+    store: Option<Arc<Mutex<Health>>>,
+    schedules: Mutex<Schedules>,
     file: PathBuf,
-    /// In force: what the file said and what was changed since. Held while a change is under way, so that they follow each other.
-    config: tokio::sync::Mutex<Config>,
+    /// Held while a change is under way, so that they follow each other.
+    force: tokio::sync::Mutex<Force>,
 }
 
 impl Control {
-    /// Of a device that runs under `config`, which was read from `file`.
+    /// Of a device that runs.
     #[must_use]
-    pub fn new(commands: Sender<Command>, board: Board, windows: SharedWindows, file: PathBuf, config: Config) -> Self {
-        Self { commands, board, windows, file, config: tokio::sync::Mutex::new(config) }
+    pub fn new(parts: Parts) -> Self {
+        let Parts { commands, board, windows, store, schedules, file, config } = parts;
+        let running = schedules.present.is_some() && config.schedule.as_ref().is_some_and(|table| table.start);
+        let force = tokio::sync::Mutex::new(Force { config, running });
+        Self { commands, board, windows, store, schedules: Mutex::new(schedules), file, force }
     }
 
     /// The last look at the packet thread; `None` before the first.
@@ -132,20 +211,58 @@ impl Control {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner).closed
     }
 
+    /// How the store fares; `None` without one.
+    #[must_use]
+    pub fn store(&self) -> Option<Health> {
+        self.store.as_ref().map(|health| health.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// How the schedule fares; `None` without one.
+    #[must_use]
+    pub fn schedule(&self) -> Option<schedule::State> {
+        self.schedules.lock().unwrap_or_else(PoisonError::into_inner).state()
+    }
+
+    /// Starts or stops the schedule. Once it is stopped the scheme in force stays.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn run_schedule(&self, running: bool) -> Result<(), Refusal> {
+        let mut force = self.force.lock().await;
+        let schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(schedule) = &schedules.present else {
+            return Err(Refusal::Conflict("the configuration has no [schedule]".into()));
+        };
+        if running {
+            schedule.start();
+        } else {
+            schedule.stop();
+        }
+        force.running = running;
+        tracing::info!(running, "schedule");
+        Ok(())
+    }
+
     /// Changes a direction: all of it at one instant, or nothing. What was changed, in words.
     ///
     /// # Errors
     /// The value is impossible, the direction has no queue, or the packet thread is gone.
     pub async fn change(&self, direction: Direction, change: &Change) -> Result<Vec<String>, Refusal> {
-        let mut config = self.config.lock().await;
+        let mut force = self.force.lock().await;
         let orders = orders(direction, change)?;
         if orders.is_empty() {
             return Err(Refusal::Wrong("changes nothing; allowed: scheme, rate, delay, at least one of them".into()));
         }
+        if change.scheme.is_some() && force.switches(direction) {
+            return Err(Refusal::Conflict(format!(
+                "the schedule switches {}; stop it first (POST /api/v1/schedule/stop)",
+                direction.name()
+            )));
+        }
         self.order(Order::All(orders)).await?;
         let table = match direction {
-            Direction::AToB => &mut config.a_to_b,
-            Direction::BToA => &mut config.b_to_a,
+            Direction::AToB => &mut force.config.a_to_b,
+            Direction::BToA => &mut force.config.b_to_a,
         };
         if let Some(scheme) = &change.scheme {
             table.scheme = Some(scheme.clone());
@@ -166,27 +283,45 @@ impl Control {
     /// # Errors
     /// The file is wrong, or asks for a change that needs a restart: then nothing is changed.
     pub async fn reload(&self) -> Result<Vec<String>, Refusal> {
-        let mut config = self.config.lock().await;
+        let mut force = self.force.lock().await;
         let new = config::load(&self.file).map_err(|e| Refusal::Wrong(e.to_string()))?;
-        let fixed = needs_restart(&config, &new);
+        let refused =
+            |what: String| Err(Refusal::Conflict(format!("{}: {what}; nothing was changed", self.file.display())));
+        let fixed = needs_restart(&force.config, &new);
         if !fixed.is_empty() {
-            let what = fixed.join(", ");
-            return Err(Refusal::Conflict(format!(
-                "{}: {what} changed, which needs a restart; nothing was changed",
-                self.file.display()
-            )));
+            return refused(format!("{} changed, which needs a restart", fixed.join(", ")));
+        }
+        let other_schedule = new.schedule != force.config.schedule;
+        if let (true, Some(table)) = (other_schedule, &new.schedule) {
+            if self.schedules.lock().unwrap_or_else(PoisonError::into_inner).seeds.contains(&table.seed) {
+                return refused(format!(
+                    "[schedule] changed and schedule.seed is {} still, by which the store tells schedules apart; allowed: another seed",
+                    table.seed
+                ));
+            }
         }
         let mut all = Vec::new();
         let mut changed = Vec::new();
         for direction in Direction::ALL {
-            let change = difference(config.direction(direction), new.direction(direction));
+            let change = difference(force.config.direction(direction), new.direction(direction));
+            if change.scheme.is_some() && !other_schedule && force.switches(direction) {
+                let name = direction.name();
+                return refused(format!("{name}.scheme changed, which the running schedule switches; stop it first"));
+            }
             changed.extend(words(direction, &change));
             all.extend(orders(direction, &change)?);
+        }
+        if other_schedule {
+            // Before the orders: it is what can fail.
+            let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+            schedules.put(new.schedule.as_ref(), None).map_err(Refusal::Conflict)?;
+            force.running = new.schedule.as_ref().is_some_and(|table| table.start);
+            changed.push("schedule".into());
         }
         if !all.is_empty() {
             self.order(Order::All(all)).await?;
         }
-        *config = new;
+        force.config = new;
         tracing::info!(file = %self.file.display(), changed = changed.join(", "), "reloaded");
         Ok(changed)
     }
@@ -208,6 +343,20 @@ impl Control {
             }
         }
         Err(Refusal::Gone("the packet thread does not answer; the change may still come into force".into()))
+    }
+}
+
+impl Force {
+    /// A running schedule switches this direction.
+    fn switches(&self, direction: Direction) -> bool {
+        let table = self.config.schedule.as_ref().filter(|_| self.running);
+        table.is_some_and(|table| Direction::from(table.direction) == direction)
+    }
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("file", &self.file).finish_non_exhaustive()
     }
 }
 

@@ -1,25 +1,31 @@
 //! The process: opens what the configuration names, starts the packet thread, answers until it is told to stop.
 
 use crate::api::{self, Api, Token};
-use crate::clock::Clock;
-use crate::config::{BackEnd, Config, Idle, PortTable};
-use crate::control::{Control, SharedWindows};
+use crate::clock::{Clock, Dated};
+use crate::config::{self, BackEnd, Config, Idle, PortTable};
+use crate::control::{Control, MakeSchedule, Parts, Schedules, SharedWindows};
 use crate::engine::{Direction, Engine};
+use crate::hardening::{self, HardeningError};
 use crate::path::Path as Way;
 use crate::pool::Pool;
-use crate::port::{Generated, Port, PortError};
+use crate::port::{
+    self, AfPacket, AfXdp, Generated, Interface, KernelPort, Port, PortError, XdpMode, XdpOptions, ZeroCopy,
+};
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
 use crate::run::{self, Board, Command, RunConfig};
+use crate::schedule::{Design, Plan, Schedule};
+use crate::store::{self, SlotSink, Store, StoreError};
 use sojourn_units::BitRate;
 use std::io;
-use std::path::Path;
-use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, PoisonError};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{signal, SignalKind};
 
 /// Room before the contents of a frame (`XDP_PACKET_HEADROOM`).
-const HEADROOM: usize = 256;
+pub const HEADROOM: usize = 256;
 
 /// Why the device does not run, or stopped running.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +33,12 @@ pub enum DaemonError {
     /// Something of the configuration cannot be opened.
     #[error("{0}")]
     Open(#[from] io::Error),
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// Privileges cannot be given up.
+    #[error("{0}")]
+    Hardening(#[from] HardeningError),
     /// A port cannot be opened or stopped working.
     #[error("{0}")]
     Port(#[from] PortError),
@@ -38,26 +50,44 @@ pub enum DaemonError {
 /// Something cannot be opened, or a port stopped working.
 pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let clock = Clock::start();
-    let windows = SharedWindows::default();
+    let dated = Dated::new(clock);
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
     let ports = open_ports(&config, &mut pool)?;
+    let mut files = Vec::new();
+    for path in
+        [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)]
+    {
+        files.extend(path.map(with_folder).transpose()?.flatten());
+    }
     let sockets = api::bind(config.control.listen.0, config.control.socket.0.as_deref())?;
     let token = Token::open(&config.control.token_file)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seed = match config.run.seed {
         Some(seed) => seed,
         None => drawn()?,
     };
+    let mut store =
+        config.windows.store.0.as_ref().map(|path| Store::open(path, &begun(&config, seed), dated)).transpose()?;
+    if let Some(path) = &config.windows.store.0 {
+        files.push(path.clone());
+        files.extend(["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", path.display()))));
+    }
+    files.extend(config.control.socket.0.clone());
+    files.push(config.control.token_file.clone());
+    // Its descriptors need no privilege later; its threads are none.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    hardening::lock_down(&config.run.user, &files)?;
+    if let Some(store) = &mut store {
+        store.start()?;
+    }
+    let windows = SharedWindows::default();
     let paths = Direction::ALL.map(|direction| {
-        let number = direction as u64;
-        way(&config, direction, seed.wrapping_add(number), sink(&windows, direction))
+        let kept = store.as_ref().map(|store| store.sink(direction));
+        way(&config, direction, seed.wrapping_add(direction as u64), sink(&windows, direction, kept))
     });
     let mut engine = Engine::new(pool, ports, paths);
     let (commands, orders) = channel();
     let board = Board::default();
-    if let Some(address) = sockets.address() {
-        tracing::info!(url = %format_args!("http://{address}/"), token_file = %config.control.token_file.display(), "control");
-    }
     let run_config = RunConfig {
         idle: match config.run.idle {
             Idle::Wait => run::Idle::Wait,
@@ -71,16 +101,81 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
         let turn = move || turn(&mut engine, clock, &run_config, &orders, &board, ended);
         std::thread::Builder::new().name("packets".into()).spawn(turn)?
     };
-    let control = Control::new(commands, board, windows, file.to_owned(), config);
+    let last = config.schedule.as_ref().and_then(|table| store.as_ref()?.last_slot(table.seed));
+    let make = maker(commands.clone(), dated, store.as_ref());
+    let schedules = Schedules::new(make, config.schedule.as_ref(), last).map_err(io::Error::other)?;
+    if let Some(address) = sockets.address() {
+        tracing::info!(url = %format_args!("http://{address}/"), token_file = %config.control.token_file.display(), "control");
+    }
+    let control = Control::new(Parts {
+        commands,
+        board,
+        windows,
+        store: store.as_ref().map(Store::health),
+        schedules,
+        file: file.to_owned(),
+        config,
+    });
     let api = Arc::new(Api::new(control, token));
-    runtime.block_on(attend(sockets, Arc::clone(&api), end))?;
-    // Dropping the sender of commands would end the thread as well; this waits for the windows under way.
+    let answered = runtime.block_on(attend(sockets, Arc::clone(&api), end));
+    // Connections end with the runtime, the schedule with the interface; without senders the packet thread ends in any case.
+    drop(runtime);
+    drop(api);
     let outcome = thread.join();
+    if let Some(store) = store {
+        let health = store.close()?;
+        tracing::info!(stored = health.stored, lost = health.lost, error = health.error, "store");
+    }
     tracing::info!("stopped");
+    answered?;
     match outcome {
         Ok(outcome) => Ok(outcome?),
         Err(_) => Err(io::Error::other("the packet thread panicked").into()),
     }
+}
+
+/// Makes the folder of a file where there is none, and names it then.
+fn with_folder(file: &Path) -> io::Result<Option<PathBuf>> {
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        None => Ok(None),
+        Some(folder) => {
+            let named = |e: io::Error| io::Error::new(e.kind(), format!("folder {}: {e}", folder.display()));
+            std::fs::create_dir_all(folder).map_err(named)?;
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o750)).map_err(named)?;
+            Ok(Some(folder.to_owned()))
+        }
+    }
+}
+
+/// What the store notes of this run.
+fn begun(config: &Config, seed: u64) -> store::Run {
+    let path = config.a_to_b.path();
+    store::Run {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        config: config.to_json(),
+        seed,
+        rate_bit_s: path.rate.bit_s(),
+        overhead_bytes: path.overhead.get(),
+    }
+}
+
+fn maker(commands: Sender<Command>, dated: Dated, store: Option<&Store>) -> MakeSchedule {
+    let slots: Arc<Mutex<SlotSink>> = Arc::new(Mutex::new(match store {
+        Some(store) => store.slots(),
+        None => Box::new(|_| {}),
+    }));
+    Box::new(move |table, last| {
+        let schemes = table.schemes.iter().map(|(label, scheme)| (label.clone(), scheme.0.clone())).collect();
+        let design = match table.design {
+            config::Design::Random => Design::Random,
+            config::Design::Blocks => Design::Blocks,
+        };
+        let plan = Plan::new(schemes, table.every.0, table.seed, design, table.direction.into());
+        let plan = plan.map_err(|e| e.to_string())?;
+        let slots = Arc::clone(&slots);
+        let sink = Box::new(move |slot| (slots.lock().unwrap_or_else(PoisonError::into_inner))(slot));
+        Schedule::new(plan, dated, last, commands.clone(), sink).map_err(|e| e.to_string())
+    })
 }
 
 /// The packet thread; its end is told however it ends.
@@ -134,9 +229,14 @@ fn drawn() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-fn sink(windows: &SharedWindows, direction: Direction) -> Sink {
+fn sink(windows: &SharedWindows, direction: Direction, mut kept: Option<Sink>) -> Sink {
     let windows = Arc::clone(windows);
-    Box::new(move |closed| windows.lock().unwrap_or_else(PoisonError::into_inner).add(direction, &closed))
+    Box::new(move |closed| {
+        windows.lock().unwrap_or_else(PoisonError::into_inner).add(direction, &closed);
+        if let Some(kept) = &mut kept {
+            kept(closed);
+        }
+    })
 }
 
 fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
@@ -148,21 +248,59 @@ fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
             Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink)
         }
     };
-    Way::new(&path, Box::new(Stream::new(seed)), seed, recorder)
+    let mut way = Way::new(&path, Box::new(Stream::new(seed)), seed, recorder);
+    way.set_delays(&config.direction(direction).delays());
+    way
 }
 
-fn open_ports(config: &Config, _pool: &mut Pool) -> Result<[Box<dyn Port>; 2], DaemonError> {
-    let one = |port: &PortTable, name: &str| -> Result<Box<dyn Port>, DaemonError> {
-        match port.back_end {
-            BackEnd::Loopback => {
-                let rate = port.load.map_or(BitRate::ZERO, |load| load.0);
-                Ok(Box::new(Generated::new(&format!("loopback {name}"), rate, port.load_size.0)))
-            }
-            other => {
-                let what = format!("back_end = \"{}\" is not in this build", other.name());
-                Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
-            }
-        }
+fn open_ports(config: &Config, pool: &mut Pool) -> Result<[Box<dyn Port>; 2], DaemonError> {
+    let (a, b) = (&config.ports.a, &config.ports.b);
+    if let (Some(a), Some(b)) = (kernel(a), kernel(b)) {
+        return Ok(port::open(pool, [a, b])?);
+    }
+    Ok([open_port(a, "a", pool)?, open_port(b, "b", pool)?])
+}
+
+/// A port of the kernel's, where it is one.
+fn kernel(table: &PortTable) -> Option<KernelPort<'_>> {
+    let how = match table.back_end {
+        BackEnd::AfXdp => Interface::AfXdp(xdp(table)),
+        BackEnd::AfPacket => Interface::AfPacket,
+        BackEnd::Loopback | BackEnd::Pcap | BackEnd::Dpdk => return None,
     };
-    Ok([one(&config.ports.a, "a")?, one(&config.ports.b, "b")?])
+    Some(KernelPort { interface: table.interface.as_deref()?, how })
+}
+
+fn xdp(table: &PortTable) -> XdpOptions {
+    XdpOptions {
+        queue: table.queue,
+        mode: match table.mode {
+            config::Mode::Auto => XdpMode::Auto,
+            config::Mode::Native => XdpMode::Native,
+            config::Mode::Generic => XdpMode::Generic,
+        },
+        zero_copy: match table.zero_copy {
+            config::ZeroCopy::Auto => ZeroCopy::Auto,
+            config::ZeroCopy::Off => ZeroCopy::Off,
+        },
+    }
+}
+
+fn open_port(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Box<dyn Port>, DaemonError> {
+    if let Some(KernelPort { interface, how }) = kernel(table) {
+        return Ok(match how {
+            Interface::AfXdp(options) => Box::new(AfXdp::open(pool, interface, options, None)?),
+            Interface::AfPacket => Box::new(AfPacket::open(pool, interface)?),
+        });
+    }
+    match table.back_end {
+        BackEnd::Loopback => {
+            let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
+            Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
+        }
+        other => {
+            let what = format!("ports.{side}: back_end = \"{}\" is not in this build", other.name());
+            Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
+        }
+    }
 }

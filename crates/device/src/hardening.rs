@@ -169,11 +169,13 @@ const OLDER: &[i64] = &[];
 fn filter() -> Result<BpfProgram, HardeningError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
-    // Of prctl, the name of a thread alone.
-    let name = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_NAME as u64)
-        .and_then(|condition| SeccompRule::new(vec![condition]))
-        .map_err(refused("system call filter"))?;
-    rules.insert(libc::SYS_prctl, vec![name]);
+    // Of prctl, the name of a thread alone; of sockets, those on which a port asks whether its interface is still there.
+    for (call, first) in [(libc::SYS_prctl, libc::PR_SET_NAME), (libc::SYS_socket, libc::AF_UNIX)] {
+        let only = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, first as u64)
+            .and_then(|condition| SeccompRule::new(vec![condition]))
+            .map_err(refused("system call filter"))?;
+        rules.insert(call, vec![only]);
+    }
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(refused("system call filter"))?;
     SeccompFilter::new(rules, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow, arch)
         .and_then(BpfProgram::try_from)

@@ -5,6 +5,7 @@
 //! one direction, [`engine`] turns both.
 
 pub mod api;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod control;

@@ -1,10 +1,17 @@
 //! `sojournd`.
 
-use clap::{Parser, Subcommand};
-use sojourn_device::config::{self, Level, Log, RunTable};
-use sojourn_device::daemon;
+use clap::{Parser, Subcommand, ValueEnum};
+use hyper::Method;
+use serde_json::{json, Map, Value};
+use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, RunTable};
+use sojourn_device::{client, daemon, doctor};
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Of bad input, and of what cannot be opened.
+const REFUSED: u8 = 2;
+const CONFIG: &str = "/etc/sojournd.toml";
 
 /// The algorithms of active queue management on real packets.
 #[derive(Parser)]
@@ -26,16 +33,84 @@ enum Task {
         /// The configuration.
         config: PathBuf,
     },
+    /// Says what of this host does not suit a configuration, and the command that mends it; exit status 1 when something must be mended.
+    Doctor {
+        /// The configuration.
+        config: PathBuf,
+    },
     /// Prints every key of the configuration with its default, as Markdown.
     Keys,
+    /// Prints the state of the running device, as JSON.
+    Status(Running),
+    /// Prints the measurement windows that closed last, as JSON.
+    Windows {
+        /// At most so many, the newest first.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        running: Running,
+    },
+    /// Puts another scheme in force, over what waits.
+    Switch {
+        /// As tc writes it, "fq_codel target 5ms".
+        scheme: String,
+        /// Its name in windows and metrics.
+        #[arg(long)]
+        label: Option<String>,
+        #[command(flatten)]
+        way: Way,
+        #[command(flatten)]
+        running: Running,
+    },
+    /// Changes rate or delay.
+    Set {
+        /// The shaped rate, "100 Mbit/s".
+        #[arg(long, required_unless_present = "delay")]
+        rate: Option<String>,
+        /// The delay line, "10 ms".
+        #[arg(long)]
+        delay: Option<String>,
+        #[command(flatten)]
+        way: Way,
+        #[command(flatten)]
+        running: Running,
+    },
+    /// Starts or stops the schedule, or says how it fares.
+    Schedule {
+        /// What to do.
+        what: Scheduled,
+        #[command(flatten)]
+        running: Running,
+    },
+    /// Reads the configuration again, as SIGHUP does.
+    Reload(Running),
 }
 
-/// Of bad input, and of what cannot be opened.
-const REFUSED: u8 = 2;
+/// Which device.
+#[derive(clap::Args)]
+struct Running {
+    /// Its configuration, which names the socket.
+    #[arg(long, default_value = CONFIG)]
+    config: PathBuf,
+}
+
+#[derive(clap::Args)]
+struct Way {
+    /// Which direction.
+    #[arg(long, default_value = "a_to_b", value_parser = ["a_to_b", "b_to_a"])]
+    direction: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Scheduled {
+    Start,
+    Stop,
+    State,
+}
 
 fn main() -> ExitCode {
     match act(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => {
             eprintln!("sojournd: {error}");
             ExitCode::from(REFUSED)
@@ -43,7 +118,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn act(task: Task) -> Result<(), Box<dyn std::error::Error>> {
+fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
     match task {
         Task::Run { config: file } => {
             let config = config::load(&file)?;
@@ -54,9 +129,64 @@ fn act(task: Task) -> Result<(), Box<dyn std::error::Error>> {
             config::load(&file)?;
             println!("{}: good", file.display());
         }
+        Task::Doctor { config: file } => {
+            if doctor::print(&doctor::examine(&wanted(&config::load(&file)?))) {
+                return Ok(ExitCode::from(1));
+            }
+        }
         Task::Keys => print!("{}", config::reference()),
+        Task::Status(running) => ask(&running, Method::GET, "/api/v1/status", None)?,
+        Task::Windows { limit, running } => {
+            ask(&running, Method::GET, &format!("/api/v1/windows?limit={limit}"), None)?;
+        }
+        Task::Switch { scheme, label, way, running } => {
+            change(&running, &way, &[("scheme", Some(scheme)), ("label", label)])?;
+        }
+        Task::Set { rate, delay, way, running } => change(&running, &way, &[("rate", rate), ("delay", delay)])?,
+        Task::Schedule { what: Scheduled::State, running } => ask(&running, Method::GET, "/api/v1/schedule", None)?,
+        Task::Schedule { what: Scheduled::Start, running } => {
+            ask(&running, Method::POST, "/api/v1/schedule/start", None)?;
+        }
+        Task::Schedule { what: Scheduled::Stop, running } => {
+            ask(&running, Method::POST, "/api/v1/schedule/stop", None)?;
+        }
+        Task::Reload(running) => ask(&running, Method::POST, "/api/v1/reload", None)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn change(running: &Running, way: &Way, values: &[(&str, Option<String>)]) -> Result<(), Box<dyn Error>> {
+    let given = values.iter().filter_map(|(key, value)| Some(((*key).to_owned(), json!(value.as_ref()?))));
+    let body = Value::Object(given.collect::<Map<_, _>>());
+    ask(running, Method::PATCH, &format!("/api/v1/directions/{}", way.direction), Some(body))
+}
+
+fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Result<(), Box<dyn Error>> {
+    let config = config::load(&running.config)?;
+    let answer = client::ask(&config, method, path, body)?;
+    // Readable, and still JSON.
+    let value: Value = serde_json::from_str(&answer)?;
+    println!("{}", serde_json::to_string_pretty(&value)?);
     Ok(())
+}
+
+/// What the configuration needs of the host.
+fn wanted(config: &Config) -> doctor::Wanted {
+    let ports = [&config.ports.a, &config.ports.b].into_iter().filter_map(|port| {
+        let way = match port.back_end {
+            BackEnd::AfXdp => doctor::Way::AfXdp,
+            BackEnd::AfPacket => doctor::Way::AfPacket,
+            BackEnd::Loopback | BackEnd::Pcap | BackEnd::Dpdk => return None,
+        };
+        Some((port.interface.clone()?, way))
+    });
+    let frame = config.frames.size.0.get();
+    doctor::Wanted {
+        ports: ports.collect(),
+        room_bytes: (frame - daemon::HEADROOM as u64) as u32,
+        pool_bytes: u64::from(config.frames.count) * frame,
+        spins: config.run.idle == Idle::Spin,
+    }
 }
 
 /// Log lines go to standard error.

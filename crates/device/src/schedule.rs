@@ -140,7 +140,7 @@ fn shuffled(random: &mut Stream, n: u64) -> Vec<u64> {
 }
 
 /// How a schedule fares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct State {
     /// Slots are switched.
     pub running: bool,

@@ -95,7 +95,7 @@ pub struct Slot {
 pub type SlotSink = Box<dyn FnMut(Slot) + Send>;
 
 /// How the storage fares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Health {
     /// Windows stored by this process.
     pub stored: u64,

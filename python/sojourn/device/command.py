@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sojourn.cli import text
 from sojourn.core import SojournError
-from sojourn.device import windows
+from sojourn.device import experiment, windows
 
 _SHOWN: Final = {
     "load": ("load", 1.0, 3),
@@ -49,6 +50,21 @@ def add(verbs: Any) -> None:
     listing.add_argument("--json", action="store_true", help="every window as one JSON document on standard output")
     listing.set_defaults(command=_windows)
 
+    trial = actions.add_parser(
+        "experiment",
+        help="a switchback experiment with sojournd between network namespaces; needs root",
+        description="Let sojournd switch at random among plain FIFO and nine dropping functions between network "
+        "namespaces, under the kernel's own TCP; leave its store of windows in a folder.",
+        epilog="example: sojourn device experiment out/device --minutes 10",
+    )
+    trial.add_argument("folder", metavar="DIR", help="for the store, device.sqlite; one of before is replaced")
+    trial.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long (default 10)")
+    trial.add_argument("--slot", type=float, default=10.0, metavar="S", help="length of a slot, seconds (default 10)")
+    trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="of a window (default 20000)")
+    trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')
+    trial.add_argument("--seed", type=int, default=1, metavar="S", help="of schedule and traffic (default 1)")
+    trial.set_defaults(command=_experiment)
+
 
 def _windows(options: argparse.Namespace) -> int:
     store = windows.read(options.store, direction=options.direction, complete=options.complete)
@@ -68,6 +84,17 @@ def _windows(options: argparse.Namespace) -> int:
         cells = ["" if math.isnan(mean) else f"{mean:.{digits}f}" for mean, digits in means]
         rows.append([str(label), str(len(group)), *cells])
     print(text.table(["scheme", "windows", *(title for title, _, _ in _SHOWN.values())], rows, numbers=True))
+    return 0
+
+
+def _experiment(options: argparse.Namespace) -> int:
+    slots = round(options.minutes * 60.0 / options.slot) if options.slot > 0.0 else 0
+    if slots < 1 or options.packets < 1:
+        raise SojournError("experiment: allowed: --slot above 0, --minutes of at least one slot, --packets from 1")
+    plan = experiment.Experiment(
+        packets=options.packets, slots=slots, slot_s=options.slot, seed=options.seed, rate=options.rate
+    )
+    print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
     return 0
 
 

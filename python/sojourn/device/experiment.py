@@ -1,8 +1,8 @@
-"""A switchback experiment with ``sojournd`` between network namespaces: real TCP, many clients, every client its own delay.
+"""A switchback experiment with ``sojournd`` between network namespaces: the kernel's TCP, a delay for every client.
 
 Clients send to a server through the device, which shapes, measures, and switches schemes at random; what they send is
-:mod:`sojourn.device.traffic`. The kernel here has no ``netem``: the device's return path delays what goes back to each client, so
-that every client has its round-trip time. The store of the device is the result.
+:mod:`sojourn.device.traffic`. Round-trip times come from the device itself, whose return path delays what goes back
+to each client by its own time. The store of the device is the result.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, Final, Protocol
 from sojourn.core import SojournError
 from sojourn.device import traffic
 from sojourn.device.lab import Lab, LabError
-from sojourn.units import rate as rate_of
+from sojourn.topology.model import rate_bit_s
 
 STORE: Final = "device.sqlite"
 OVERHEAD: Final = "24 B"
 """Ethernet's check sequence, preamble and gap; the header is part of the frame."""
 
 _SWING_SLOTS: Final = 11.7
-"""Period of the demand in slots: no whole number, so that no scheme of a block meets the same demand again and again."""
+"""Period of the demand in slots: no whole number, so that schemes in blocks meet another demand each time."""
 
 TRANSFERS: Final[dict[str, Any]] = {
     "shape": 1.2,
@@ -39,11 +39,11 @@ TRANSFERS: Final[dict[str, Any]] = {
 }
 """TCP: at a demand of 1, :data:`TRANSFERS_SHARE` of the link in the mean."""
 
-TRANSFERS_SHARE: Final = 0.60
+TRANSFERS_SHARE: Final = 0.48
 
 STREAMS: Final[tuple[dict[str, float], ...]] = (
-    {"share": 0.28, "life_s": 10.0, "rate_bit_s": 2_500_000, "packet_bytes": 1340},
-    {"share": 0.02, "life_s": 10.0, "rate_bit_s": 64_000, "packet_bytes": 160},
+    {"share": 0.25, "life_s": 10.0, "rate_bit_s": 2_500_000, "packet_bytes": 1340},
+    {"share": 0.01, "life_s": 10.0, "rate_bit_s": 64_000, "packet_bytes": 160},
 )
 """UDP, video and voice: shares of the link at a demand of 1."""
 
@@ -140,38 +140,38 @@ def run(plan: Plan, place: str | Path, say: Callable[[str], None] = lambda _: No
 
 
 def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
+    lasts = plan.slots * plan.slot_s
+    # Before the schedule's first slot, so that the last has ended when this time is over, and no other has begun.
+    ends = time.monotonic() + lasts
     device = lab.start_device(configuration(plan, lab, store))
     receiver = lab.start("server", sys.executable, traffic.__file__, "receive", stdout=subprocess.DEVNULL)
-    lasts = plan.slots * plan.slot_s
     begin = time.monotonic() + 0.5
     senders = []
     for number, client in enumerate(lab.clients):
         path = lab.folder / f"{client}.json"
-        path.write_text(json.dumps(sender_plan(plan, lab, number, begin, begin + lasts)), encoding="utf-8")
-        senders.append(
-            lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE)
-        )
+        path.write_text(json.dumps(sender_plan(plan, lab, number, begin, ends)), encoding="utf-8")
+        senders.append(lab.start(client, sys.executable, traffic.__file__, "send", str(path), stdout=subprocess.PIPE))
     say(f"device: {plan.slots} slots of {plan.slot_s:g} s, {len(senders)} clients")
-    while (left := begin + lasts - time.monotonic()) > 0:
+    while (left := ends - time.monotonic()) > 0:
         time.sleep(min(left, max(plan.slot_s, 10.0)))
         if device.poll() is not None:
             raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
-        say(f"device: {min(lasts, time.monotonic() - begin):.0f} of {lasts:.0f} s")
+        say(f"device: {lasts - max(0.0, ends - time.monotonic()):.0f} of {lasts:.0f} s")
+    lab.stop(device)
+    if device.returncode != 0:
+        raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
     for client, sender in zip(lab.clients, senders, strict=True):
         said, _ = sender.communicate(timeout=30)
         if sender.returncode != 0:
             raise LabError(f"the traffic of {client} failed: {said.strip()}")
         say(f"device: {client}: {said.strip()}")
     lab.stop(receiver)
-    lab.stop(device)
-    if device.returncode != 0:
-        raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
 
 
 def configuration(plan: Plan, lab: Lab, store: Path) -> str:
     """Return the device's configuration."""
-    delays = ", ".join(
-        f'{{ to = "{lab.address(client)}/32", delay = "{rtt_ms:g} ms" }}'
+    delays = "\n".join(
+        f'"{lab.address(client)}/32" = "{rtt_ms:g} ms"'
         for client, rtt_ms in zip(lab.clients, plan.rtt_ms, strict=True)
     )
     schemes = "\n".join(f"{json.dumps(label)} = {json.dumps(text)}" for label, text in plan.schemes)
@@ -190,8 +190,8 @@ rate = {json.dumps(plan.rate)}
 overhead = "{OVERHEAD}"
 burst = "10 ms"
 
-[b_to_a]
-delays = [{delays}]
+[b_to_a.delays]
+{delays}
 
 [windows]
 packets = {plan.packets}
@@ -218,7 +218,7 @@ seed = {plan.seed}
 
 def sender_plan(plan: Plan, lab: Lab, number: int, begin_s: float, end_s: float) -> dict[str, Any]:
     """Return what a client sends (:class:`sojourn.device.traffic.Sender`): an equal part of the whole."""
-    bytes_s = float(rate_of(plan.rate).bit_s) / 8.0 / len(plan.rtt_ms)
+    bytes_s = rate_bit_s(plan.rate, "rate") / 8.0 / len(plan.rtt_ms)
     sizes = {name: TRANSFERS[name] for name in ("shape", "least_bytes", "most_bytes")}
     mean = traffic.pareto_mean(shape=sizes["shape"], least=sizes["least_bytes"], most=sizes["most_bytes"])
     low, high = plan.demands

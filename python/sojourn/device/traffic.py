@@ -5,8 +5,8 @@ Needs only the standard library, so that it starts at once. ``python traffic.py 
 
 Transfers arrive as a Poisson process; their sizes have a bounded Pareto distribution (heavy-tailed: Crovella and
 Bestavros, 1997); a user gives up after an exponential time. UDP streams of a constant rate come and go likewise. The
-demand, a factor on both arrival rates, swings between two values along a triangle, so that each value in between is as
-frequent as any other.
+demand, a factor on both arrival rates, swings between two values along a triangle, so that each value in between is
+as frequent as any other.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ class Sender:
     Parameters
     ----------
     plan
-        ``server``, ``begin_s`` and ``end_s`` (monotonic clock), ``seed``; ``demand``: ``period_s``, ``low``, ``high``;
-        ``transfers``: ``a_second``, ``shape``, ``least_bytes``, ``most_bytes``, ``patience_s``, ``congestion_control``
-        (name to share); ``streams``: a list of ``a_second``, ``life_s``, ``rate_bit_s``, ``packet_bytes``.
+        ``server``, ``begin_s`` and ``end_s`` (monotonic clock), ``seed``; ``demand``: ``period_s``, ``low``,
+        ``high``; ``transfers``: ``a_second``, ``shape``, ``least_bytes``, ``most_bytes``, ``patience_s``,
+        ``congestion_control`` (name to share); ``streams``: a list of ``a_second``, ``life_s``, ``rate_bit_s``,
+        ``packet_bytes``.
     """
 
     def __init__(self, plan: dict[str, Any]) -> None:
@@ -119,7 +120,15 @@ class Sender:
             due = self._agenda[0][0] if self._agenda else now + 1.0
             for key, _ in self._selector.select(max(0.0, min(due - time.monotonic(), 0.5))):
                 self._feed(key.data)
+        self.close()
         return self.counts
+
+    def close(self) -> None:
+        """Close every socket; what is under way is left."""
+        for key in list(self._selector.get_map().values()):
+            key.data.socket.close()
+        self._selector.close()
+        self._datagrams.close()
 
     def _at(self, due: float, what: str, of: Any) -> None:
         heapq.heappush(self._agenda, (due, next(self._order), what, of))

@@ -2,6 +2,7 @@
 
 use crate::port::PortCounters;
 use crate::status::{Count, DirectionStatus, PortStatus, Status, BOUNDS_S};
+use crate::store::Health;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -15,9 +16,9 @@ use std::fmt;
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics as text.
-pub(super) fn encode(status: Status, windows_closed: [u64; 2]) -> Result<String, fmt::Error> {
+pub(super) fn encode(status: Status, windows_closed: [u64; 2], store: Option<Health>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Look { status, windows_closed }));
+    registry.register_collector(Box::new(Look { status, windows_closed, store }));
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
     Ok(text)
@@ -27,6 +28,7 @@ pub(super) fn encode(status: Status, windows_closed: [u64; 2]) -> Result<String,
 struct Look {
     status: Status,
     windows_closed: [u64; 2],
+    store: Option<Health>,
 }
 
 type Of<T, N> = fn(&T) -> N;
@@ -146,6 +148,10 @@ impl Collector for Look {
             "Measurement windows closed",
             directions.iter().zip(self.windows_closed).map(|(d, n)| (vec![("direction", d.direction)], n)),
         )?;
+        let stored = self.store.iter().map(|health| (Labels::new(), health.stored));
+        counters(e, "sojourn_store_windows", "Windows stored", stored)?;
+        let lost = self.store.iter().map(|health| (Labels::new(), health.lost));
+        counters(e, "sojourn_store_lost", "Windows and slots that could not be stored", lost)?;
         gauge_of(e, &queued, "sojourn_backlog_packets", "Packets that wait now", |d| Some(d.backlog.packets as f64))?;
         gauge_of(e, &queued, "sojourn_backlog_bytes", "Bytes that wait now", |d| Some(d.backlog.bytes as f64))?;
         gauge_of(e, &queued, "sojourn_rate_bits_per_second", "The shaped rate", |d| d.rate_bit_s.map(|r| r as f64))?;

@@ -128,6 +128,13 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
         check_rate(rate.0).map_err(|what| Error::new(at.then("rate"), what))?;
     }
     check_delay(direction.delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
+    for (to, delay) in &direction.delays {
+        let at = at.then("delays").then(sojourn_document::Step::Key(to.clone().into()));
+        if to.parse::<ipnet::IpNet>().is_err() {
+            return Err(Error::new(at, "is no network; allowed: as in \"10.0.1.0/24\" or \"fd00:1::/64\""));
+        }
+        check_delay(delay.0).map_err(|what| Error::new(at, what))?;
+    }
     let burst = direction.burst.0;
     if burst > LONGEST_BURST {
         return Err(Error::new(at.then("burst"), format!("is {burst}; allowed: 0 s to {LONGEST_BURST}")));

@@ -72,7 +72,7 @@ fn takes(value: &Value) -> String {
         "integer" => "a whole number",
         "number" => "a number",
         "boolean" => "`true` or `false`",
-        "object" => "a table of schemes",
+        "object" => "a table",
         _ => "",
     };
     match &value["type"] {

@@ -133,6 +133,10 @@ pub struct DirectionTable {
     /// A delay line after the queue: emulates a longer path. Can change while the device runs.
     #[serde(default)]
     pub delay: Quantity<Span>,
+    /// Delay lines of other lengths for frames to these networks, `{ "10.0.1.0/24" = "20 ms" }`: hosts with round-trip times
+    /// of their own. The smallest network that holds the destination counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delays: BTreeMap<String, Quantity<Span>>,
 }
 
 impl Default for DirectionTable {
@@ -143,6 +147,7 @@ impl Default for DirectionTable {
             overhead: Quantity::default(),
             burst: millisecond(),
             delay: Quantity::default(),
+            delays: BTreeMap::new(),
         }
     }
 }

@@ -49,6 +49,17 @@ fn a_file_is_read_with_its_defaults_and_paths_below_its_folder() {
 }
 
 #[test]
+fn the_smallest_network_comes_first() {
+    let lines = "[b_to_a.delays]\n\"10.0.0.0/8\" = \"1 ms\"\n\"10.0.1.0/24\" = \"2 ms\"\n\"fd00::/64\" = \"3 ms\"\n";
+    let config = read(&format!("{GOOD}\n{lines}")).unwrap();
+    let found: Vec<_> = config.b_to_a.delays().iter().map(|(to, delay)| (to.to_string(), delay.nanos())).collect();
+    let expected = [("fd00::/64", 3_000_000), ("10.0.1.0/24", 2_000_000), ("10.0.0.0/8", 1_000_000)];
+    assert_eq!(found, expected.map(|(to, ns)| (to.to_owned(), ns)));
+    let wrong = read(&format!("{GOOD}\n{}", lines.replace("0/24", "0/33"))).unwrap_err();
+    assert!(wrong.contains("10.0.1.0/33") && wrong.contains("allowed: as in"), "{wrong}");
+}
+
+#[test]
 fn the_canonical_form_reads_back_to_the_same() {
     let config = read(GOOD).unwrap();
     assert_eq!(parse(&config.to_json(), Path::new("")).unwrap(), config);

@@ -100,9 +100,13 @@ impl AfPacket {
         // Where /sys shows this network namespace.
         let sys = |file: &str| std::fs::read_to_string(format!("/sys/class/net/{interface}/{file}"));
         let here = sys("ifindex").is_ok_and(|text| text.trim() == index.to_string());
-        if here && sys("brport/state").is_ok() {
+        // Isolated ports of a bridge exchange nothing: it forwards nothing between two of them.
+        if here && sys("brport/isolated").is_ok_and(|text| text.trim() != "1") {
             let what = "it is in a bridge, which would forward each frame a second time";
-            return Err(failed(interface, format!("{what}: `ip link set {interface} nomaster`, or use af_xdp")));
+            let mend = format!(
+                "`ip link set {interface} nomaster`, `bridge link set dev {interface} isolated on` while this runs, or af_xdp"
+            );
+            return Err(failed(interface, format!("{what}: {mend}")));
         }
         let at = |what| during(interface, what);
         let socket = system::socket(libc::AF_PACKET, 0).map_err(at("opening a packet socket"))?;

@@ -242,6 +242,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         ecn: tcp.ecn,
         ect,
         send_buffer: tcp.send_buffer.0,
+        write_size: tcp.write_size.0,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         pacing: tcp.pacing,
         hystart: tcp.hystart,

@@ -1,0 +1,94 @@
+//! Requests to a running device over its Unix socket, for the command line.
+
+use crate::config::Config;
+use axum::body::Body;
+use http_body_util::BodyExt;
+use hyper::{header, Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::UnixStream;
+
+/// For a request as a whole.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why there is no answer that was hoped for.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The configuration says `control.socket = "none"`.
+    #[error("control.socket is \"none\": use HTTP on {0}")]
+    NoSocket(String),
+    /// Nobody is there.
+    #[error("{socket}: {source}; does sojournd run, and may this user open its socket?")]
+    Connect {
+        /// Which socket.
+        socket: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The connection broke.
+    #[error("no answer: {0}")]
+    Http(#[from] hyper::Error),
+    /// No answer in time, or none that can be read.
+    #[error("no answer: {0}")]
+    Unclear(String),
+    /// The device refused, and said why.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The text of the answer.
+///
+/// # Errors
+/// No answer, or a refusal.
+pub fn ask(
+    config: &Config,
+    method: Method,
+    path: &str,
+    body: Option<serde_json::Value>,
+) -> Result<String, ClientError> {
+    let Some(socket) = &config.control.socket.0 else {
+        let address = config.control.listen.0.map_or_else(|| "nothing".to_owned(), |address| address.to_string());
+        return Err(ClientError::NoSocket(address));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| ClientError::Unclear(e.to_string()))?;
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, send(socket, method, path, body))
+            .await
+            .map_err(|_| ClientError::Unclear(format!("not within {} s", PATIENCE.as_secs())))?
+    })
+}
+
+async fn send(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<serde_json::Value>,
+) -> Result<String, ClientError> {
+    let connect = |source| ClientError::Connect { socket: socket.display().to_string(), source };
+    let stream = UnixStream::connect(socket).await.map_err(connect)?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // Its errors meet the request as well.
+    tokio::spawn(connection);
+    let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body)
+        .map_err(|e| ClientError::Unclear(e.to_string()))?;
+    let answer = sender.send_request(request).await?;
+    let status = answer.status();
+    let bytes = answer.into_body().collect().await?.to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).map_err(|e| ClientError::Unclear(e.to_string()))?;
+    if status == StatusCode::OK {
+        return Ok(text);
+    }
+    let error =
+        serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v["error"].as_str()?.to_owned()));
+    Err(ClientError::Refused(error.unwrap_or(text)))
+}
