@@ -63,9 +63,16 @@ def testpmd(driver: str, options: str) -> Callable[[], contextlib.AbstractContex
     def build() -> Iterator[Lab]:
         with Lab(name="bench") as lab:
             devices = [f"--vdev={driver}{n},iface=port-{side},{options}" for n, side in enumerate("ab")]
-            command = [TESTPMD, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--in-memory", *devices]
+            command = [TESTPMD, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", *devices]
             # Statistics every hour: without them it ends when its input does.
-            command += ["--", "--no-mlockall", "--auto-start", "--forward-mode=io", "--stats-period=3600"]
+            command += [
+                "--",
+                "--no-mlockall",
+                "--total-num-mbufs=16384",
+                "--auto-start",
+                "--forward-mode=io",
+                "--stats-period=3600",
+            ]
             process = lab.start("device", *command, stdout=subprocess.DEVNULL)
             until = time.monotonic() + 20
             while not lab.ping(count=1):

@@ -226,7 +226,7 @@ impl Path {
             let earliest = now.before(queue.burst);
             if queue.free_at < earliest {
                 if !queue.idle && queue.discipline.backlog().packets > 0 {
-                    queue.late = queue.late + (earliest - queue.free_at);
+                    queue.late += earliest - queue.free_at;
                 }
                 queue.free_at = earliest;
             }
