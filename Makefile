@@ -11,7 +11,7 @@ STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 
-.PHONY: help demo test fuzz lint docs bench wheel deb format clean system-demo system-test system-fuzz
+.PHONY: help demo test fuzz lint docs bench bench-device wheel deb format clean system-demo system-test system-fuzz
 
 help:
 	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
@@ -19,6 +19,7 @@ help:
 	@echo 'make fuzz    every algorithm and the device under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
 	@echo 'make lint    format, lint and type checks'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
+	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
 	@echo 'make docs    regenerate the generated pages'
 	@echo 'make wheel   a wheel in dist/'
 	@echo 'make deb     a Debian package of sojournd in dist/'
@@ -57,6 +58,10 @@ bench: $(STAMPS)/native
 	$(PYTHON) benches/path.py
 	$(BIN)/python benches/plan.py
 	$(BIN)/python benches/place.py
+
+bench-device: system-test $(STAMPS)/native
+	$(CARGO) build --quiet --release -p sojourn-device
+	$(BIN)/python benches/device/run.py
 
 wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
