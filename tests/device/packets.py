@@ -43,7 +43,7 @@ def assert_conserved(status: dict[str, Any]) -> None:
     """Every frame that a port handed in is sent, dropped, refused or in a known place, to the packet."""
     for ingress, egress, way in zip(status["ports"], reversed(status["ports"]), status["directions"], strict=True):
         dropped = sum(way["counts"][f"dropped_{reason}"]["packets"] for reason in ("overflow", "early", "flow"))
-        runts = way["faults"][0]
+        runts = way["faults"]["runt"]
         out = egress["counters"]["sent"] + egress["counters"]["send_failed"]
         inside = way["backlog"]["packets"] + way["delayed"] + way["ready"]
         assert ingress["counters"]["received"] == out + dropped + runts + inside, (way, status["ports"])

@@ -59,6 +59,8 @@ struct Queued {
     free_at: Instant,
     /// Asked since the last departure, and nothing waited.
     idle: bool,
+    /// Time that the wire could have sent and the host came too late for.
+    late: Span,
     random: Box<dyn Random + Send>,
     counters: Counters,
     serial: u64,
@@ -147,6 +149,7 @@ impl Path {
             burst: config.burst,
             free_at: Instant::ZERO,
             idle: true,
+            late: Span::ZERO,
             random,
             counters: Counters::default(),
             serial: 0,
@@ -220,7 +223,13 @@ impl Path {
     /// Bound: the departures that fit between the last call and `now`, at most what waits.
     pub fn serve(&mut self, now: Instant, pool: &mut Pool) {
         if let Some(queue) = &mut self.queue {
-            queue.free_at = queue.free_at.max(now.before(queue.burst));
+            let earliest = now.before(queue.burst);
+            if queue.free_at < earliest {
+                if !queue.idle && queue.discipline.backlog().packets > 0 {
+                    queue.late = queue.late + (earliest - queue.free_at);
+                }
+                queue.free_at = earliest;
+            }
             while queue.free_at <= now {
                 // An idle wire takes what arrives at once: nothing was due before now.
                 let at = if queue.idle { now } else { queue.free_at };
@@ -377,6 +386,12 @@ impl Path {
     #[must_use]
     pub fn faults(&self) -> [u64; 3] {
         self.faults
+    }
+
+    /// Time lost to the rate, because the host came later than [`PathConfig::burst`] allows for while frames waited.
+    #[must_use]
+    pub fn late(&self) -> Span {
+        self.queue.as_ref().map_or(Span::ZERO, |queue| queue.late)
     }
 
     /// Frames that passed without a queue.

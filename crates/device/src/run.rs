@@ -211,13 +211,24 @@ struct Publisher {
     last: Instant,
     bytes: [(u64, u64); 2],
     sojourn: [SojournTotals; 2],
+    /// Ports that something was advised about.
+    advised: [bool; 2],
 }
 
 impl Publisher {
     fn publish(&mut self, engine: &mut Engine, now: Instant, every: Span, board: &Board) {
         self.due = now + every;
-        let [port_a, port_b] = engine.port_counters();
-        let [name_a, name_b] = engine.ports().each_ref().map(|port| port.name().to_owned());
+        let ports = engine.ports().each_mut().map(|port| {
+            let counters = port.counters();
+            let (name, mode) = (port.name().to_owned(), port.mode().to_owned());
+            PortStatus { advice: counters.advice(&name), name, mode, counters }
+        });
+        for (port, advised) in ports.iter().zip(&mut self.advised) {
+            if let Some(advice) = port.advice.as_ref().filter(|_| !*advised) {
+                tracing::warn!("{advice}");
+                *advised = true;
+            }
+        }
         let elapsed = now.since(self.last).seconds();
         let directions = Direction::ALL.map(|direction| {
             let (path, _) = engine.path_mut(direction);
@@ -228,7 +239,7 @@ impl Publisher {
         let status = Status {
             uptime_s: now.seconds(),
             directions,
-            ports: [PortStatus { name: name_a, counters: port_a }, PortStatus { name: name_b, counters: port_b }],
+            ports,
             frames_free: engine.pool.free() as u64,
             frames: engine.pool.frames() as u64,
         };
@@ -277,6 +288,7 @@ fn describe(
         slot: path.recorder.setting().slot,
         rate_bit_s: rate.map(BitRate::bit_s),
         delay_s: path.delay().seconds(),
+        late_s: path.late().seconds(),
         backlog: Count { packets: backlog.packets, bytes: backlog.bytes },
         delayed: whereabouts.delayed,
         ready: whereabouts.ready,

@@ -122,6 +122,8 @@ pub struct DirectionStatus {
     pub rate_bit_s: Option<u64>,
     /// The delay line.
     pub delay_s: f64,
+    /// Time that the rate lost because the packet thread came late while frames waited: the machine is too busy.
+    pub late_s: f64,
     /// Waits now.
     pub backlog: Count,
     /// Frames on the delay line.
@@ -156,8 +158,12 @@ pub struct DirectionStatus {
 pub struct PortStatus {
     /// Its name.
     pub name: String,
+    /// How it works: `af_xdp, native, copy`.
+    pub mode: String,
     /// What it counts.
     pub counters: PortCounters,
+    /// What to do about frames that it should not get, if it got some.
+    pub advice: Option<String>,
 }
 
 /// The whole device at one instant, consistent to the packet.

@@ -46,3 +46,25 @@ fn a_queue_shapes_delays_and_drops_and_the_return_path_is_at_once() {
     assert_eq!(left, [5100, 5200, 5300, 5400]);
     assert_eq!(engine.pool.free(), 64);
 }
+
+#[test]
+fn a_late_host_loses_what_it_may_not_catch_up_on_and_says_so() {
+    let (a, far_a) = loopback("a");
+    let (b, far_b) = loopback("b");
+    let paths = [path(Some("pfifo limit 30p"), Span::ZERO), path(None, Span::ZERO)];
+    let mut engine = Engine::new(Pool::new(64, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+    (0..31).for_each(|_| far_a.put(vec![0; 100]));
+    engine.step(Instant::ZERO).unwrap();
+    assert_eq!(engine.path(Direction::AToB).late(), Span::ZERO);
+    // The second was due at 100 us. Of the 11 ms until now 1 ms may be caught up on: 10 ms are lost, and the frames due at
+    // 10.1, 10.2, ..., 11.1 ms leave; the last of these is still on the wire.
+    engine.step(Instant::ZERO + Span::from_micros(11_100)).unwrap();
+    assert_eq!(engine.path(Direction::AToB).late(), Span::from_millis(10));
+    assert_eq!(std::iter::from_fn(|| far_b.get()).count(), 1 + 10);
+    // 11 left the queue, 19 wait and were due from 11.2 ms on: 499 - 11.2 = 487.8 ms more are lost. Then nothing waits, and
+    // coming late to an empty queue loses nothing.
+    for ms in [500, 900] {
+        engine.step(Instant::ZERO + Span::from_millis(ms)).unwrap();
+        assert_eq!(engine.path(Direction::AToB).late(), Span::from_micros(497_800));
+    }
+}

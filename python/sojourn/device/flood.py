@@ -1,7 +1,8 @@
 """Send Ethernet frames at a given rate through a packet socket; run as a script inside a network namespace.
 
 Needs only the standard library, so that it starts at once: ``python flood.py eth0 --rate 1000 --count 50 < frames``.
-Frames come from standard input as lines of hexadecimal digits and are sent in turn. Prints how many were sent.
+Frames come from standard input as lines of hexadecimal digits and are sent in turn. Prints how many the
+kernel took, and the seconds that it took.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Message(ctypes.Structure):
     _fields_ = [("header", _Header), ("length", ctypes.c_uint)]
 
 
-def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> int:
+def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> tuple[int, float]:
     """Send frames from an interface, evenly in bursts.
 
     Parameters
@@ -53,8 +54,8 @@ def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> in
 
     Returns
     -------
-    int
-        Frames that the kernel took.
+    tuple of int and float
+        Frames that the kernel took, and the time from first to last, seconds.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> in
             sent += max(took, 0)
             # What the kernel refuses is not tried again: the far side's queue is full.
             offered += many
-        return sent
+        return sent, time.perf_counter() - begin
 
 
 def main() -> None:
@@ -102,7 +103,8 @@ def main() -> None:
     frames = [bytes.fromhex(line) for line in sys.stdin.read().split()]
     if not frames:
         sys.exit("no frame was given on standard input")
-    print(flood(arguments.interface, frames, rate=arguments.rate, count=arguments.count))
+    sent, seconds = flood(arguments.interface, frames, rate=arguments.rate, count=arguments.count)
+    print(sent, seconds)
 
 
 if __name__ == "__main__":

@@ -207,7 +207,7 @@ class Lab:
         for process in reversed(self._processes):
             self.stop(process)
         for name in self._namespaces:
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=30)
         self._namespaces.clear()
         if self._folder is not None:
             self._folder.cleanup()
@@ -290,7 +290,7 @@ class Lab:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+                process.wait(timeout=30)
         if process in self._processes:
             self._processes.remove(process)
 
@@ -360,7 +360,7 @@ class Lab:
         Parameters
         ----------
         method, path
-            As ``"GET", "/status"``.
+            As ``"GET", "/api/v1/status"``.
         body
             Sent as JSON, where there is one.
 
@@ -393,7 +393,7 @@ class Lab:
 
     def status(self) -> dict[str, Any]:
         """Return the device's status, consistent to the packet, as its last publication has it."""
-        status: dict[str, Any] = self.ask("GET", "/status")
+        status: dict[str, Any] = self.ask("GET", "/api/v1/status")
         return status
 
     def settled(self, *, limit_s: float = 10.0) -> dict[str, Any]:
@@ -459,7 +459,7 @@ class Lab:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
             try:
                 # Its ports are open then; a bridge would answer the ping before.
-                self.ask("GET", "/status")
+                self.status()
                 self.run(self.clients[0], "ping", "-c1", "-W1", self.address("server"))
             except LabError:
                 time.sleep(0.05)
@@ -504,7 +504,10 @@ class Lab:
         client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
         command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(data_bytes), address]
-        done = subprocess.run([*self._inside(client), *command], capture_output=True, text=True, check=False)
+        limit_s = count * (interval_s + 1) + 30
+        done = subprocess.run(
+            [*self._inside(client), *command], capture_output=True, text=True, check=False, timeout=limit_s
+        )
         if done.returncode > 1:
             raise LabError(f"ping failed: {done.stderr.strip()}")
         return [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
@@ -586,7 +589,9 @@ class Lab:
             time.sleep(0.01)
         raise LabError(f"iperf3 does not listen at port {port}")
 
-    def flood(self, frames: Sequence[bytes], *, count: int, rate: float = 0.0, client: str | None = None) -> int:
+    def flood(
+        self, frames: Sequence[bytes], *, count: int, rate: float = 0.0, client: str | None = None
+    ) -> tuple[int, float]:
         """Send whole Ethernet frames from a client, in turn.
 
         Parameters
@@ -602,12 +607,13 @@ class Lab:
 
         Returns
         -------
-        int
-            Frames that the kernel took.
+        tuple of int and float
+            Frames that the kernel took, and the time from first to last, seconds.
         """
         text = "\n".join(frame.hex() for frame in frames)
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
-        return int(self.run(client or self.clients[0], *command, stdin=text))
+        sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
+        return int(sent), float(seconds)
 
     def capture(self, host: str, *, count: int, seconds: float = 5.0) -> Callable[[], list[bytes]]:
         """Begin to take UDP frames that arrive at a host as they are on the wire.

@@ -30,10 +30,16 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
         let what = format!("is {}; allowed: {} to {}", config.frames.count, FRAMES.start(), FRAMES.end());
         return Err(Error::new(frames.then("count"), what));
     }
-    if ![2048, 4096].contains(&config.frames.size.0.get()) {
+    let xdp = [&config.ports.a, &config.ports.b].iter().any(|port| port.back_end == BackEnd::AfXdp);
+    // A frame of AF_XDP lies within a page; a jumbo frame of 9216 B with two tags and the headroom needs 16 KiB.
+    let (sizes, allowed): (&[u64], _) = match xdp {
+        true => (&[2048, 4096], "\"2048 B\" or \"4096 B\""),
+        false => (&[2048, 4096, 16384], "\"2048 B\", \"4096 B\" or \"16384 B\""),
+    };
+    if !sizes.contains(&config.frames.size.0.get()) {
         return Err(Error::new(
             frames.then("size"),
-            format!("is {}; allowed: \"2048 B\" or \"4096 B\"", config.frames.size.0),
+            format!("is {}; allowed: {allowed}", config.frames.size.0),
         ));
     }
     if config.windows.packets == 0 {

@@ -159,7 +159,7 @@ pub struct FramesTable {
     /// How many.
     #[serde(default = "frame_count")]
     pub count: u32,
-    /// Bytes of one, 256 of them headroom: `2048 B` or `4096 B`.
+    /// Bytes of one, 256 of them headroom: `2048 B`, `4096 B`, and for jumbo frames `16384 B`, not with `af_xdp`.
     #[serde(default = "frame_size")]
     pub size: Quantity<Bytes>,
 }

@@ -1,0 +1,14 @@
+"""Tables in Markdown."""
+
+from __future__ import annotations
+
+import sys
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a table in Markdown."""
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    print(f"\n{title}\n")
+    for row in [header, ["-" * width for width in widths], *rows]:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
+    sys.stdout.flush()
