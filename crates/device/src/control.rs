@@ -402,11 +402,11 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
 
 /// Keys that differ and cannot change while the device runs.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let queue = |table: &DirectionTable| (table.scheme.is_some(), table.overhead, table.burst);
+    let queue = |table: &DirectionTable| (table.scheme.is_some(), table.overhead, table.burst, table.delays.clone());
     [
         ("[ports]", old.ports != new.ports),
-        ("scheme given or not, overhead or burst of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
-        ("scheme given or not, overhead or burst of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
+        ("scheme given or not, overhead, burst or delays of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
+        ("scheme given or not, overhead, burst or delays of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
         ("[frames]", old.frames != new.frames),
         ("[windows]", old.windows != new.windows),
         ("[control]", old.control != new.control),
