@@ -38,7 +38,7 @@ def claim(name: str) -> papers.Claim:
 
 
 def test_the_smoke_of_every_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert papers.names() == ["daqm", "fairness", "threshold"]
+    assert papers.names() == ["daqm", "dropping-functions", "fairness", "threshold"]
     out = tmp_path / "out"
     assert main(["papers", "run", "daqm", "--quick", "--only", "Table 4", "--out", str(out)]) == 0
     printed = capsys.readouterr().out

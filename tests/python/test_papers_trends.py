@@ -12,6 +12,7 @@ from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic,
 from sojourn.papers.conditions import NotThereError, level_of, part_of, places_of
 from sojourn.papers.judge import MAKERS, judge, statement
 from sojourn.papers.model import Condition
+from sojourn.papers.windows import document
 from sojourn.stats import Floats
 
 HOLDS, FAILS = Outcome.HOLDS, Outcome.FAILS
@@ -461,7 +462,10 @@ def test_levels_are_in_one_unit() -> None:
     assert np.isnan(level_of("small packets"))
 
 
-@pytest.mark.parametrize("name", documents.names())
+NOT_OF_WINDOWS = [one for one in documents.names() if not document.is_one(documents.folder() / one)]
+
+
+@pytest.mark.parametrize("name", NOT_OF_WINDOWS)
 def test_every_comparison_of_every_paper_is_evaluated(name: str) -> None:
     used = {one.comparison for one in documents.load(name).claims} - {"unjudgeable"}
     assert used

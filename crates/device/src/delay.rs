@@ -181,7 +181,7 @@ mod tests {
         let mut delay = Delay::new(Span::from_micros(50));
         delay.set_others(&[("10.0.0.2/32".parse().unwrap(), Span::from_micros(20))]);
         let frames = ["10.0.0.1", "10.0.0.2"].map(|to| frame(&mut pool, to));
-        frames.map(|frame| delay.push(at(0), frame, &pool));
+        frames.iter().for_each(|frame| delay.push(at(0), *frame, &pool));
         delay.set_others(&[]);
         delay.set_span(Span::ZERO);
         assert_eq!((delay.pop(at(20)), delay.pop(at(49)), delay.pop(at(50))), (Some(frames[1]), None, Some(frames[0])));

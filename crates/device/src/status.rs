@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn sojourn_times_fall_into_the_buckets_that_hold_them() {
         let mut interval = Sampled::default();
-        [15, 15, 300, 3_000, 2_000_000].map(|us| interval.add(Span::from_micros(us)));
+        [15, 15, 300, 3_000, 2_000_000].into_iter().for_each(|us| interval.add(Span::from_micros(us)));
         let mut totals = SojournTotals::default();
         totals.add(&interval);
         totals.add(&interval);

@@ -136,7 +136,10 @@ def precision(text: str | None, floor: int) -> Precision | None:
 
 
 def _run_windows(options: argparse.Namespace) -> int:
-    from sojourn.papers.windows import part
+    try:
+        from sojourn.papers.windows import part
+    except ModuleNotFoundError as error:
+        raise SojournError(f"this paper needs {error.name}: python -m pip install 'sojourn[papers]'") from None
 
     for flag in ("precision", "scheduler"):
         if getattr(options, flag) is not None:

@@ -115,6 +115,7 @@ def _check_schemes(paper: Paper) -> None:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
+    """Read a document; an error names the file."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -122,6 +123,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:
+    """Return the rows of printed tables."""
     return tuple(
         Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
     )
@@ -146,6 +148,7 @@ def _published(file: Path) -> tuple[Published, ...]:
 
 
 def read_claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
+    """Return the claims of sentences, each with what its sentence says of all of them."""
     found = []
     for sentence in sentences:
         shared = {key: value for key, value in sentence.items() if key != "claims"}

@@ -162,7 +162,8 @@ def run(
     runner = _Runner(paper, store, jobs, scheduler, watch)
     modes: dict[Key, str] = {}
     for reading, own in work:
-        say(f"{reading.name}: inter-arrival times of a FIFO")
+        if paper.mode:
+            say(f"{reading.name}: inter-arrival times of a FIFO")
         modes |= runner.modes(reading, own)
     count = replications
     if precision is not None:

@@ -37,10 +37,7 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
         false => (&[2048, 4096, 16384], "\"2048 B\", \"4096 B\" or \"16384 B\""),
     };
     if !sizes.contains(&config.frames.size.0.get()) {
-        return Err(Error::new(
-            frames.then("size"),
-            format!("is {}; allowed: {allowed}", config.frames.size.0),
-        ));
+        return Err(Error::new(frames.then("size"), format!("is {}; allowed: {allowed}", config.frames.size.0)));
     }
     if config.windows.packets == 0 {
         return Err(Error::new(Path::from("windows").then("packets"), "is 0; allowed: 1 or more"));

@@ -122,9 +122,13 @@ fn ipv6(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(),
                 let (kind, _) = pair(packet, at)?;
                 // All but the atomic fragment (RFC 6946), which is whole.
                 let word = be16(packet, at + 2).ok_or(Fault::Truncated)?;
-                fragment |= word & 0xfff9 != 0;
                 next = kind;
                 at += 8;
+                if word & 0xfff9 != 0 {
+                    // What follows is a header in the first fragment only: all are known by what is written here.
+                    fragment = true;
+                    break;
+                }
             }
             // Authentication header (RFC 4302): its length in 4-byte words, less 2.
             51 => {

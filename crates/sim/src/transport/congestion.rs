@@ -13,6 +13,7 @@ pub mod ledbat;
 pub mod newreno;
 pub mod ns2_reno;
 pub mod ns3_cubic;
+pub mod ns3_reno;
 pub mod prague;
 pub mod reno;
 mod window;
@@ -294,6 +295,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     newreno::ALGORITHM,
     ns2_reno::ALGORITHM,
     ns3_cubic::ALGORITHM,
+    ns3_reno::ALGORITHM,
     reno::ALGORITHM,
     cubic::ALGORITHM,
     dctcp::ALGORITHM,

@@ -224,11 +224,17 @@ impl Sender {
     /// End of the data in the send buffer.
     fn data_end(&self) -> u64 {
         match self.config.send_buffer {
-            // Whole segments: an application that refills the buffer never has a short one sent.
-            Some(buffer) if self.config.unlimited => {
-                let segments = (buffer.get() / self.mss).max(1);
-                self.written.min(self.board.una + segments * self.mss)
-            }
+            Some(buffer) if self.config.unlimited => match self.config.write_size {
+                Some(size) => {
+                    let size = u64::from(size.get());
+                    self.written.min((self.board.una + buffer.get()) / size * size)
+                }
+                // Whole segments: an application that refills the buffer never has a short one sent.
+                None => {
+                    let segments = (buffer.get() / self.mss).max(1);
+                    self.written.min(self.board.una + segments * self.mss)
+                }
+            },
             _ => self.written,
         }
     }

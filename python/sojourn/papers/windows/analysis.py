@@ -1,8 +1,8 @@
 """From windows to estimates: cubic fits over the load, ranges, pairs, and what switching leaves behind.
 
 The fit is the study's (section 5): a generalised additive model with one term, a third-degree polynomial of the load,
-for each scheme. Without inner knots and penalty that is least squares on a cubic, which needs no iteration. Windows of one
-run, or of one slot of a schedule, depend on each other, so a band's covariance is clustered by these.
+for each scheme. Without inner knots and penalty that is least squares on a cubic, which needs no iteration. Windows
+of one run, or of one slot of a schedule, depend on each other, so a band's covariance is clustered by these.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fit(frame: pd.DataFrame, metric: str, load: Floats) -> Fit | None:
     rows = _basis(load, bounds, order)
     mean = rows @ found.params
     error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, found.cov_params(), rows), 0))
-    half = stats.quantile_t(LEVEL, max(count - 1, 1)) * error
+    half = stats.quantile_t(max(int(count) - 1, 1), LEVEL) * error
     outside = (load < bounds[0]) | (load > bounds[1])
     mean, half = np.where(outside, np.nan, mean), np.where(outside, np.nan, half)
     return Fit(load, mean, mean - half, mean + half)
@@ -149,7 +149,8 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
 
 def cells(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means over the windows of a run: one row a traffic (block, demand) and scheme."""
-    return frame.groupby(["block", "demand", "label"])[["load", *METRICS]].mean().reset_index()
+    by = frame.groupby(["block", "demand", "label"])
+    return by[["load", *METRICS]].mean().reset_index()
 
 
 def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Values], Values]:
@@ -171,7 +172,7 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
     wide = wide.dropna(subset=[("load", one) for one in ids if ("load", one) in wide.columns])
     if any(("load", one) not in wide.columns for one in ids):
         return {}, {}
-    load = wide["load"][ids].mean(axis=1)
+    load = wide["load"][ids].to_numpy().mean(axis=1)
     found: dict[float, Values] = {}
 
     def values(rows: pd.DataFrame) -> Values:

@@ -1,7 +1,7 @@
 """The experiment on the device: a step that is there where `sojournd`, root and network namespaces are.
 
-The experiment itself is :mod:`sojourn.device.experiment`: a function ``run(plan, place, say)`` that builds its namespaces,
-lets `sojournd` work through the plan's schedule, and returns the path of the device's store of windows.
+The experiment itself is :mod:`sojourn.device.experiment`: a function ``run(plan, place, say)`` that builds its
+namespaces, lets `sojournd` work through the plan's schedule, and returns the path of the device's store of windows.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def missing() -> str:
     ip = shutil.which("ip")
     if ip is None:
         return "it needs the command ip (iproute2)"
-    if subprocess.run([ip, "netns", "list"], capture_output=True, check=False).returncode != 0:
+    if subprocess.run([ip, "netns", "list"], capture_output=True, check=False).returncode != 0:  # noqa: S603 - found
         return "this machine has no network namespaces (ip netns)"
     return ""
 

@@ -201,7 +201,9 @@ def _carry(paper: Experiment, of: Results) -> Section:
     since = worlds.since_switch(of.size.switchback, of.windows)
     if since.empty:
         return Section("carry-over", "")
-    steps = {metric: switching.steps(of.size.switchback, since, metric) for metric in ("mean_queue_packets", "loss_ratio")}
+    steps = {
+        metric: switching.steps(of.size.switchback, since, metric) for metric in ("mean_queue_packets", "loss_ratio")
+    }
     settled = worlds.settled(of.size.switchback, of.windows)
     found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
     back = of.size.switchback
@@ -250,7 +252,7 @@ def _flows(paper: Experiment, of: Results) -> Section:
         return rows[[one in keys for one in zip(rows["block"], rows["demand"], strict=True)]]
 
     every = [one.id for one in paper.schemes]
-    some = [one for one in ("none", "d0", "d2", "d4", "d8", *(s.id for s in paper.schemes if s.is_beside))]
+    some = ["none", "d0", "d2", "d4", "d8", *(one.id for one in paper.schemes if one.is_beside)]
     drawings = [tables.classes(paper, common(frame), every)]
     drawings += [tables.flows(paper, common(of.flows), by, some) for by in ("rtt_ms", "rate_bin", "life_bin")]
     text = (

@@ -15,6 +15,7 @@ from sojourn.papers.windows import analysis, worlds
 from sojourn.papers.windows.document import Experiment, Scheme
 from sojourn.papers.windows.switching import Step
 from sojourn.plot import Picture
+from sojourn.stats import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +78,8 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
             dots = _some(of)
             axes.scatter(dots["load"], dots[metric], s=4, color=style.color, alpha=0.25, linewidths=0)
             fitted = analysis.fit(of, metric, grid)
-            if fitted is not None:
-                axes.plot(fitted.load, fitted.mean, color=style.color, linestyle=style.dashes, label=one.printed)
+            load, mean = (fitted.load, fitted.mean) if fitted is not None else (grid[:0], grid[:0])
+            axes.plot(load, mean, color=style.color, linestyle=style.dashes, label=one.printed)
             printed = paper.table1[paper.table1["scheme"] == one.id]
             middles = (printed["low"] + printed["high"]) / 2
             axes.scatter(middles, printed[metric], s=16, marker="D", facecolors="none", edgecolors=style.color,
@@ -114,8 +115,8 @@ def apart(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence
 
 
 def _panel(
-    paper: Experiment, axes: Axes, of: pd.DataFrame, one: Scheme, metric: str, look: Look, grid: np.ndarray
-) -> None:  # type: ignore[type-arg]
+    paper: Experiment, axes: Axes, of: pd.DataFrame, one: Scheme, metric: str, look: Look, grid: Floats
+) -> None:
     dots = _some(of)
     axes.scatter(dots["load"], dots[metric], s=5, color=look.color, alpha=0.45, linewidths=0, label="a window")
     fitted = analysis.fit(of, metric, grid)

@@ -1,7 +1,7 @@
 """The store of windows: SQLite, one table ``windows`` for simulation and device.
 
-The device writes ``windows`` and ``classes`` of its own; what a simulation adds are the columns that say which run a window
-is of. A run is written in one transaction, so that a kill leaves whole runs.
+The device writes ``windows`` and ``classes`` of its own; what a simulation adds are the columns that say which run a
+window is of. A run is written in one transaction, so that a kill leaves whole runs.
 """
 
 from __future__ import annotations
@@ -112,24 +112,25 @@ class Store:
         with self._open as base:
             columns = ("label", *_OF_RUN)
             base.execute(
-                f"INSERT INTO runs VALUES (?, ?, {_marks(len(columns))})",
+                f"INSERT INTO runs VALUES (?, ?, {_marks(len(columns))})",  # noqa: S608 - question marks
                 (key, self._build, *(run[name] for name in columns)),
             )
             for row in windows:
                 names = (*_OF_WINDOW, *MEASURES)
                 cursor = base.execute(
-                    f"INSERT INTO windows (key, {', '.join(names)}) VALUES (?, {_marks(len(names))})",
+                    f"INSERT INTO windows (key, {', '.join(names)}) VALUES (?, {_marks(len(names))})",  # noqa: S608
                     (key, *(row[name] for name in names)),
                 )
                 base.executemany(
-                    f"INSERT INTO classes VALUES (?, ?, {_marks(len(_OF_CLASS))})",
+                    f"INSERT INTO classes VALUES (?, ?, {_marks(len(_OF_CLASS))})",  # noqa: S608
                     [
                         (cursor.lastrowid, name, *(counts[of] for of in _OF_CLASS))
                         for name, counts in zip(CLASSES, row["classes"], strict=True)
                     ],
                 )
             base.executemany(
-                f"INSERT INTO flows VALUES (?, {_marks(len(_OF_FLOWS))})", [(key, *one) for one in flows]
+                f"INSERT INTO flows VALUES (?, {_marks(len(_OF_FLOWS))})",  # noqa: S608
+                [(key, *one) for one in flows],
             )
 
     def windows(self, keys: Sequence[str]) -> pd.DataFrame:

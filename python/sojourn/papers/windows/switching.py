@@ -1,10 +1,10 @@
 """What switching leaves behind: how soon a slot is steady, and an estimate that allows for the scheme before.
 
 A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers:
-flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of a
-slot are left out; what is left of the scheme before is a term of the model, so that a scheme is compared as if all had
-been before it equally often, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023 on
-carry-over).
+flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of
+a slot are left out; what is left of the scheme before is a term of the model, so that a scheme is compared as if all
+had been before it equally often, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023
+on carry-over).
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from sojourn.papers.windows.switching import Model
 from sojourn.stats import Estimate
 
 SURE: Final = 0.05
-_WORST_SCALE: Final = {"loss_ratio": 4, "burst_ratio": 3}
 _SHORT: Final = {
     "mean_queue_packets": "Queue",
     "mean_queue_arrivals_packets": "Queue, found by arrivals",
@@ -39,8 +38,8 @@ def said(of: Estimate) -> str:
 def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     """Return Table 1 from our windows, the study's numbers below ours, best and worst marked as there.
 
-    Means are over the windows of a scheme in a range, as in the study; ± is the 95 % interval from the traffics or slots
-    that they are of.
+    Means are over the windows of a scheme in a range, as in the study; ± is the 95 % interval from the traffics or
+    slots that they are of.
     """
     shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
              "impairment_i", "impairment_c")  # fmt: skip
@@ -60,16 +59,15 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     return Drawing(
         name,
         None,
-        "Means over the windows in a range of load, with 95 % intervals; bold: the best of a range, boxed: the "
-        "worst; "
-        "below: the study's. Its copy lacks d8 in the first three ranges.",
+        "Means over the windows in a range of load, with 95 % intervals; bold: best of a range, boxed: worst; "
+        "below: the study's. Our copy of it lacks d8 in the first three ranges.",
         ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown)),
         tuple(rows),
     )
 
 
 def _printed(table: pd.DataFrame, scheme: str, metric: str) -> str:
-    return f"{table.loc[scheme, metric]:g}" if metric in table and scheme in table.index else ""
+    return f"{float(table[metric][scheme]):g}" if metric in table and scheme in table.index else ""
 
 
 def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> str:
@@ -139,7 +137,7 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
 
 
 def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
-    """Return what closed-loop traffic does that Poisson arrivals do not: simulation less Theorem 1 at the same load."""
+    """Return what closed-loop traffic does that Poisson arrivals do not: simulation less Theorem 1."""
     rows = []
     for one in paper.study:
         for metric in ("mean_queue_packets", "loss_ratio", "burst_ratio"):
@@ -160,7 +158,7 @@ def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
 
 
 def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
-    """Return switchback estimates: each scheme less FIFO, with and without the scheme before, beside the paired one."""
+    """Return switchback estimates: each scheme less FIFO, with and without the scheme before, beside paired ones."""
     rows = []
     for metric, found in of.items():
         for scheme, (mean, low, high) in found.effects.items():

@@ -95,12 +95,12 @@ def draw(
         writer.sessions(table)
     scenario = {
         "name": "dropping-functions",
-        "duration": f"{length} s",
-        "warm_up": f"{warm_up_s} s",
+        "duration": f"{length:.6f} s",
+        "warm_up": f"{warm_up_s:.6f} s",
         "windows": f"{packets} p",
         "links": _links(traffic, writer.rtts),
         "flows": writer.flows,
-        "changes": [{"at": f"{one.at_s} s", "scheme": one.scheme} for one in changes],
+        "changes": [{"at": f"{one.at_s:.6f} s", "scheme": one.scheme} for one in changes],
     }
     return Draw(json.dumps(scenario), writer.kind, writer.rtt_ms)
 
@@ -190,7 +190,10 @@ class _Writer:
             start = begin if begin > 0 else self.random.random() * min(_SPREAD_S, length)
             low, high = of["packet_bytes"]
             rate = int(self.random.choice(of["rate_kbit_s"]))
-            what = {"rate": f"{rate} kbit/s", "packet_size": f"{self.random.integers(low, high + 1)} B"}
+            what: dict[str, Any] = {
+                "rate": f"{rate} kbit/s",
+                "packet_size": f"{self.random.integers(low, high + 1)} B",
+            }
             if "on_s" in of:
                 what |= {"kind": "on_off", "on": _pareto(of["on_s"]), "off": _pareto(of["off_s"])}
             else:

@@ -11,8 +11,8 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno` and `ns3_cubic` (as ns-3 has them), `ns2_reno` (as ns-2
-    /// counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat`
+    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno`, `ns3_reno` and `ns3_cubic` (as ns-3 has them), `ns2_reno`
+    /// (as ns-2 counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat`
     /// (RFC 6817; it needs `timestamps`).
     /// Linux `cubic`; RFC 5681 `newreno`.
     pub congestion_control: String,
@@ -55,6 +55,10 @@ pub struct TcpTable {
     pub ect: u8,
     /// Data that the sender's socket can hold. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host.
     pub send_buffer: OrNone<Bytes>,
+    /// Bulk traffic fills `send_buffer` in writes of this size: where the buffer is what bounds the flow, the end of what
+    /// it holds leaves as a short segment, unless `nagle` has it wait; `none` has the buffer hold whole segments. Linux's bulk senders
+    /// write more than the buffer takes, so `none`; ns-3's 512 B (`SendSize`); RFC 9293 leaves it to the application.
+    pub write_size: OrNone<Bytes>,
     /// Data that the receiver's socket can hold: the window offered at first. Linux grows it to 6 MiB (`tcp_rmem`); RFC 9293
     /// leaves it to the host, up to 1 GiB (RFC 7323).
     pub receive_buffer: Quantity<Bytes>,
@@ -117,6 +121,7 @@ impl Default for TcpTable {
             handshake: sender.handshake,
             ect: u8::from(sender.ect == transport::Ect::One),
             send_buffer: OrNone(sender.send_buffer),
+            write_size: OrNone(sender.write_size.map(|size| Bytes::new(u64::from(size.get())))),
             receive_buffer: Quantity(receiver.buffer),
             read_rate: OrNone(receiver.read_rate),
             pacing: sender.pacing,

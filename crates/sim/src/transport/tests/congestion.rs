@@ -38,7 +38,18 @@ fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
 
 #[test]
 fn every_algorithm_is_what_its_line_says() {
-    assert!(names().eq(["newreno", "ns2_reno", "ns3_cubic", "reno", "cubic", "dctcp", "bbr", "prague", "ledbat"]));
+    assert!(names().eq([
+        "newreno",
+        "ns2_reno",
+        "ns3_cubic",
+        "ns3_reno",
+        "reno",
+        "cubic",
+        "dctcp",
+        "bbr",
+        "prague",
+        "ledbat"
+    ]));
     for algorithm in ALGORITHMS {
         let path = Path::new(bulk(algorithm.name), every_segment(), ms(10));
         assert_eq!(path.sender.congestion_control().name(), algorithm.name);
@@ -155,7 +166,7 @@ fn reno_obeys_the_square_root_law() {
     // Mathis et al. (1997), periodic losses, an acknowledgement a segment: W = sqrt(3/2) / sqrt(p).
     // The law leaves out the round trip of each recovery: some 2 segments below it, which matter less the larger W is.
     for period in [1000_u64, 5000] {
-        for algorithm in ["reno", "newreno"] {
+        for algorithm in ["reno", "newreno", "ns3_reno"] {
             let expected = (1.5 * period as f64).sqrt();
             let mean = mean_window(bulk(algorithm), ms(100), period, 4_000);
             assert!((mean / expected - 1.0).abs() < 0.1, "{algorithm}, one in {period}: {mean}, not {expected}");

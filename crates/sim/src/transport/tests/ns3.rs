@@ -1,4 +1,4 @@
-//! ns-3's TCP where it is not Linux's: CUBIC and the retransmission timer, on a sender driven by hand.
+//! ns-3's TCP where it is not Linux's: CUBIC, Reno and the retransmission timer, on a sender driven by hand.
 
 use super::*;
 use crate::transport::segment::SackBlock;
@@ -79,7 +79,7 @@ fn the_back_off_ends_with_any_advance() {
 #[test]
 fn what_was_outstanding_at_a_timeout_does_not_open_the_window() {
     // All ten arrived after all: Reno counts them in slow start, here only what lies beyond them does.
-    for (algorithm, window) in [("reno", 5 + 1), ("ns3_cubic", 1)] {
+    for (algorithm, window) in [("reno", 5 + 1), ("ns3_cubic", 1), ("ns3_reno", 1)] {
         let mut s = Sender::new(bulk(algorithm));
         drain(&mut s, at_ms(0));
         s.on_timer(at_ms(1000));
@@ -92,16 +92,58 @@ fn what_was_outstanding_at_a_timeout_does_not_open_the_window() {
 #[test]
 fn the_window_grows_though_the_application_does_not_use_it() {
     // A segment at a time. HyStart's rounds end with every acknowledgement: it never has its eight samples.
-    for (algorithm, window) in [("cubic", 10), ("ns3_cubic", 10 + 100)] {
-        let mut s = Sender::new(Config { unlimited: false, slow_start_after_idle: false, ..bulk(algorithm) });
-        for k in 0..100 {
-            let at = at_ms(100 * k);
-            s.write(segments(1));
-            assert_eq!(drain(&mut s, at).len(), 1);
-            s.on_ack(at + ms(50), &ack(k + 1, &[], at));
-        }
-        assert_eq!(s.cwnd(), segments(window), "{algorithm}");
+    for (algorithm, window) in [("cubic", 10), ("reno", 10), ("ns3_cubic", 10 + 100), ("ns3_reno", 10 + 100)] {
+        assert_eq!(after_a_hundred(algorithm).cwnd(), segments(window), "{algorithm}");
     }
+}
+
+/// Segments 0 to 99 sent and acknowledged one at a time, 100 ms each.
+fn after_a_hundred(algorithm: &str) -> Sender {
+    let mut s = Sender::new(Config { unlimited: false, slow_start_after_idle: false, ..bulk(algorithm) });
+    for k in 0..100 {
+        one_segment(&mut s, k);
+    }
+    s
+}
+
+/// Segment `k`, sent and acknowledged alone.
+fn one_segment(s: &mut Sender, k: u64) {
+    let at = at_ms(100 * k);
+    s.write(segments(1));
+    assert_eq!(drain(s, at).len(), 1);
+    s.on_ack(at + ms(50), &ack(k + 1, &[], at));
+}
+
+#[test]
+fn half_of_an_unused_window_is_no_reduction() {
+    let mut s = after_a_hundred("ns3_reno");
+    s.write(segments(10));
+    assert_eq!(drain(&mut s, at_ms(10_000)).len(), 10);
+    s.on_ack(at_ms(10_100), &ack(100, &[(101, 104)], at_ms(10_000)));
+    // 110 / 2, though ten were in flight.
+    assert_eq!((s.stats().fast_retransmits, s.ssthresh()), (1, segments(55)));
+    drain(&mut s, at_ms(10_100));
+    s.on_ack(at_ms(10_200), &ack(110, &[], at_ms(10_100)));
+    // That covers ten segments, SACKed or not; 55 acknowledged make the window grow, so 45 more.
+    for k in 110..154 {
+        one_segment(&mut s, k);
+    }
+    assert_eq!(s.cwnd(), segments(55));
+    one_segment(&mut s, 154);
+    assert_eq!(s.cwnd(), segments(56));
+}
+
+#[test]
+fn short_segments_count_for_what_they_are() {
+    let mut s = Sender::new(Config { unlimited: false, slow_start_after_idle: false, ..bulk("ns3_reno") });
+    for k in 1..=10 {
+        let at = at_ms(100 * k);
+        s.write(Bytes::new(MSS / 2));
+        assert_eq!(drain(&mut s, at).len(), 1);
+        s.on_ack(at + ms(50), &Ack { ack: k * MSS / 2, echo: at, window: 1 << 30, ..Ack::default() });
+    }
+    // Ten halves are five segments.
+    assert_eq!(s.cwnd(), segments(10 + 5));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::transport::congestion::{AckEvent, CongestionControl, CongestionEvent};
 use crate::transport::{Ack, Data, ReceiverConfig, Sender};
 use sojourn_units::BitRate;
+use std::num::NonZeroU32;
 
 fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
@@ -196,6 +197,26 @@ fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
     path.run(at_ms(200));
     assert!(path.sender.finished());
     assert_eq!(path.sender.timer(), Instant::NEVER);
+}
+
+#[test]
+fn writes_of_a_size_leave_short_segments_where_the_buffer_bounds_the_flow() {
+    let lengths = |nagle: bool| {
+        let config =
+            Config { send_buffer: Some(Bytes::new(5_000)), write_size: NonZeroU32::new(512), nagle, ..bulk("reno") };
+        let mut sender = Sender::new(config);
+        let mut drain = |at: u64, acknowledged: u64| {
+            let ack = Ack { ack: acknowledged, echo: Instant::ZERO, window: 1 << 30, ..Ack::default() };
+            sender.on_ack(at_ms(at), &ack);
+            std::iter::from_fn(|| sender.poll(at_ms(at))).map(|data| data.len).collect::<Vec<_>>()
+        };
+        [drain(0, 0), drain(100, 2 * MSS)]
+    };
+    // Nine writes fit: 9 x 512 = 4608 = 3 x 1448 + 264. With two segments acknowledged fifteen do, of 2896 + 5000 = 7896:
+    // 15 x 512 = 7680, so 7680 - 4608 = 3072 = 2 x 1448 + 176 more.
+    assert_eq!(lengths(false), [vec![1448, 1448, 1448, 264], vec![1448, 1448, 176]]);
+    // Nagle's algorithm holds the short ones: 7680 = 5 x 1448 + 440.
+    assert_eq!(lengths(true), [vec![1448, 1448, 1448], vec![1448, 1448]]);
 }
 
 #[test]
