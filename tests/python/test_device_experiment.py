@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tomllib
 from pathlib import Path
 
@@ -50,7 +49,6 @@ def test_arrivals_follow_the_demand() -> None:
     plan = experiment.sender_plan(_PLAN, _Lab(), 0, 0.0, 20.0)
     plan["demand"] = {"period_s": 8.0, "low": 1.0, "high": 3.0}
     sender = traffic.Sender(plan)
-    sender._random = random.Random(1)
     due, early, late = 0.0, 0, 0
     while due < 8.0:
         due = sender._next(due, 1000.0)
