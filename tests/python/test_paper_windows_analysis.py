@@ -100,7 +100,7 @@ def test_beyond_its_windows_a_scheme_has_no_value() -> None:
 
 def test_the_same_traffic_is_paired_and_put_into_ranges() -> None:
     ranges, whole = analysis.same_traffic(PAPER, windows(noise=5.0))
-    # 4 blocks of 7 demands; a traffic's load is the mean of its two windows: 0.9 + 0.28 (demand + 0.25 + block/10)/6.8.
+    # 4 blocks of 7 demands; a traffic's load is the mean of its windows: 0.9 + 0.28 (demand + 0.25 + block/10)/6.8.
     loads = [0.9 + 0.28 * (demand + 0.25 + 0.1 * block) / 6.8 for block in range(4) for demand in range(7)]
     bounds = zip(PAPER.bounds, PAPER.bounds[1:], strict=False)
     counts = [sum(low < load <= high for load in loads) for low, high in bounds]
