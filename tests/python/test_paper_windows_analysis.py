@@ -78,6 +78,17 @@ def test_at_the_same_load_an_exact_cubic_is_found_without_scatter() -> None:
         assert values["burst_excess"]["d0"] == pytest.approx(values["burst_ratio"]["d0"] - 1)
 
 
+def test_the_scatter_of_blocks_is_that_of_the_fit() -> None:
+    # Two ways to one error: the jackknife over 28 traffics, and the covariance clustered by them.
+    frame = worlds.with_cells(windows(noise=4.0))
+    values = analysis.at_load(PAPER, frame)[1.0]["loss_ratio"]["d0"]
+    fitted = analysis.fit(frame[frame["label"] == "d0"], "loss_ratio", np.asarray([1.0]))
+    assert fitted is not None
+    assert np.mean(values) == pytest.approx(fitted.mean[0], abs=0.3)
+    half = 2.05 * np.std(values, ddof=1) / np.sqrt(28)
+    assert half == pytest.approx((fitted.high[0] - fitted.low[0]) / 2, rel=0.25)
+
+
 def test_beyond_its_windows_a_scheme_has_no_value() -> None:
     frame = windows()
     frame = frame[(frame["label"] != "d8") | (frame["load"] < 1.05)]
@@ -89,7 +100,7 @@ def test_beyond_its_windows_a_scheme_has_no_value() -> None:
 
 def test_the_same_traffic_is_paired_and_put_into_ranges() -> None:
     ranges, whole = analysis.same_traffic(PAPER, windows(noise=5.0))
-    # 4 blocks of 7 demands; a traffic's load is the mean of its two windows: 0.9 + 0.28 (demand + 0.25 + block/10)/6.8.
+    # 4 blocks of 7 demands; a traffic's load is the mean of its windows: 0.9 + 0.28 (demand + 0.25 + block/10)/6.8.
     loads = [0.9 + 0.28 * (demand + 0.25 + 0.1 * block) / 6.8 for block in range(4) for demand in range(7)]
     bounds = zip(PAPER.bounds, PAPER.bounds[1:], strict=False)
     counts = [sum(low < load <= high for load in loads) for low, high in bounds]

@@ -16,9 +16,13 @@ from sojourn.papers.windows.analysis import Values
 from sojourn.papers.windows.document import Experiment
 from sojourn.papers.windows.simulate import LIVES, RATES
 from sojourn.papers.windows.switching import Model
-from sojourn.stats import Estimate
+from sojourn.stats import Estimate, Floats
 
 SURE: Final = 0.05
+BASE: Final = "none"
+"""The scheme that others are compared with: plain FIFO."""
+FEWEST_DROPS: Final = 100
+"""Drops of flows alike with fewer of which their ratios are not shown."""
 _SHORT: Final = {
     "mean_queue_packets": "Queue",
     "mean_queue_arrivals_packets": "Queue, found by arrivals",
@@ -208,7 +212,8 @@ def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str
         for metric in ("loss_ratio", "burst_ratio"):
             of = frame[frame["transport"] == transport]
             for value, group in of.groupby(by):
-                cells = [_pooled(group[group["label"] == one], metric) for one in schemes]
+                sums = {one: _sums(group[group["label"] == one]) for one in schemes}
+                cells = [_beside(sums[one], None if one == BASE else sums[BASE], metric) for one in schemes]
                 if any(cell != "–" for cell in cells):
                     rows.append((f"{transport.upper()}, {_bin(by, value)}: {_SHORT[metric].lower()}", *cells))
     title = {"rtt_ms": "round-trip time", "rate_bin": "rate", "life_bin": "duration"}[by]
@@ -217,7 +222,8 @@ def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str
         None,
         f"By {title} of the flow: share of its packets lost, and burst ratio over its own packets in order of "
         f"sending; pooled "
-        "over flows, with 95 % intervals over traffics.",
+        "over flows. FIFO's own; of the others what they have more than FIFO on the same traffics, with 95 % "
+        "intervals.",
         ("", *(paper.printed[one] for one in schemes)),
         tuple(rows),
     )
@@ -231,22 +237,30 @@ def _bin(by: str, value: Any) -> str:
     return f"{low:g} to {high:g} {unit}" if np.isfinite(high) else f"above {low:g} {unit}"
 
 
-def _pooled(of: pd.DataFrame, metric: str) -> str:
-    """Return a ratio of sums over flows, with its interval by the jackknife over traffics."""
-    sums = of.groupby(["block", "demand"])[["sent", "dropped", "runs"]].sum().to_numpy(dtype=float)
-    whole = sums.sum(axis=0)
+def _sums(of: pd.DataFrame) -> pd.DataFrame:
+    return of.groupby(["block", "demand"])[["sent", "dropped", "runs"]].sum()
 
-    def ratio(total: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-        sent, dropped, runs = total
-        if metric == "loss_ratio":
-            return dropped / sent if sent else np.nan
-        return dropped / runs * (1 - dropped / sent) if runs else np.nan
 
-    count = len(sums)
-    if count < analysis.FEWEST_CELLS or not np.isfinite(ratio(whole)) or (metric == "burst_ratio" and whole[1] < 100):
+def _ratio(total: Floats, metric: str) -> float:
+    sent, dropped, runs = (float(value) for value in total)
+    if metric == "loss_ratio":
+        return dropped / sent if sent else np.nan
+    return dropped / runs * (1 - dropped / sent) if runs else np.nan
+
+
+def _beside(of: pd.DataFrame, base: pd.DataFrame | None, metric: str) -> str:
+    """Return a ratio of sums over flows, less that of `base` on the same traffics: the jackknife over these."""
+    common = of.index if base is None else of.index.intersection(base.index)
+    count = len(common)
+    parts = [one.loc[common].to_numpy(dtype=np.float64) for one in (of, base) if one is not None]
+    if count < analysis.FEWEST_CELLS or any(part[:, 1].sum() < FEWEST_DROPS for part in parts):
         return "–"
-    pseudo = np.asarray([count * ratio(whole) - (count - 1) * ratio(whole - one) for one in sums])
-    return said(stats.estimate(pseudo))
+    pseudo = []
+    for part in parts:
+        whole = part.sum(axis=0)
+        without = [_ratio(whole - one, metric) for one in part]
+        pseudo.append(count * _ratio(whole, metric) - (count - 1) * np.asarray(without))
+    return said(stats.estimate(pseudo[0] if base is None else pseudo[0] - pseudo[1]))
 
 
 def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> Drawing:
@@ -254,20 +268,21 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
     columns = ("load", "mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c", "loss_ratio_tcp",
                "loss_ratio_udp", "tcp_share", "sojourn_p99_s")  # fmt: skip
     table = frame.groupby(["block", "demand", "label"])[list(columns)].mean().reset_index()
+    wide = table.pivot_table(index=["block", "demand"], columns="label", values=list(columns))
     rows = []
     for one in schemes:
-        of = table[table["label"] == one]
         cells = []
         for column in columns:
-            scale = 1e3 if column == "sojourn_p99_s" else 1
-            cells.append(said(stats.estimate(scale * of[column].to_numpy())))
+            own = wide[column][one].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
+            base = wide[column][BASE].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
+            cells.append(said(stats.estimate(own) if one == BASE else stats.paired(own, base)))
         rows.append((paper.printed[one], *cells))
     return Drawing(
         "classes",
         None,
-        f"Means over {table.groupby(['block', 'demand']).ngroups} traffics that all of these schemes met, with "
-        f"95 % intervals "
-        "(wide, since the traffics' loads are far apart; differences are paired).",
+        f"Means over {len(wide)} traffics that all of these schemes met. FIFO's own; of the others what they "
+        f"have more than "
+        "FIFO on the same traffics, with 95 % intervals.",
         ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share", "Sojourn p99, ms"),
         tuple(rows),
     )
