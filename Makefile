@@ -16,7 +16,7 @@ CARGO := cargo --locked
 help:
 	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
 	@echo 'make test    every test, installing what they need'
-	@echo 'make fuzz    every algorithm under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
+	@echo 'make fuzz    every algorithm and the device under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
 	@echo 'make lint    format, lint and type checks'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make docs    regenerate the generated pages'
@@ -28,6 +28,7 @@ demo: $(STAMPS)/native
 
 test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
+	$(CARGO) test --quiet -p sojourn-device --features dpdk --test dpdk
 	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
 
@@ -72,7 +73,7 @@ system-demo:
 	@.ci/system python3-venv gcc cargo
 
 system-test:
-	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool
+	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool pkg-config libdpdk-dev
 
 system-fuzz:
 	@.ci/system g++ cargo

@@ -27,7 +27,6 @@ SCHEMES = (
     "red",
     "codel",
     "pie",
-    "daqm preset c2 interarrival measured",
     "fq_codel",
     "cake memlimit 1MB",
 )

@@ -4,6 +4,8 @@ mod af_packet;
 mod af_xdp;
 mod capture;
 mod checksum;
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
 mod faults;
 mod generated;
 mod loopback;
@@ -15,6 +17,8 @@ mod tracer;
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
 pub use capture::{Capture, Record, Writer};
+#[cfg(feature = "dpdk")]
+pub use dpdk::Dpdk;
 pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};

@@ -197,6 +197,7 @@ pub struct Flow {
 }
 
 /// How a flow sends.
+#[allow(clippy::large_enum_variant, reason = "one a flow, looked at while the network is built")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
     /// TCP; a bulk flow's sender is `unlimited`.

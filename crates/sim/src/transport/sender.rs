@@ -226,7 +226,7 @@ impl Sender {
         match self.config.send_buffer {
             Some(buffer) if self.config.unlimited => match self.config.write_size {
                 Some(size) => {
-                    let size = size.get().clamp(1, buffer.get().max(1));
+                    let size = u64::from(size.get());
                     self.written.min((self.board.una + buffer.get()) / size * size)
                 }
                 // Whole segments: an application that refills the buffer never has a short one sent.

@@ -121,7 +121,7 @@ impl Default for TcpTable {
             handshake: sender.handshake,
             ect: u8::from(sender.ect == transport::Ect::One),
             send_buffer: OrNone(sender.send_buffer),
-            write_size: OrNone(sender.write_size),
+            write_size: OrNone(sender.write_size.map(|size| Bytes::new(u64::from(size.get())))),
             receive_buffer: Quantity(receiver.buffer),
             read_rate: OrNone(receiver.read_rate),
             pacing: sender.pacing,

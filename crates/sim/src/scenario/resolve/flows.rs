@@ -7,6 +7,7 @@ use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
 use crate::transport;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use std::num::NonZeroU32;
 
 /// IPv4, TCP and its timestamps take 52 B of at most 65,535 B.
 const MSS_MAX: Bytes = Bytes::new(65_483);
@@ -215,6 +216,16 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
             return Err(refuse(key, format!("is {buffer}; allowed: at least a segment, `mss`, {mss}")));
         }
     }
+    let write_size = match tcp.write_size.0 {
+        None => None,
+        Some(size) => {
+            let fits = tcp.send_buffer.0.is_none_or(|buffer| size <= buffer);
+            let size_bytes = u32::try_from(size.get()).ok().filter(|_| fits).and_then(NonZeroU32::new);
+            Some(size_bytes.ok_or_else(|| {
+                refuse("write_size", format!("is {size}; allowed: 1 B to `send_buffer`, below 4 GiB"))
+            })?)
+        }
+    };
     positive(tcp.ledbat_target.0, path.then("ledbat_target"))?;
     if !(tcp.ledbat_gain > 0.0 && tcp.ledbat_gain <= 100.0) {
         return Err(refuse("ledbat_gain", format!("is {}; allowed: above 0, up to 100", tcp.ledbat_gain)));
@@ -242,7 +253,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         ecn: tcp.ecn,
         ect,
         send_buffer: tcp.send_buffer.0,
-        write_size: tcp.write_size.0,
+        write_size,
         window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         pacing: tcp.pacing,
         hystart: tcp.hystart,

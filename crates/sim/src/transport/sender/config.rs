@@ -2,6 +2,7 @@
 
 use crate::transport::congestion::{cubic, Algorithm, Parameters};
 use sojourn_units::{Bytes, Packets, Span};
+use std::num::NonZeroU32;
 
 /// How missing segments are found and sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,9 +105,9 @@ pub struct Config {
     pub ect: Ect,
     /// Unacknowledged and unsent data the sender can hold; `None` is without bound.
     pub send_buffer: Option<Bytes>,
-    /// An unlimited source fills the send buffer in writes of this size, so the last segment of it may be short; `None` has
+    /// An unlimited source fills the send buffer in writes of this size in bytes, so the last segment of it may be short; `None` has
     /// it hold whole segments.
-    pub write_size: Option<Bytes>,
+    pub write_size: Option<NonZeroU32>,
     /// The congestion window never exceeds this (ns-2's `window_`).
     pub window_limit: Option<Bytes>,
     /// Segments are spaced also where congestion control asks for no rate (Linux's `fq`).

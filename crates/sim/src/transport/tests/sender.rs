@@ -4,6 +4,7 @@ use super::*;
 use crate::transport::congestion::{AckEvent, CongestionControl, CongestionEvent};
 use crate::transport::{Ack, Data, ReceiverConfig, Sender};
 use sojourn_units::BitRate;
+use std::num::NonZeroU32;
 
 fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
@@ -202,7 +203,7 @@ fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
 fn writes_of_a_size_leave_short_segments_where_the_buffer_bounds_the_flow() {
     let lengths = |nagle: bool| {
         let config =
-            Config { send_buffer: Some(Bytes::new(5_000)), write_size: Some(Bytes::new(512)), nagle, ..bulk("reno") };
+            Config { send_buffer: Some(Bytes::new(5_000)), write_size: NonZeroU32::new(512), nagle, ..bulk("reno") };
         let mut sender = Sender::new(config);
         let mut drain = |at: u64, acknowledged: u64| {
             let ack = Ack { ack: acknowledged, echo: Instant::ZERO, window: 1 << 30, ..Ack::default() };

@@ -1,0 +1,176 @@
+//! Ports of DPDK, through a small shim in C (`shim/dpdk.c`). Frames are copied between DPDK's memory and the pool.
+//!
+//! Polls: it has no descriptor to wait on. Works without huge pages where DPDK's arguments say so: `--no-huge -m 512 --no-pci
+//! --no-telemetry --vdev=net_af_packet0,iface=eth0`.
+
+use super::{Port, PortCounters, PortError, BURST};
+use crate::pool::{Frame, Pool};
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, CString};
+use std::sync::Mutex;
+
+#[allow(unsafe_code)]
+mod shim {
+    use super::{c_char, c_int};
+
+    extern "C" {
+        pub fn sojourn_dpdk_start(argc: c_int, argv: *mut *mut c_char) -> c_int;
+        pub fn sojourn_dpdk_open(name: *const c_char) -> c_int;
+        pub fn sojourn_dpdk_receive(port: u16, to: *const *mut u8, lengths: *mut u32, n: u16, room: u32) -> u32;
+        pub fn sojourn_dpdk_send(port: u16, from: *const *const u8, lengths: *const u32, n: u16) -> u32;
+        pub fn sojourn_dpdk_longest() -> u32;
+        pub fn sojourn_dpdk_missed(port: u16) -> u64;
+        pub fn sojourn_dpdk_close(port: u16);
+    }
+}
+
+/// DPDK starts once a process.
+static STARTED: Mutex<bool> = Mutex::new(false);
+
+fn reason(code: c_int) -> String {
+    std::io::Error::from_raw_os_error(-code).to_string()
+}
+
+/// Starts DPDK with the arguments of its environment layer, program name left out.
+///
+/// # Errors
+/// It was started before, or refuses; it says more itself.
+#[allow(unsafe_code)]
+pub fn start(arguments: &[String]) -> Result<(), PortError> {
+    let failed = |what: String| PortError { port: "dpdk".to_owned(), what };
+    let mut started = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if *started {
+        return Err(failed("was started before".to_owned()));
+    }
+    let words = ["sojournd"].into_iter().chain(arguments.iter().map(String::as_str));
+    let texts: Result<Vec<CString>, _> = words.map(CString::new).collect();
+    let texts = texts.map_err(|_| failed("an argument has a zero byte".to_owned()))?;
+    // DPDK keeps what it is given; a few words for the life of the process.
+    let mut pointers: Vec<*mut c_char> = texts.into_iter().map(CString::into_raw).collect();
+    let count = pointers.len() as c_int;
+    pointers.push(std::ptr::null_mut());
+    // SAFETY: `count` texts that end in zero and are never freed, and a null pointer, as main() has them.
+    let code = unsafe { shim::sojourn_dpdk_start(count, pointers.leak().as_mut_ptr()) };
+    if code < 0 {
+        return Err(failed(format!("does not start with {}: {}", arguments.join(" "), reason(code))));
+    }
+    *started = true;
+    Ok(())
+}
+
+/// A port of DPDK's.
+#[derive(Debug)]
+pub struct Dpdk {
+    name: String,
+    port: u16,
+    /// Of frames that can be sent.
+    longest: u32,
+    counters: PortCounters,
+}
+
+impl Dpdk {
+    /// The port that DPDK calls `name`: `net_ring0`, `net_af_packet0`, `0000:01:00.0`. [`start`] comes before.
+    ///
+    /// # Errors
+    /// There is none, or it does not start.
+    #[allow(unsafe_code)]
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let failed = |what: String| PortError { port: name.to_owned(), what };
+        if !*STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            return Err(failed("DPDK was not started".to_owned()));
+        }
+        let text = CString::new(name).map_err(|_| failed("has a zero byte in its name".to_owned()))?;
+        // SAFETY: DPDK runs; the name ends in zero and is only looked at.
+        let code = unsafe { shim::sojourn_dpdk_open(text.as_ptr()) };
+        let port = u16::try_from(code).map_err(|_| failed(format!("does not open: {}", reason(code))))?;
+        // SAFETY: DPDK runs.
+        let longest = unsafe { shim::sojourn_dpdk_longest() };
+        Ok(Self { name: name.to_owned(), port, longest, counters: PortCounters::default() })
+    }
+}
+
+impl Drop for Dpdk {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: this is the only one that uses the port.
+        unsafe { shim::sojourn_dpdk_close(self.port) };
+    }
+}
+
+impl Port for Dpdk {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[allow(unsafe_code)]
+    fn receive(&mut self, pool: &mut Pool, into: &mut Vec<Frame>) -> Result<(), PortError> {
+        let (mut frames, mut places) = ([Frame::from_index(0); BURST], [std::ptr::null_mut(); BURST]);
+        let mut lengths = [0_u32; BURST];
+        let mut n = 0;
+        while n < BURST {
+            // Without a free frame what comes waits at the port, and is missed there.
+            let Some(frame) = pool.take() else { break };
+            (frames[n], places[n]) = (frame, pool.room_of(frame).as_mut_ptr());
+            n += 1;
+        }
+        let room = pool.room();
+        // SAFETY: `n` places of `room` bytes each, in frames that nobody else has; `lengths` has as many entries.
+        let got = unsafe {
+            shim::sojourn_dpdk_receive(self.port, places.as_ptr(), lengths.as_mut_ptr(), n as u16, room as u32)
+        };
+        let got = (got as usize).min(n);
+        for (frame, length) in frames.into_iter().zip(lengths).take(got) {
+            let length = length as usize;
+            if length > room {
+                self.counters.oversize += 1;
+                pool.give(frame);
+                continue;
+            }
+            pool.filled(frame, length);
+            self.counters.received += 1;
+            self.counters.received_bytes += length as u64;
+            into.push(frame);
+        }
+        // The last that was taken goes back first.
+        frames[got..n].iter().rev().for_each(|frame| pool.give(*frame));
+        Ok(())
+    }
+
+    #[allow(unsafe_code)]
+    fn send(&mut self, pool: &mut Pool, frames: &mut VecDeque<Frame>) -> Result<(), PortError> {
+        let (mut places, mut lengths) = ([std::ptr::null(); BURST], [0_u32; BURST]);
+        let mut n = 0;
+        for frame in frames.iter().take(BURST) {
+            let contents = pool.contents(*frame);
+            if contents.len() as u64 > u64::from(self.longest) {
+                break;
+            }
+            (places[n], lengths[n]) = (contents.as_ptr(), contents.len() as u32);
+            n += 1;
+        }
+        if n == 0 {
+            // The first is too long for DPDK's memory.
+            if let Some(frame) = frames.pop_front() {
+                self.counters.send_failed += 1;
+                pool.give(frame);
+            }
+            return Ok(());
+        }
+        // SAFETY: `n` places with as many lengths, in frames that are not changed meanwhile; they are copied.
+        let sent = unsafe { shim::sojourn_dpdk_send(self.port, places.as_ptr(), lengths.as_ptr(), n as u16) };
+        for length in lengths.into_iter().take((sent as usize).min(n)) {
+            let Some(frame) = frames.pop_front() else { break };
+            self.counters.sent += 1;
+            self.counters.sent_bytes += u64::from(length);
+            pool.give(frame);
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)]
+    fn counters(&mut self) -> PortCounters {
+        // SAFETY: the port is open.
+        let missed = unsafe { shim::sojourn_dpdk_missed(self.port) };
+        PortCounters { missed, ..self.counters }
+    }
+}

@@ -1,0 +1,80 @@
+//! DPDK's virtual devices under the device: `cargo test -p sojourn-device --features dpdk --test dpdk`.
+
+#![cfg(feature = "dpdk")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::pool::Pool;
+use sojourn_device::port::{dpdk, Dpdk, Port};
+use sojourn_device::random::Stream;
+use sojourn_device::record::Recorder;
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+use std::collections::VecDeque;
+
+/// DPDK starts once a process, so this is one test.
+#[test]
+fn frames_pass_rings_and_the_whole_engine() {
+    assert!(Dpdk::open("net_ring0").unwrap_err().what.contains("was not started"));
+    let arguments = [
+        "--no-huge",
+        "-m",
+        "64",
+        "--no-pci",
+        "--no-telemetry",
+        "-l",
+        "0",
+        "--log-level=error",
+        "--vdev=net_ring0",
+        "--vdev=net_null0,size=100",
+        "--vdev=net_null1,no-rx=1",
+    ];
+    dpdk::start(&arguments.map(str::to_owned)).unwrap();
+    assert!(dpdk::start(&[]).unwrap_err().what.contains("before"));
+    assert!(Dpdk::open("net_ring9").unwrap_err().to_string().starts_with("net_ring9: does not open"));
+
+    // What is sent into a ring arrives out of it.
+    let mut ring = Dpdk::open("net_ring0").unwrap();
+    let mut pool = Pool::new(128, 4096, 256).unwrap();
+    let mut out: VecDeque<_> = (0..100_u8).map(|n| pool.copy_in(&[n; 60 + 10]).unwrap()).collect();
+    // Too long for DPDK's frames of 2048 B: refused, and the others go on.
+    out.push_front(pool.copy_in(&[9; 3000]).unwrap());
+    while !out.is_empty() {
+        ring.send(&mut pool, &mut out).unwrap();
+    }
+    assert_eq!(pool.free(), 128);
+    let mut frames = Vec::new();
+    for _ in 0..3 {
+        ring.receive(&mut pool, &mut frames).unwrap();
+    }
+    let contents: Vec<Vec<u8>> = frames.iter().map(|frame| pool.contents(*frame).to_vec()).collect();
+    assert_eq!(contents, (0..100).map(|n| vec![n; 70]).collect::<Vec<_>>());
+    let counters = ring.counters();
+    assert_eq!((counters.sent, counters.send_failed, counters.received, counters.missed), (100, 1, 100, 0));
+    assert_eq!((counters.sent_bytes, counters.received_bytes, pool.free()), (7000, 7000, 28));
+
+    // A device that always has frames, through a queue at half of what comes, into one that takes all.
+    let config = PathConfig {
+        scheme: Some("pfifo limit 50p".parse().unwrap()),
+        // 100 B at 8 Mbit/s take 100 us: 32 packets in 3.2 ms, of the 64 that come.
+        rate: BitRate::from_bit_s(8_000_000),
+        overhead: Bytes::new(0),
+        burst: Span::from_secs(1),
+        delay: Span::ZERO,
+    };
+    let forth = Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle());
+    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 7, Recorder::idle());
+    let ports: [Box<dyn Port>; 2] =
+        [Box::new(Dpdk::open("net_null0").unwrap()), Box::new(Dpdk::open("net_null1").unwrap())];
+    let mut engine = Engine::new(Pool::new(256, 2048, 0).unwrap(), ports, [forth, back]);
+    for turn in 0..100 {
+        engine.step(Instant::ZERO + Span::from_micros(3200 * turn)).unwrap();
+    }
+    let [a, b] = engine.port_counters();
+    let (counters, at) = (engine.path(Direction::AToB).counters(), engine.whereabouts(Direction::AToB));
+    // 64 at every look; 32 are out by the end of each of the 99 spans between two.
+    assert_eq!((a.received, b.received), (6400, 0));
+    assert_eq!(a.received, b.sent + counters.dropped_total().packets + at.queued + at.delayed + at.ready);
+    assert_eq!(b.sent, 32 * 99);
+    assert_eq!(engine.pool.free() as u64, 256 - at.queued - at.delayed - at.ready);
+}
