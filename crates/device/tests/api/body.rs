@@ -138,7 +138,7 @@ impl World {
     }
 
     fn pass(&mut self) {
-        self.now = self.now + Span::from_millis(1);
+        self.now += Span::from_millis(1);
         assert!(!obey(&mut self.engine, self.now, &self.orders), "nobody told it to stop");
         self.engine.step(self.now).unwrap();
         while self.far[1].get().is_some() {
