@@ -360,7 +360,7 @@ class Lab:
         Parameters
         ----------
         method, path
-            As ``"GET", "/api/v1/status"``.
+            As ``"GET", "/status"``.
         body
             Sent as JSON, where there is one.
 
@@ -393,7 +393,7 @@ class Lab:
 
     def status(self) -> dict[str, Any]:
         """Return the device's status, consistent to the packet, as its last publication has it."""
-        status: dict[str, Any] = self.ask("GET", "/api/v1/status")
+        status: dict[str, Any] = self.ask("GET", "/status")
         return status
 
     def settled(self, *, limit_s: float = 10.0) -> dict[str, Any]:
