@@ -54,7 +54,7 @@ def test_the_doctor_says_what_to_do_and_is_content_when_it_is_done(make_lab: Mak
 
     def doctor() -> tuple[int, str]:
         command = ["ip", "netns", "exec", lab.namespace("device"), str(find_sojournd()), "doctor", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
     assert doctor()[0] == 0
