@@ -61,10 +61,11 @@ fn a_late_host_loses_what_it_may_not_catch_up_on_and_says_so() {
     engine.step(Instant::ZERO + Span::from_micros(11_100)).unwrap();
     assert_eq!(engine.path(Direction::AToB).late(), Span::from_millis(10));
     assert_eq!(std::iter::from_fn(|| far_b.get()).count(), 1 + 10);
-    // 11 left the queue, 19 wait and were due from 11.2 ms on: 499 - 11.2 = 487.8 ms more are lost. Then nothing waits, and
+    // 19 wait and were due from 11.2 ms on: until 500 ms 499 - 11.2 = 487.8 ms more are lost, and the 11 due at 499, 499.1, ...,
+    // 500 ms leave. 8 wait, due from 500.1 ms on: until 900 ms 899 - 500.1 = 398.9 ms more are lost. Then nothing waits, and
     // coming late to an empty queue loses nothing.
-    for ms in [500, 900] {
+    for (ms, late_us) in [(500, 497_800), (900, 896_700), (1300, 896_700)] {
         engine.step(Instant::ZERO + Span::from_millis(ms)).unwrap();
-        assert_eq!(engine.path(Direction::AToB).late(), Span::from_micros(497_800));
+        assert_eq!(engine.path(Direction::AToB).late(), Span::from_micros(late_us));
     }
 }
