@@ -18,6 +18,7 @@ use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use schema::whole;
 pub use schema::VERSION as SCHEMA_VERSION;
 
 /// Windows and slots that wait for the disk; beyond, they are lost.
@@ -229,7 +230,7 @@ fn prepare(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         )
         .map_err(failed)?;
     if tables == 0 {
-        connection.execute_batch(&format!("BEGIN; {} COMMIT;", schema::create())).map_err(failed)?;
+        connection.execute_batch(&format!("BEGIN; {} COMMIT;", schema::CREATE)).map_err(failed)?;
     }
     Ok(())
 }
@@ -246,17 +247,12 @@ fn begin(connection: &Connection, run: &Run, dated: Dated) -> rusqlite::Result<i
             run.version,
             run.config,
             run.seed.to_string(),
-            stored(run.rate_bit_s),
-            stored(run.overhead_bytes),
-            stored(dated.unix_ns(0))
+            whole(run.rate_bit_s),
+            whole(run.overhead_bytes),
+            whole(dated.unix_ns(0))
         ],
     )?;
     Ok(connection.last_insert_rowid())
-}
-
-/// SQLite's whole numbers have a sign.
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 struct Writer {
@@ -290,16 +286,16 @@ impl Writer {
         let Closed { row, setting, rate, complete } = closed;
         let keys = [
             Value::Integer(self.run),
-            Value::Integer(stored(self.dated.unix_ns(row.started_ns))),
-            Value::Integer(stored(self.dated.unix_ns(row.ended_ns))),
+            whole(self.dated.unix_ns(row.started_ns)),
+            whole(self.dated.unix_ns(row.ended_ns)),
             Value::Text(direction.name().to_owned()),
             Value::Text(setting.scheme.clone()),
             Value::Text(setting.label.clone()),
-            setting.slot.map_or(Value::Null, |slot| Value::Integer(stored(slot))),
-            Value::Integer(stored(rate.bit_s())),
+            setting.slot.map_or(Value::Null, whole),
+            whole(rate.bit_s()),
             Value::Integer(i64::from(*complete)),
         ];
-        let values = schema::COLUMNS.iter().map(|column| (column.value)(row));
+        let values = schema::COLUMNS.iter().map(|(_, value)| value(row));
         let transaction = self.connection.transaction()?;
         transaction.prepare_cached(insert)?.execute(params_from_iter(keys.into_iter().chain(values)))?;
         let window = transaction.last_insert_rowid();
@@ -307,7 +303,7 @@ impl Writer {
             let mut classes = transaction.prepare_cached("INSERT INTO classes VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
             for (class, counts) in Class::ALL.iter().zip(&row.classes) {
                 let [arrived, bytes, dropped, marked] =
-                    [counts.arrived, counts.arrived_bytes, counts.dropped, counts.marked].map(stored);
+                    [counts.arrived, counts.arrived_bytes, counts.dropped, counts.marked].map(whole);
                 classes.execute(params![window, class.name(), arrived, bytes, dropped, marked])?;
             }
         }
@@ -320,12 +316,12 @@ impl Writer {
             "INSERT INTO slots VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 self.run,
-                stored(slot.slot),
+                whole(slot.slot),
                 slot.direction,
                 slot.label,
                 slot.scheme,
-                stored(slot.due_ns),
-                stored(slot.began_ns),
+                whole(slot.due_ns),
+                whole(slot.began_ns),
                 slot.seed.to_string(),
                 slot.design
             ],

@@ -115,12 +115,23 @@ fn what_is_not_a_store_of_this_version_is_refused_and_left_alone() {
     assert!(open(&folder.path().join("no/such/folder")).contains("no/such/folder"));
 }
 
-/// The tables as a file, for readers: written anew with `SOJOURND_WRITE=1 cargo test -p sojourn-device the_tables`.
+/// A column without a value, or one without a meaning, would be found by nobody.
 #[test]
-fn the_tables_as_a_file_are_those_of_the_program() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("store.sql");
-    if std::env::var_os("SOJOURND_WRITE").is_some() {
-        std::fs::write(&path, schema::create()).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), schema::create());
+fn every_column_of_a_window_has_a_value_and_a_meaning() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch(schema::CREATE).unwrap();
+    let names = |sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        let mut names: Vec<String> = rows.map(Result::unwrap).collect();
+        names.sort();
+        names
+    };
+    let columns = names("SELECT name FROM pragma_table_info('windows')");
+    let insert = schema::insert_window();
+    let given = insert.split(['(', ')']).nth(1).unwrap();
+    let mut stored: Vec<_> = given.split(", ").map(str::to_owned).chain(["window".to_owned()]).collect();
+    stored.sort();
+    assert_eq!(columns, stored);
+    assert_eq!(columns, names("SELECT name FROM columns"));
 }
