@@ -10,8 +10,7 @@ use crate::pool::{Frame, Pool};
 use crate::record::{Recorder, Setting};
 use ipnet::IpNet;
 use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
-use sojourn_measure::trace::{Event, Facts, What};
-use sojourn_measure::window::Drop;
+use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
@@ -96,23 +95,9 @@ fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> 
     }
 }
 
-fn facts(packet: &Packet) -> Facts {
-    let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
-    let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
-    Facts { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
-}
-
-fn why(reason: Reason) -> Drop {
-    match reason {
-        Reason::Overflow => Drop::Overflow,
-        Reason::Early => Drop::Early,
-        Reason::Flow => Drop::Flow,
-    }
-}
-
 impl Observer for Host<'_> {
     fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
-        note(self.log, now, packet.serial, || What::Dropped(why(reason)));
+        note(self.log, now, packet.serial, || What::Dropped(reason));
         let frame = Frame::from_index(packet.handle);
         self.recorder.dropped(&packet, self.pool.note(frame), reason);
         self.pool.give(frame);
@@ -207,7 +192,7 @@ impl Path {
             };
             queue.serial += 1;
             self.recorder.arrived(now, seen);
-            note(&mut self.log, now, packet.serial, || What::Arrived(facts(&packet)));
+            note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
             let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
             let (discipline, mut cx) = queue.at(now, &mut host);
             discipline.enqueue(&mut cx, packet);

@@ -2,7 +2,7 @@
 
 use crate::pool::Note;
 use sojourn_aqm::{Backlog, Packet, Reason};
-use sojourn_measure::window::{ClassCounts, Drop};
+use sojourn_measure::window::ClassCounts;
 use sojourn_measure::{Sampled, Window, WindowRow};
 use sojourn_units::{BitRate, Bytes, Instant};
 use std::sync::Arc;
@@ -91,12 +91,7 @@ impl Recorder {
     /// A packet was dropped.
     #[inline]
     pub fn dropped(&mut self, packet: &Packet, note: Note, reason: Reason) {
-        let why = match reason {
-            Reason::Overflow => Drop::Overflow,
-            Reason::Early => Drop::Early,
-            Reason::Flow => Drop::Flow,
-        };
-        self.window.dropped(packet.serial, why, note.class);
+        self.window.dropped(packet.serial, reason, note.class);
         self.totals[note.class as usize].dropped += 1;
     }
 

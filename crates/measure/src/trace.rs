@@ -10,7 +10,7 @@
 //! Instants are seconds as exact decimals, so that a text holds every nanosecond. Device and simulator write it where asked
 //! to; two logs of the same arrivals are compared line by line, and one beside a `scheme` is a vector's events.
 
-use crate::window::Drop;
+use sojourn_aqm::{Packet, Reason};
 use sojourn_units::Instant;
 use std::fmt;
 use std::str::FromStr;
@@ -34,13 +34,21 @@ pub struct Facts {
     pub ack: Option<(u32, bool)>,
 }
 
+impl From<&Packet> for Facts {
+    fn from(packet: &Packet) -> Self {
+        let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
+        let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
+        Self { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// `+`: it was offered to the queue.
     Arrived(Facts),
     /// `d`: it was dropped.
-    Dropped(Drop),
+    Dropped(Reason),
     /// `m`: it was marked CE.
     Marked,
     /// `-`: it left to be sent, with CE or without.
@@ -62,7 +70,6 @@ pub struct Event {
 }
 
 const ECN: [&str; 4] = ["not", "ect1", "ect0", "ce"];
-const REASONS: [(Drop, &str); 3] = [(Drop::Overflow, "overflow"), (Drop::Early, "early"), (Drop::Flow, "flow")];
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,10 +89,7 @@ impl fmt::Display for Event {
                     None => Ok(()),
                 }
             }
-            What::Dropped(why) => {
-                let reason = REASONS.iter().find(|(known, _)| *known == why).map_or("", |(_, name)| *name);
-                write!(f, "d {serial} {reason}")
-            }
+            What::Dropped(why) => write!(f, "d {serial} {}", why.name()),
             What::Marked => write!(f, "m {serial}"),
             What::Left { ce } => write!(f, "- {serial}{}", if ce { " ce" } else { "" }),
         }
@@ -123,7 +127,7 @@ fn read(line: &str) -> Option<Event> {
         "+" => What::Arrived(facts(words.next()?.parse().ok()?, words.by_ref())?),
         "d" => {
             let why = words.next()?;
-            What::Dropped(REASONS.iter().find(|(_, name)| *name == why)?.0)
+            What::Dropped(Reason::ALL.into_iter().find(|reason| reason.name() == why)?)
         }
         "m" => What::Marked,
         "-" => match words.next() {

@@ -2,6 +2,7 @@
 
 use crate::{Level, LossRuns, Moments, Sampled};
 use serde::Serialize;
+use sojourn_aqm::Reason;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 /// What a packet is, as windows tell them apart.
@@ -32,17 +33,6 @@ impl Class {
             Self::Other => "other",
         }
     }
-}
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// The queue was full.
-    Overflow,
-    /// The algorithm decided on congestion before the queue was full.
-    Early,
-    /// The algorithm decided against this flow.
-    Flow,
 }
 
 /// Packets of one class in one window.
@@ -206,7 +196,7 @@ impl Window {
 
     /// The packet with number `serial` in the order of arrival, numbered through all windows, is dropped.
     #[inline]
-    pub fn dropped(&mut self, serial: u64, why: Drop, class: Class) {
+    pub fn dropped(&mut self, serial: u64, why: Reason, class: Class) {
         self.losses.add(serial);
         self.dropped[why as usize] += 1;
         self.classes[class as usize].dropped += 1;
@@ -311,11 +301,11 @@ mod tests {
         window.arrived(80, Class::Tcp);
         window.waiting(at(from), 1);
         window.arrived(80, Class::Udp);
-        window.dropped(serial + 1, Drop::Overflow, Class::Udp);
+        window.dropped(serial + 1, Reason::Overflow, Class::Udp);
         window.waiting(at(from + 100), 0);
         window.forwarded(Span::from_micros(100));
         window.arrived(180, Class::Tcp);
-        window.dropped(serial + 2, Drop::Early, Class::Tcp);
+        window.dropped(serial + 2, Reason::Early, Class::Tcp);
         window.arrived(60, Class::Icmp);
         window.marked(Class::Icmp);
         window.waiting(at(from + 100), 1);

@@ -12,8 +12,7 @@ pub(crate) use window::Window;
 
 use crate::random::Stream;
 use sojourn_aqm::{Config, Counters, Discipline, Ecn, Observer, Packet, Reason};
-use sojourn_measure::trace::{Event, Facts, What};
-use sojourn_measure::window::Drop;
+use sojourn_measure::trace::{Event, What};
 use sojourn_units::{Instant, Span, Wire};
 use std::collections::VecDeque;
 
@@ -110,7 +109,7 @@ impl Dropped {
     #[inline]
     pub fn arrives(&mut self, at: Instant, packet: &Packet) {
         if self.log.is_some() {
-            self.note(at, packet.serial, What::Arrived(facts(packet)));
+            self.note(at, packet.serial, What::Arrived(packet.into()));
         }
     }
 
@@ -130,21 +129,10 @@ impl Dropped {
     }
 }
 
-fn facts(packet: &Packet) -> Facts {
-    let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
-    let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
-    Facts { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
-}
-
 impl Observer for Dropped {
     fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
         if self.log.is_some() {
-            let why = match reason {
-                Reason::Overflow => Drop::Overflow,
-                Reason::Early => Drop::Early,
-                Reason::Flow => Drop::Flow,
-            };
-            self.note(now, packet.serial, What::Dropped(why));
+            self.note(now, packet.serial, What::Dropped(reason));
         }
         self.packets.push((packet, reason));
     }

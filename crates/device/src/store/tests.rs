@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::Clock;
 use crate::record::Setting;
-use sojourn_measure::window::Drop;
+use sojourn_aqm::Reason;
 use sojourn_measure::Window;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
@@ -23,7 +23,7 @@ fn closed(label: &str, slot: Option<u64>) -> Closed {
     let mut window = Window::new(Instant::ZERO, 0, Bytes::new(20));
     window.arrived(80, Class::Tcp);
     window.arrived(80, Class::Udp);
-    window.dropped(1, Drop::Early, Class::Udp);
+    window.dropped(1, Reason::Early, Class::Udp);
     window.forwarded(Span::from_micros(100));
     let row = window.close(Instant::ZERO + Span::from_micros(400), rate);
     let setting = Setting { scheme: "pfifo limit 300p".into(), label: label.into(), slot };

@@ -2,7 +2,7 @@
 
 use crate::packet::{Body, Packet};
 use sojourn_aqm::Reason;
-use sojourn_measure::window::{Class, Drop};
+use sojourn_measure::window::Class;
 use sojourn_measure::{Window, WindowRow};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
@@ -48,12 +48,7 @@ impl Record {
 
     #[inline]
     pub fn dropped(&mut self, serial: u64, reason: Reason, class: Class) {
-        let why = match reason {
-            Reason::Overflow => Drop::Overflow,
-            Reason::Early => Drop::Early,
-            Reason::Flow => Drop::Flow,
-        };
-        self.window.dropped(serial, why, class);
+        self.window.dropped(serial, reason, class);
     }
 
     /// A packet leaves to be sent; `is_marked`: here, by the discipline.
