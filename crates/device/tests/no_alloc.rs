@@ -109,7 +109,14 @@ fn drive(engine: &mut Engine, from: u64, turns: u64) {
 
 #[test]
 fn the_packet_path_allocates_nothing_after_warm_up() {
-    for scheme in ["codel ecn", "fq_codel ecn", "pie ecn", "red min 30p max 90p limit 300p", "pfifo limit 300p"] {
+    for scheme in [
+        "codel ecn",
+        "fq_codel ecn",
+        "pie ecn",
+        "red min 30p max 90p limit 300p",
+        "pfifo limit 300p",
+        "dropping_function function d4",
+    ] {
         let pool = Pool::new(20_000, 2048, 256).unwrap();
         let ports: [Box<dyn Port>; 2] = [Box::new(Source::new(4)), Box::new(Source::new(1))];
         let mut engine = Engine::new(pool, ports, [path(Some(scheme)), path(None)]);
