@@ -1,7 +1,7 @@
 //! One window of a queue: what seed 003 (section 2) records of every 2 million packets.
 
 use crate::{Level, LossRuns, Moments, Sampled};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sojourn_aqm::Reason;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
@@ -100,8 +100,13 @@ pub struct WindowRow {
     pub sojourn_p99_s: Option<f64>,
     /// Mean, exact.
     pub sojourn_mean_s: Option<f64>,
-    /// One entry a class, in the order of [`Class::ALL`].
+    /// One entry a class, in the order of [`Class::ALL`]; by name where serialised.
+    #[serde(serialize_with = "by_name")]
     pub classes: [ClassCounts; 4],
+}
+
+fn by_name<S: Serializer>(classes: &[ClassCounts; 4], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(Class::ALL.iter().map(|class| class.name()).zip(classes))
 }
 
 /// Equation 6 of seed 003 with its defaults `Ie = 0` and `R = 4.3` (ITU-T G.107): impairment by losses, from 0 to 95.

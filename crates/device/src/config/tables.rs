@@ -69,10 +69,10 @@ pub struct PortTable {
     /// Whether the driver works on the frame memory itself: where it can (`auto`) or never (`off`). For `af_xdp`.
     #[serde(default)]
     pub zero_copy: ZeroCopy,
-    /// The capture to read frames from; absent: none arrive. For `pcap`.
+    /// The capture (pcap or pcapng) to read frames from; absent: none arrive. For `pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<PathBuf>,
-    /// The capture to write frames to; absent: what is sent is forgotten. For `pcap`.
+    /// The capture (pcap, whatever its name) to write frames to; absent: what is sent is forgotten. For `pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<PathBuf>,
     /// Device arguments as DPDK's `--vdev` takes them, or a PCI address. For `dpdk`.

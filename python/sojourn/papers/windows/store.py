@@ -50,8 +50,6 @@ _OF_RUN: Final = ("part", "block", "demand", "cpu_s")
 _OF_CLASS: Final = ("arrived", "arrived_bytes", "dropped", "marked")
 _OF_FLOWS: Final = ("transport", "kind", "rtt_ms", "rate_bin", "life_bin", "flows", "sent", "dropped", "runs")
 
-CLASSES: Final = ("tcp", "udp", "icmp", "other")
-
 
 class Store:
     """Windows of simulations of one build.
@@ -105,7 +103,7 @@ class Store:
         run
             ``label`` and the run's columns.
         windows
-            Rows with the windows' columns, and ``classes``: counts in the order of :data:`CLASSES`.
+            Rows with the windows' columns, and ``classes``: counts by name.
         flows
             Rows in the order of the table ``flows``.
         """
@@ -125,7 +123,7 @@ class Store:
                     f"INSERT INTO classes VALUES (?, ?, {_marks(len(_OF_CLASS))})",  # noqa: S608
                     [
                         (cursor.lastrowid, name, *(counts[of] for of in _OF_CLASS))
-                        for name, counts in zip(CLASSES, row["classes"], strict=True)
+                        for name, counts in row["classes"].items()
                     ],
                 )
             base.executemany(
