@@ -153,20 +153,22 @@ impl Cubic {
         self.cnt = self.cnt.max(2);
     }
 
-    /// HyStart on one RTT sample in slow start.
+    /// HyStart on one RTT sample below the threshold: as in the kernel that is a reduction's course as well, where what it
+    /// finds lowers the threshold once more.
     fn hystart(&mut self, ack: &AckEvent, rtt: Span) {
         let fresh = Round { start: ack.now, last_ack: ack.now, end: ack.next, min_rtt: Span::MAX, samples: 0 };
         let round = self.round.get_or_insert(fresh);
         if ack.una > round.end {
             *round = fresh;
         }
-        if self.window.cwnd < LOW_WINDOW {
+        let cwnd = self.window.segments(ack.cwnd);
+        if cwnd < LOW_WINDOW {
             return;
         }
         // A train of acknowledgements as long as half the smallest RTT: the pipe is full.
         if ack.now.since(round.last_ack) <= TRAIN_GAP {
             round.last_ack = ack.now;
-            let rate = 2.0 * self.window.cwnd_bytes().get() as f64 / ack.srtt.seconds();
+            let rate = 2.0 * ack.cwnd.get() as f64 / ack.srtt.seconds();
             let allowance = Span::from_seconds((BURST_ALLOWANCE / rate).min(1e-3));
             if ack.now.since(round.start) > (self.delay_min + allowance) / 2 {
                 self.found = true;
@@ -180,7 +182,7 @@ impl Cubic {
             self.found = true;
         }
         if self.found {
-            self.window.ssthresh = self.window.cwnd;
+            self.window.ssthresh = cwnd;
         }
     }
 }
@@ -197,7 +199,7 @@ impl CongestionControl for Cubic {
                 if self.delay_min.is_zero() || rtt < self.delay_min {
                     self.delay_min = rtt;
                 }
-                if self.hystart && !self.found && self.window.in_slow_start() {
+                if self.hystart && !self.found && self.window.segments(ack.cwnd) < self.window.ssthresh {
                     self.hystart(ack, rtt);
                 }
             }

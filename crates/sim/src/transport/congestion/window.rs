@@ -64,8 +64,13 @@ impl SegmentWindow {
         Bytes::new(self.ssthresh.saturating_mul(self.mss))
     }
 
+    /// `window` in whole segments.
+    pub fn segments(&self, window: Bytes) -> u64 {
+        window.get() / self.mss
+    }
+
     pub fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = (cwnd.get() / self.mss).clamp(1, self.limit);
+        self.cwnd = self.segments(cwnd).clamp(1, self.limit);
         self.credit = 0;
     }
 

@@ -282,7 +282,12 @@ impl Sender {
                 }
             }
         }
-        let may_enter = matches!(self.state, State::Open | State::Reducing { .. });
+        let may_enter = match self.state {
+            State::Open | State::Reducing { .. } => true,
+            State::Recovery { .. } => false,
+            // As Linux (FLAG_LOST_RETRANS): what the timer had sent again and is lost once more is a congestion of its own.
+            State::Loss { .. } => progress.lost_again,
+        };
         if may_enter && self.loss_detected() {
             self.enter_recovery(now, progress);
         }
@@ -292,16 +297,20 @@ impl Sender {
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };
         }
-        let safe = advanced && progress.lost == 0;
+        if progress.delivered() > 0 {
+            let delivered = match self.config.window_unit {
+                WindowUnit::Bytes => progress.delivered(),
+                WindowUnit::Packets => (progress.acked_packets + progress.sacked_packets) * self.mss,
+            };
+            self.follow_reduction(delivered, advanced && progress.lost == 0);
+        }
+    }
+
+    /// The window of a reduction under way, `delivered` bytes later; `safe` as in [`Prr`].
+    pub(super) fn follow_reduction(&mut self, delivered: u64, safe: bool) {
         if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
-            if progress.delivered() > 0 {
-                let ssthresh = self.congestion.ssthresh().get();
-                let delivered = match self.config.window_unit {
-                    WindowUnit::Bytes => progress.delivered(),
-                    WindowUnit::Packets => (progress.acked_packets + progress.sacked_packets) * self.mss,
-                };
-                self.cwnd = prr.on_ack(delivered, safe, self.board.pipe(), ssthresh, self.mss);
-            }
+            let ssthresh = self.congestion.ssthresh().get();
+            self.cwnd = prr.on_ack(delivered, safe, self.board.pipe(), ssthresh, self.mss);
         }
     }
 

@@ -126,8 +126,10 @@ impl Sender {
             Early::Reordering => {
                 let mut progress = Progress::default();
                 self.rack_detect(now, &mut progress);
-                if self.board.has_lost() && matches!(self.state, State::Open | State::Reducing { .. }) {
+                if progress.lost > 0 && !matches!(self.state, State::Recovery { .. }) {
                     self.enter_recovery(now, &mut progress);
+                    // As Linux (`tcp_rack_reo_timeout`): the reduction begins now, as if one segment had been delivered.
+                    self.follow_reduction(self.mss, false);
                     self.rto_deadline = now + self.rtt.rto(self.backoff);
                 }
                 self.total_lost += progress.lost;

@@ -75,8 +75,10 @@ pub(super) struct Progress {
     pub ambiguous: bool,
     /// Among the segments that it passes is one sent more than once or taken as lost.
     pub doubtful: bool,
-    /// Newly taken as lost.
+    /// Newly taken as lost, be it for the first time or again.
     pub lost: u64,
+    /// Some of it is a retransmission.
+    pub lost_again: bool,
     /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
     pub latest: Option<(Instant, u64)>,
     pub seen: Seen,
@@ -410,11 +412,12 @@ impl Scoreboard {
         let bytes = self.unit.weight(segment.len, self.mss);
         if segment.flags & LOST == 0 {
             self.lost += bytes;
-            progress.lost += bytes;
         }
         if segment.flags & RESENT != 0 {
             self.resent -= bytes;
+            progress.lost_again = true;
         }
+        progress.lost += bytes;
         segment.flags = (segment.flags | LOST) & !RESENT;
         self.pending += bytes;
         self.resend = self.resend.min(self.base + place as u64);
