@@ -61,7 +61,7 @@ pub struct AckEvent {
     pub sacked: Bytes,
     /// Segments of `sacked`.
     pub sacked_packets: Packets,
-    /// RTT of the most recently sent segment among these, if it was sent only once.
+    /// RTT of the most recently sent segment among these: if it was sent only once, or if a timestamp tells.
     pub rtt: Option<Span>,
     /// Smallest RTT of the connection; [`Span::MAX`] before the first.
     pub min_rtt: Span,

@@ -236,13 +236,10 @@ impl Sender {
             }
         }
         let acked_sent = if progress.ambiguous { None } else { progress.acked_sent };
-        let sent = acked_sent.or(progress.sacked_sent);
-        let oldest = if advanced && self.config.timestamps {
-            Some(now.since(ack.echo))
-        } else {
-            sent.map(|(first, _)| now.since(first))
-        };
-        let newest = sent.map(|(_, last)| now.since(last));
+        let echoed = (advanced && self.config.timestamps).then(|| now.since(ack.echo));
+        let oldest = echoed.or_else(|| acked_sent.or(progress.sacked_sent).map(|(first, _)| now.since(first)));
+        // As Linux (`tcp_ack_update_rtt`): of what was sent again only the timestamp tells.
+        let newest = progress.sacked_sent.or(acked_sent).map(|(_, last)| now.since(last)).or(echoed);
         if let Some(rtt) = newest {
             self.rtt.min = self.rtt.min.min(rtt);
         }

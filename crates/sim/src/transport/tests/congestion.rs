@@ -1,8 +1,9 @@
 //! Congestion control over its path: the shapes and the averages that the texts derive.
 
+use super::dctcp::{acked, PARAMETERS};
 use super::*;
-use crate::transport::congestion::{names, ALGORITHMS};
-use crate::transport::{Data, ReceiverConfig};
+use crate::transport::congestion::{names, AckEvent, CongestionEvent, Parameters, Signal, ALGORITHMS};
+use crate::transport::{CongestionControl, Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
 fn every_segment() -> ReceiverConfig {
@@ -230,4 +231,44 @@ fn without_a_w_max_cubic_gains_a_twentieth_each_round_trip() {
     let per_round = (cwnd(&path) / before).powf(0.1);
     // C t^3 adds no more than 0.4 * 0.5^3 segments in this time.
     assert!((per_round - 1.05).abs() < 0.005, "{per_round}");
+}
+
+#[test]
+fn hystart_looks_at_the_window_of_a_reduction() {
+    // 100 segments, a loss: the threshold is 100 * 717 / 1024 = 70. Eight samples of 60 ms over a smallest RTT of 20 ms are
+    // taken of a new round trip, the ninth tells (60 > 20 + 20/8, at least 4): the threshold becomes the window that the
+    // reduction has reached.
+    for (window, expected) in [(50, 50), (80, 70)] {
+        let parameters = Parameters { hystart: true, initial_window: Packets::new(100), ..PARAMETERS };
+        let mut cubic = (find("cubic").expect("in the registry").build)(&parameters);
+        let ack = |rtt, una, cwnd| AckEvent {
+            rtt: Some(rtt),
+            cwnd: segments(cwnd),
+            srtt: ms(60),
+            ..acked(1, una, una + 100, false)
+        };
+        cubic.on_ack(&ack(ms(20), 1, 100));
+        cubic.on_congestion(&CongestionEvent { now: at_ms(0), signal: Signal::Loss, in_flight: segments(100) });
+        for _ in 0..8 {
+            cubic.on_ack(&ack(ms(60), 102, window));
+            assert_eq!(cubic.ssthresh(), segments(70));
+        }
+        cubic.on_ack(&ack(ms(60), 102, window));
+        assert_eq!(cubic.ssthresh(), segments(expected));
+    }
+}
+
+#[test]
+fn after_a_timeout_the_rtt_comes_from_the_timestamp() {
+    // The flight of 200 ms, segments 30 to 69, is lost, and the timer has 30 sent again. CUBIC has forgotten its smallest RTT;
+    // the acknowledgement of 30 tells it again, where it echoes a timestamp.
+    for (timestamps, expected) in [(true, 0.1), (false, 0.0)] {
+        let config = Config { timestamps, hystart: false, ..bulk("cubic") };
+        let mut path = Path::new(config, every_segment(), ms(100));
+        path.fate =
+            Box::new(|_, d| if d.seq >= 30 * MSS && !d.has(Data::RETRANSMIT) { Fate::Drop } else { Fate::Deliver });
+        path.run_while(at_ms(60_000), |p| p.sender.acknowledged() <= segments(30));
+        assert_eq!(path.sender.stats().timeouts, 1);
+        assert!((internal(&path, "delay_min_s") - expected).abs() < 1e-9, "{}", internal(&path, "delay_min_s"));
+    }
 }

@@ -61,7 +61,7 @@ fn bytes_acknowledged_with_ece_are_the_bytes_marked() {
     }
 }
 
-const PARAMETERS: Parameters = Parameters {
+pub(super) const PARAMETERS: Parameters = Parameters {
     mss: Bytes::new(MSS),
     initial_window: Packets::new(10),
     window_limit: None,
@@ -74,7 +74,7 @@ const PARAMETERS: Parameters = Parameters {
 };
 
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.
-fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
+pub(super) fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
     AckEvent {
         now: at_ms(0),
         acked: segments(n),

@@ -55,6 +55,31 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn a_retransmission_lost_after_a_timeout_is_a_congestion_of_its_own() {
+    // The flight of 200 ms, 30 to 69, is lost; the timer has 30 sent again, its acknowledgement 31 and 32. 31 is lost once
+    // more, which the SACK of 32 tells: fast recovery, and the threshold is half the window of then.
+    let mut path = path(config(Recovery::Rack, false), &[]);
+    let mut again = 0;
+    path.fate = Box::new(move |_, d| {
+        let retransmitted = d.has(Data::RETRANSMIT);
+        again += u32::from(retransmitted && d.seq == 31 * MSS);
+        match d.seq / MSS {
+            30..70 if !retransmitted => Fate::Drop,
+            31 if again == 1 => Fate::Drop,
+            _ => Fate::Deliver,
+        }
+    });
+    path.run_while(at_ms(60_000), |p| p.sender.stats().fast_retransmits == 0);
+    let stats = path.sender.stats();
+    assert_eq!((stats.timeouts, path.sender.acknowledged()), (1, segments(31)));
+    assert_eq!(path.sender.ssthresh(), segments(2));
+    path.run(path.now + ms(100));
+    let sent: Vec<u64> = retransmissions(&path).iter().filter(|(_, n)| *n == 31).map(|(at, _)| *at).collect();
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[1] - sent[0], 100);
+}
+
+#[test]
 fn reordering_within_a_quarter_of_the_rtt_costs_nothing_once_it_is_seen() {
     // Segments 28 and 40 come 20 ms late: the former behind one other, the latter behind 25.
     let late = |recovery| {
