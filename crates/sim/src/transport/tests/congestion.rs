@@ -3,7 +3,7 @@
 use super::dctcp::{acked, PARAMETERS};
 use super::*;
 use crate::transport::congestion::{names, AckEvent, CongestionEvent, Parameters, Signal, ALGORITHMS};
-use crate::transport::{CongestionControl, Data, ReceiverConfig};
+use crate::transport::{Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
 fn every_segment() -> ReceiverConfig {
