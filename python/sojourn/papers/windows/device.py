@@ -1,13 +1,10 @@
 """The experiment on the device: a step that is there where `sojournd`, root and network namespaces are.
 
-The experiment itself is :mod:`sojourn.device.experiment`: a function ``run(plan, place, say)`` that builds its
-namespaces, lets `sojournd` work through the plan's schedule, and returns the path of the device's store of windows.
+The experiment itself is :mod:`sojourn.device.experiment`.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -19,10 +16,11 @@ from typing import Final
 import pandas as pd
 
 from sojourn.core import SojournError
+from sojourn.device import experiment as laboratory
+from sojourn.device.lab import LabError, find_sojournd
 from sojourn.papers.windows import store
 from sojourn.papers.windows.document import Experiment
 
-MODULE: Final = "sojourn.device.experiment"
 STORE: Final = "device.sqlite"
 
 
@@ -98,14 +96,10 @@ def plan_of(paper: Experiment, size: str) -> Plan:
 
 def missing() -> str:
     """Return what the device part lacks on this machine; empty where it can be run."""
-    if shutil.which("sojournd") is None and not os.environ.get("SOJOURND"):
-        return "the device sojournd is not installed"
     try:
-        is_there = importlib.util.find_spec(MODULE) is not None
-    except ModuleNotFoundError:
-        is_there = False
-    if not is_there:
-        return f"this version has no {MODULE}"
+        find_sojournd()
+    except LabError as error:
+        return str(error)
     if os.geteuid() != 0:
         return "it needs root, for network namespaces"
     ip = shutil.which("ip")
@@ -150,10 +144,9 @@ def run(
         why = "it was not asked for" if is_read_only else "" if experiment else missing()
         if why:
             return Device(pd.DataFrame(), why)
-        found = experiment or importlib.import_module(MODULE).run
         say("device: begins")
         try:
-            made = Path(found(plan_of(paper, size), place, say))
+            made = (experiment or laboratory.run)(plan_of(paper, size), place, say)
         except SojournError as error:
             return Device(pd.DataFrame(), f"it failed: {error}")
         made.replace(file)
