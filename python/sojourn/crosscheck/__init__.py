@@ -78,7 +78,7 @@ def check(
         if progress:
             progress(point.name)
         try:
-            runs = _runs(point, QUICK_REPLICATIONS if quick else REPLICATIONS, seed, jobs)
+            runs = _runs(point, QUICK_REPLICATIONS if quick else point.replications or REPLICATIONS, seed, jobs)
         except SojournError as error:
             # A discipline or a congestion control that this version does not have: said, not hidden.
             left_out.append((point, str(error).splitlines()[0]))

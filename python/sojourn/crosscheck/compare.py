@@ -130,6 +130,8 @@ class Point:
         Whether a metric looks at the run from its beginning.
     recipe
         What the peer's program is told, to measure it again.
+    replications
+        Of ours, where they are not as many as asked for in all points.
     """
 
     name: str
@@ -142,6 +144,7 @@ class Point:
     series: str | None = None
     needs_whole: bool = False
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    replications: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

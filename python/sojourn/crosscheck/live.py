@@ -22,7 +22,7 @@ _NOT_IN_NS2: Final = ("CoDelX", "AVQa080")
 _NS3_PROGRAMS: Final = (
     ("dumbbell", 1, ns3.points),
     ("lan", _SEEDS, ns3_lan.points),
-    ("network", _SEEDS, ns3_network.points),
+    ("network", ns3_network.SEEDS, ns3_network.points),
 )
 _PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
 
