@@ -62,6 +62,12 @@ def add(verbs: Any) -> None:
     trial.add_argument("--slot", type=float, default=10.0, metavar="S", help="length of a slot, seconds (default 10)")
     trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="of a window (default 20000)")
     trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')
+    trial.add_argument(
+        "--design",
+        choices=("random", "blocks"),
+        default="random",
+        help="each slot's scheme drawn by itself (default), or every scheme once in each block of slots",
+    )
     trial.add_argument("--seed", type=int, default=1, metavar="S", help="of schedule and traffic (default 1)")
     trial.set_defaults(command=_experiment)
 
@@ -92,7 +98,12 @@ def _experiment(options: argparse.Namespace) -> int:
     if slots < 1 or options.packets < 1:
         raise SojournError("experiment: allowed: --slot above 0, --minutes of at least one slot, --packets from 1")
     plan = experiment.Experiment(
-        packets=options.packets, slots=slots, slot_s=options.slot, seed=options.seed, rate=options.rate
+        packets=options.packets,
+        slots=slots,
+        slot_s=options.slot,
+        design=options.design,
+        seed=options.seed,
+        rate=options.rate,
     )
     print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
     return 0

@@ -68,6 +68,10 @@ class Plan(Protocol):
         """How long each is, seconds."""
 
     @property
+    def design(self) -> str:
+        """``random``: each slot's scheme is drawn by itself; ``blocks``: every scheme once in each block of slots."""
+
+    @property
     def seed(self) -> int:
         """Of the schedule and the traffic."""
 
@@ -95,6 +99,7 @@ class Experiment:
     packets: int = 20_000
     slots: int = 60
     slot_s: float = 10.0
+    design: str = "random"
     seed: int = 1
     rate: str = "100 Mbit/s"
     rtt_ms: tuple[float, ...] = (4.0, 14.0, 35.0, 90.0, 200.0)
@@ -199,6 +204,7 @@ store = {json.dumps(str(store))}
 
 [schedule]
 seed = {plan.seed}
+design = {json.dumps(plan.design)}
 every = "{plan.slot_s:g} s"
 
 [schedule.schemes]

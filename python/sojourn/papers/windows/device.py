@@ -36,6 +36,8 @@ class Plan:
         Of a window.
     slots, slot_s
         How many slots, and how long each.
+    design
+        ``random`` or ``blocks``: how slots are drawn.
     seed
         Of the schedule.
     rate
@@ -50,6 +52,7 @@ class Plan:
     packets: int
     slots: int
     slot_s: float
+    design: str
     seed: int
     rate: str
     rtt_ms: tuple[float, ...]
@@ -87,6 +90,7 @@ def plan_of(paper: Experiment, size: str) -> Plan:
         packets=of["packets"],
         slots=of["slots"],
         slot_s=of["slot_s"],
+        design=of["design"],
         seed=of["seed"],
         rate=paper.device["rate"],
         rtt_ms=tuple(paper.device["rtt_ms"]),
