@@ -7,6 +7,7 @@
 //! To add one: its file, one line of [`ALGORITHMS`].
 
 pub mod bbr;
+pub mod compound;
 pub mod cubic;
 pub mod dctcp;
 pub mod ledbat;
@@ -302,6 +303,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     bbr::ALGORITHM,
     prague::ALGORITHM,
     ledbat::ALGORITHM,
+    compound::ALGORITHM,
 ];
 
 /// Names of all algorithms, in the order of the registry.

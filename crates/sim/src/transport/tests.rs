@@ -1,6 +1,7 @@
 //! Sender and receiver on a miniature path.
 
 mod bbr;
+mod compound;
 mod congestion;
 mod connection;
 mod dctcp;

@@ -12,8 +12,8 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
     /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno`, `ns3_reno` and `ns3_cubic` (as ns-3 has them), `ns2_reno`
-    /// (as ns-2 counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`) or `ledbat`
-    /// (RFC 6817; it needs `timestamps`).
+    /// (as ns-2 counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`), `ledbat`
+    /// (RFC 6817; it needs `timestamps`) or `compound` (draft-sridharan-tcpm-ctcp).
     /// Linux `cubic`; RFC 5681 `newreno`.
     pub congestion_control: String,
     /// How missing segments are found and sent again. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC 6675 `sack`.

@@ -3,21 +3,25 @@
 use super::dctcp::{acked, PARAMETERS};
 use super::*;
 use crate::transport::congestion::{names, AckEvent, CongestionEvent, Parameters, Signal, ALGORITHMS};
-use crate::transport::{Data, ReceiverConfig};
+use crate::transport::{CongestionControl, Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
 fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
-fn internal(path: &Path, wanted: &str) -> f64 {
+pub(super) fn internal_of(control: &dyn CongestionControl, wanted: &str) -> f64 {
     let mut found = f64::NAN;
-    path.sender.congestion_control().internals(&mut |name, value| {
+    control.internals(&mut |name, value| {
         if name == wanted {
             found = value;
         }
     });
     found
+}
+
+fn internal(path: &Path, wanted: &str) -> f64 {
+    internal_of(path.sender.congestion_control(), wanted)
 }
 
 fn cwnd(path: &Path) -> f64 {
@@ -49,7 +53,8 @@ fn every_algorithm_is_what_its_line_says() {
         "dctcp",
         "bbr",
         "prague",
-        "ledbat"
+        "ledbat",
+        "compound"
     ]));
     for algorithm in ALGORITHMS {
         let path = Path::new(bulk(algorithm.name), every_segment(), ms(10));
@@ -144,7 +149,7 @@ fn cubic_grows_as_reno_where_that_is_faster() {
 }
 
 /// Drops a segment each `period` new ones; returns the mean window over the second half, in segments.
-fn mean_window(config: Config, rtt: Span, period: u64, rounds: u64) -> f64 {
+pub(super) fn mean_window(config: Config, rtt: Span, period: u64, rounds: u64) -> f64 {
     let mut path = Path::new(config, every_segment(), rtt);
     path.fate = Box::new(move |_, data: &Data| {
         let lost = !data.has(Data::RETRANSMIT) && (data.seq / MSS) % period == period - 1;
