@@ -27,8 +27,8 @@ STORE: Final = "device.sqlite"
 OVERHEAD: Final = "24 B"
 """Ethernet's check sequence, preamble and gap; the header is part of the frame."""
 
-_SWING_SLOTS: Final = 11.7
-"""Period of the demand in slots: no whole number, so that schemes in blocks meet another demand each time."""
+_SWING_SLOTS: Final = 2.3
+"""Period of the demand in slots: a slot sees most loads, and no whole number, so that it does not see them in one order."""
 
 TRANSFERS: Final[dict[str, Any]] = {
     "shape": 1.2,
