@@ -40,7 +40,7 @@ fn interface() -> Interface {
 
 /// Commands for what must be mended.
 fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> {
-    let findings = judge(&wanted(way), host, &[interface]);
+    let findings = judge(&wanted(way), host, &[interface], &[]);
     let mend = findings.into_iter().filter(|finding| finding.weight == Weight::Mend);
     mend.map(|finding| finding.command.unwrap()).collect()
 }
