@@ -3,7 +3,8 @@
 //! Where DPDK has cores besides the first, these receive and send: each task (receiving at port A, at port B, sending at
 //! A, at B) belongs to one of them, and a ring lies between it and the packet thread, which decides. `received` counts what
 //! the packet thread took out of a ring, `sent` what the driver took, `leaving` what is in between; a frame that finds its
-//! ring full, or is left in it at the end, is `missed`. Without further cores the packet thread polls the ports itself.
+//! ring full, or is left in it at the end, is `missed`, as is what the driver says it lost (net_af_packet of DPDK 22.11 says
+//! nothing of what the kernel had no room for). Without further cores the packet thread polls the ports itself.
 //!
 //! Polls: it has no descriptor to wait on. Works without huge pages where DPDK's arguments say so: `--no-huge -m 512 --no-pci
 //! --no-telemetry --vdev=net_af_packet0,iface=eth0`.
