@@ -52,6 +52,20 @@ def test_two_processes_do_not_clash(make_lab: MakeLab, program: Path) -> None:
     assert [len(lab.ping(count=2)) for lab in labs] == [2, 2]
 
 
+def test_a_cpu_that_is_not_there_is_named(tmp_path: Path, program: Path) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(
+        '[ports.a]\nback_end = "dpdk"\ndevice = "net_null0"\n[ports.b]\nback_end = "dpdk"\ndevice = "net_null1"\n'
+        "[dpdk]\ncores = [1000]\n"
+    )
+    done = subprocess.run([program, "run", file], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    usable = sorted(os.sched_getaffinity(0))
+    assert done.stderr == (
+        f"sojournd: key `dpdk.cores`: there is no CPU 1000 that this process may use; allowed: {usable}\n"
+    )
+
+
 def test_a_build_without_dpdk_says_so_and_how_to_make_one(tmp_path: Path) -> None:
     file = tmp_path / "d.toml"
     file.write_text(

@@ -33,7 +33,6 @@ use tokio::signal::unix::{signal, SignalKind};
 use {
     crate::doctor::facts,
     crate::port::eal::{self, Device},
-    nix::sched::sched_getaffinity,
     std::sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -356,11 +355,14 @@ fn start_dpdk(config: &Config) -> Result<(), DaemonError> {
     if devices.is_empty() {
         return Ok(());
     }
-    let mut cores = config.dpdk.cores.clone();
+    let (mut cores, usable) = (config.dpdk.cores.clone(), facts::usable_cpus());
+    if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
+        let what = format!("key `dpdk.cores`: there is no CPU {core} that this process may use; allowed: {usable:?}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what).into());
+    }
+    // DPDK wants a CPU that it may use. The packet thread, which then does all, is not bound to it.
     if cores.is_empty() {
-        // DPDK wants a CPU that it may use. The packet thread, which does all, is not bound to it.
-        let allowed = sched_getaffinity(Pid::from_raw(0)).map_err(io::Error::from)?;
-        cores.extend((0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap_or(false)).map(|cpu| cpu as u32));
+        cores.extend(usable.first());
     }
     let arguments = eal::arguments(&devices, &cores, &config.dpdk.arguments, facts::free_huge_bytes());
     tracing::info!(arguments = arguments.join(" "), "dpdk");

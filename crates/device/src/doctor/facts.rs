@@ -60,16 +60,22 @@ pub struct Card {
 pub fn host() -> Host {
     let capabilities = caps::read(None, caps::CapSet::Effective).unwrap_or_default();
     let memlock = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    let usable = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
     Host {
-        usable: usable.map(|cpu| cpu as u32).collect(),
+        usable: usable_cpus(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
         capabilities: capabilities.iter().map(ToString::to_string).collect(),
         free_huge_bytes: free_huge_bytes(),
     }
+}
+
+/// Numbers of the CPUs that this process may use.
+#[must_use]
+pub fn usable_cpus() -> Vec<u32> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    let usable = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+    usable.map(|cpu| cpu as u32).collect()
 }
 
 /// Memory in free huge pages of any size, bytes.
