@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The build of sojournd with DPDK in it, beside the one without.
+SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
 .PHONY: help demo test fuzz lint docs bench bench-device wheel deb format clean system-demo system-test system-fuzz
 
@@ -29,9 +32,10 @@ demo: $(STAMPS)/native
 
 test: system-test $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) test --quiet
-	$(CARGO) test --quiet -p sojourn-device --features dpdk --test dpdk
+	$(CARGO) test --quiet -p sojourn-device --features dpdk --test dpdk --test dpdk_cores
+	install -D $(TARGET)/debug/sojournd $(SOJOURND_DPDK)
 	$(CARGO) build --quiet --release -p sojourn-device
-	SOJOURN_TEST_BROWSER=1 $(BIN)/python -m pytest -q tests
+	SOJOURN_TEST_BROWSER=1 SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q tests
 
 fuzz: system-fuzz
 	fuzz/run
@@ -60,15 +64,17 @@ bench: $(STAMPS)/native
 	$(BIN)/python benches/place.py
 
 bench-device: system-test $(STAMPS)/native
+	$(CARGO) build --quiet --release -p sojourn-device --features dpdk
+	install -D $(TARGET)/release/sojournd $(SOJOURND_DPDK)
 	$(CARGO) build --quiet --release -p sojourn-device
-	$(BIN)/python benches/device/run.py
+	SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python benches/device/run.py
 
 wheel: $(STAMPS)/dev
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 
 deb:
 	$(CARGO) build --release --quiet -p sojourn-device
-	packaging/deb $(or $(CARGO_TARGET_DIR),target)/release/sojournd
+	packaging/deb $(TARGET)/release/sojournd
 
 clean:
 	rm -rf target fuzz/target $(VENV) dist out python/sojourn/_native*.so

@@ -2,7 +2,8 @@
 """The device on real packets beside the kernel bridge and DPDK's testpmd, and beside the simulator.
 
 Everything runs in network namespaces on this machine, with the kernel's own TCP. Needs root, a release build of
-`sojournd` (or $SOJOURND), iproute2, ethtool, iperf3, iputils-ping; for the comparison with testpmd dpdk-dev.
+`sojournd` (or $SOJOURND), iproute2, ethtool, iperf3, iputils-ping; for the comparison with testpmd dpdk-dev, for
+`sojournd dpdk` a release build with that feature ($SOJOURND_DPDK), which `make bench-device` makes.
 
     sudo .venv/bin/python benches/device/run.py [--runs 3] [--only forwarding ping shaping agreement] [--json FILE]
 
@@ -24,13 +25,13 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from agreement import agreement
 from tables import table
 
-from sojourn.device.lab import Lab, LabError
+from sojourn.device.lab import Lab, LabError, find_sojournd_dpdk
 
 #: Frames a second that must pass without loss.
 OFFERED = 200_000
@@ -45,16 +46,31 @@ def bridge() -> Iterator[Lab]:
         yield lab
 
 
-def sojournd(back_end: str, **options: str) -> Callable[[], contextlib.AbstractContextManager[Lab]]:
+def sojournd(
+    back_end: str, *, program: Path | None = None, cores: Sequence[int] = (), **options: str
+) -> Callable[[], contextlib.AbstractContextManager[Lab]]:
     """The device between the two sides."""
 
     @contextlib.contextmanager
     def build() -> Iterator[Lab]:
         with Lab(name="bench") as lab:
-            lab.start_device(lab.toml(back_end=back_end, idle="spin", **options))
+            toml = lab.toml(back_end=back_end, idle="spin", cores=cores, **options)
+            lab.start_device(toml, program=program)
             yield lab
 
     return build
+
+
+def devices(**options: str) -> dict[str, Callable[[], contextlib.AbstractContextManager[Lab]]]:
+    """Everything that `sojournd` can be here, by name."""
+    found = {f"sojournd {back_end}": sojournd(back_end, **options) for back_end in ("af_xdp", "af_packet")}
+    program = find_sojournd_dpdk()
+    if program is not None:
+        usable = sorted(os.sched_getaffinity(0))
+        found["sojournd dpdk"] = sojournd("dpdk", program=program, **options)
+        if len(usable) > 1:
+            found["sojournd dpdk, 1 worker"] = sojournd("dpdk", program=program, cores=usable[:2], **options)
+    return found
 
 
 def testpmd(driver: str, options: str) -> Callable[[], contextlib.AbstractContextManager[Lab]]:
@@ -86,11 +102,7 @@ def testpmd(driver: str, options: str) -> Callable[[], contextlib.AbstractContex
 
 def contenders(**options: str) -> dict[str, Callable[[], contextlib.AbstractContextManager[Lab]]]:
     """Everything that can forward here, by name."""
-    found = {
-        "kernel bridge": bridge,
-        "sojournd af_xdp": sojournd("af_xdp", **options),
-        "sojournd af_packet": sojournd("af_packet", **options),
-    }
+    found = {"kernel bridge": bridge} | devices(**options)
     if shutil.which(TESTPMD):
         found["testpmd net_af_xdp"] = testpmd("net_af_xdp", "force_copy=1")
         ring = "qdisc_bypass=1,blocksz=4096,framesz=2048,framecnt=2048"
@@ -180,12 +192,9 @@ def shaping(runs: int, seconds: float) -> list[dict[str, object]]:
     """TCP cubic goodput through a shaped queue. Of a 1514 B frame 1448 B are payload, so 95.6 % is the ceiling."""
     results: list[dict[str, object]] = []
     cases: list[tuple[str, str, Callable[[], contextlib.AbstractContextManager[Lab]]]] = [
-        ("sojournd af_xdp", rate, sojournd("af_xdp", scheme="fq_codel", rate=rate))
+        (name, rate, build)
         for rate in ("100 Mbit/s", "1 Gbit/s")
-    ]
-    cases += [
-        ("sojournd af_packet", rate, sojournd("af_packet", scheme="fq_codel", rate=rate))
-        for rate in ("100 Mbit/s", "1 Gbit/s")
+        for name, build in devices(scheme="fq_codel", rate=rate).items()
     ]
     cases += [(name, "unshaped", build) for name, build in contenders().items() if not name.startswith("sojournd")]
     for name, rate, build in cases:
@@ -234,6 +243,8 @@ def main() -> None:
     print(f"{platform.platform()}, {os.cpu_count()} processors, load average {load[0]:.1f} at the start")
     if not shutil.which(TESTPMD):
         print("dpdk-testpmd is not installed (Debian's package dpdk-dev): its rows are missing")
+    if find_sojournd_dpdk() is None:
+        print("there is no build of sojournd with the feature dpdk (`make bench-device`): its rows are missing")
     results: dict[str, object] = {"platform": platform.platform(), "load_average": load, "runs": arguments.runs}
     for part in arguments.only:
         results[part] = PARTS[part](arguments.runs, arguments.seconds)

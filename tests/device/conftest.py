@@ -24,7 +24,7 @@ BACK_ENDS = {
 def make_lab() -> Iterator[MakeLab]:
     """Build laboratories that are gone after the test."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(Lab(name="sojourn-test", **options))
+        yield lambda **options: stack.enter_context(Lab(**{"name": "sojourn-test"} | options))
 
 
 @pytest.fixture(params=list(BACK_ENDS))

@@ -44,6 +44,6 @@ def assert_conserved(status: dict[str, Any]) -> None:
     for ingress, egress, way in zip(status["ports"], reversed(status["ports"]), status["directions"], strict=True):
         dropped = sum(way["counts"][f"dropped_{reason}"]["packets"] for reason in ("overflow", "early", "flow"))
         runts = way["faults"]["runt"]
-        out = egress["counters"]["sent"] + egress["counters"]["send_failed"]
+        out = sum(egress["counters"][key] for key in ("sent", "leaving", "send_failed"))
         inside = way["backlog"]["packets"] + way["delayed"] + way["ready"]
         assert ingress["counters"]["received"] == out + dropped + runts + inside, (way, status["ports"])

@@ -412,6 +412,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("[ports]", old.ports != new.ports),
         ("scheme given or not, overhead, burst or delays of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
         ("scheme given or not, overhead, burst or delays of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
+        ("[dpdk]", old.dpdk != new.dpdk),
         ("[frames]", old.frames != new.frames),
         ("[windows]", old.windows != new.windows),
         ("[control]", old.control != new.control),

@@ -19,6 +19,8 @@ use crate::run::{self, Board, Command, RunConfig};
 use crate::schedule::{Design, Plan, Schedule};
 use crate::status::QueueCounts;
 use crate::store::{self, SlotSink, Store, StoreError};
+use nix::sched::{sched_setaffinity, CpuSet};
+use nix::unistd::Pid;
 use serde::Serialize;
 use sojourn_units::{BitRate, Probability};
 use std::io;
@@ -27,6 +29,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{signal, SignalKind};
+#[cfg(feature = "dpdk")]
+use {
+    crate::doctor::facts,
+    crate::port::eal::{self, Device},
+    std::sync::atomic::{AtomicBool, Ordering},
+};
 
 /// Room before the contents of a frame (`XDP_PACKET_HEADROOM`).
 pub const HEADROOM: usize = 256;
@@ -78,7 +86,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     // Its descriptors need no privilege later; its threads are none.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    hardening::lock_down(&config.run.user, &files)?;
+    hardening::lock_down(&config.run.user, &files, elsewhere)?;
     if let Some(store) = &mut store {
         store.start()?;
     }
@@ -96,7 +104,11 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let (ended, end) = tokio::sync::oneshot::channel();
     let thread = {
         let board = Arc::clone(&board);
-        let turn = move || turn(&mut engine, clock, &run_config, &orders, &board, ended);
+        let core = config.dpdk.cores.first().copied();
+        let turn = move || {
+            core.map_or(Ok(()), stay_on)?;
+            turn(&mut engine, clock, &run_config, &orders, &board, ended)
+        };
         std::thread::Builder::new().name("packets".into()).spawn(turn)?
     };
     let last = config.schedule.as_ref().and_then(|table| store.as_ref()?.last_slot(table.seed));
@@ -178,6 +190,13 @@ fn maker(commands: Sender<Command>, dated: Dated, store: Option<&Store>) -> Make
         let sink = Box::new(move |slot| (slots.lock().unwrap_or_else(PoisonError::into_inner))(slot));
         Schedule::new(plan, dated, last, commands.clone(), sink).map_err(|e| e.to_string())
     })
+}
+
+/// Binds the calling thread to a CPU.
+fn stay_on(core: u32) -> Result<(), PortError> {
+    let mut set = CpuSet::new();
+    let bound = set.set(core as usize).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    bound.map_err(|error| PortError { port: "dpdk".to_owned(), what: format!("CPU {core}: {error}") })
 }
 
 /// The packet thread; its end is told however it ends.
@@ -265,6 +284,7 @@ fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
 
 fn open_ports(config: &Config, pool: &mut Pool, clock: Clock) -> Result<[Box<dyn Port>; 2], DaemonError> {
     let (a, b) = (&config.ports.a, &config.ports.b);
+    start_dpdk(config)?;
     let [port_a, port_b] = match (kernel(a), kernel(b)) {
         (Some(a), Some(b)) => port::open(pool, [a, b])?,
         _ => [open_port(a, "a", pool, clock)?, open_port(b, "b", pool, clock)?],
@@ -315,11 +335,63 @@ fn open_port(table: &PortTable, side: &str, pool: &mut Pool, clock: Clock) -> Re
             let name = format!("pcap {side}");
             Ok(Box::new(Pcap::new(&name, input, output, Pace::Recorded, Now::Clock(clock), None)))
         }
+        #[cfg(feature = "dpdk")]
+        BackEnd::Dpdk => {
+            let device = table.device.as_deref().map(Device::parse).transpose().map_err(io::Error::other)?;
+            Ok(Box::new(port::Dpdk::open(&device.map(|device| device.name).unwrap_or_default())?))
+        }
         other => {
             let what = format!("ports.{side}: back_end = \"{}\" is not in this build", other.name());
             Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
         }
     }
+}
+
+/// Starts DPDK where a port is its.
+#[cfg(feature = "dpdk")]
+fn start_dpdk(config: &Config) -> Result<(), DaemonError> {
+    let devices = [&config.ports.a, &config.ports.b].into_iter().filter_map(|port| port.device.as_deref());
+    let devices = devices.map(Device::parse).collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
+    if devices.is_empty() {
+        return Ok(());
+    }
+    let (mut cores, usable) = (config.dpdk.cores.clone(), facts::usable_cpus());
+    if let Some(core) = cores.iter().find(|core| !usable.contains(core)) {
+        let what = format!("key `dpdk.cores`: there is no CPU {core} that this process may use; allowed: {usable:?}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what).into());
+    }
+    // DPDK wants a CPU that it may use. The packet thread, which then does all, is not bound to it.
+    if cores.is_empty() {
+        cores.extend(usable.first());
+    }
+    let arguments = eal::arguments(&devices, &cores, &config.dpdk.arguments, facts::free_huge_bytes());
+    tracing::info!(arguments = arguments.join(" "), "dpdk");
+    Ok(port::dpdk::start(&arguments)?)
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn start_dpdk(_: &Config) -> Result<(), DaemonError> {
+    Ok(())
+}
+
+/// The capabilities of DPDK's threads.
+#[cfg(feature = "dpdk")]
+fn elsewhere() -> Result<(), HardeningError> {
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    extern "C" fn drop_all() {
+        REFUSED.fetch_or(hardening::drop_capabilities().is_err(), Ordering::Relaxed);
+    }
+    let refused = |why| HardeningError::Refused { what: "capabilities of DPDK's threads", why };
+    port::dpdk::everywhere(drop_all).map_err(|error| refused(error.to_string()))?;
+    match REFUSED.load(Ordering::Relaxed) {
+        true => Err(refused("they cannot be given up".to_owned())),
+        false => Ok(()),
+    }
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn elsewhere() -> Result<(), HardeningError> {
+    Ok(())
 }
 
 /// With its faults, and outside of them its trace: that shows what the pipeline gets.

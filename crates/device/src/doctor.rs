@@ -1,11 +1,13 @@
 //! `sojournd doctor`: what of this host does not suit a configuration, and the command that mends it.
 
+mod dpdk;
 mod ethtool;
 pub mod facts;
 #[cfg(test)]
 mod tests;
 
-use facts::{Host, Interface};
+use crate::port::eal::{Device, ENOUGH_HUGE_BYTES};
+use facts::{Card, Host, Interface};
 use std::fmt;
 
 /// How a port takes its frames.
@@ -22,6 +24,10 @@ pub enum Way {
 pub struct Wanted {
     /// Interfaces of the ports that have one, and how frames are taken from them.
     pub ports: Vec<(String, Way)>,
+    /// Devices of DPDK's.
+    pub devices: Vec<Device>,
+    /// CPUs that DPDK is to use.
+    pub cores: Vec<u32>,
     /// Longest frame that fits into a frame of the pool, bytes.
     pub room_bytes: u32,
     /// Bytes of the pool.
@@ -70,7 +76,8 @@ impl fmt::Display for Finding {
 #[must_use]
 pub fn examine(wanted: &Wanted) -> Vec<Finding> {
     let interfaces = wanted.ports.iter().map(|(name, _)| facts::interface(name)).collect::<Vec<_>>();
-    judge(wanted, &facts::host(), &interfaces)
+    let cards = wanted.devices.iter().map(|device| facts::card(&device.name)).collect::<Vec<_>>();
+    judge(wanted, &facts::host(), &interfaces, &cards)
 }
 
 /// Drivers with native XDP, and whether AF_XDP works on their memory without a copy (Linux 6.12, drivers/net).
@@ -102,9 +109,9 @@ const DRIVERS: [(&str, bool); 25] = [
     ("virtio_net", true),
 ];
 
-/// Judges what was found; `interfaces` in the order of the ports, `None` for one that does not exist.
+/// Judges what was found; `interfaces` and `cards` in the order of the ports and the devices, `None` for one that does not exist.
 #[must_use]
-pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>]) -> Vec<Finding> {
+pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>], cards: &[Option<Card>]) -> Vec<Finding> {
     let mut findings = Findings::default();
     judge_host(wanted, host, &mut findings);
     for ((name, way), interface) in wanted.ports.iter().zip(interfaces) {
@@ -113,6 +120,7 @@ pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>]) -> 
             Some(interface) => judge_interface(wanted, *way, interface, &mut findings),
         }
     }
+    dpdk::judge(wanted, host, cards, &mut findings);
     findings.0
 }
 
@@ -170,8 +178,12 @@ fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
         }
     }
     if wanted.spins && host.cpus < 2 {
-        let what = "one CPU, which `run.idle = \"spin\"` would take whole";
-        findings.add(Weight::Mend, "host", what, Some("set run.idle = \"wait\" in the configuration"));
+        let what = "one CPU, which the packet thread would take whole: it never sleeps";
+        let command = match wanted.devices.is_empty() {
+            true => "set run.idle = \"wait\" in the configuration",
+            false => "set run.idle = \"wait\" and another back_end than \"dpdk\" in the configuration",
+        };
+        findings.add(Weight::Mend, "host", what, Some(command));
     } else {
         findings.fine("host", format!("{} CPUs", host.cpus));
     }

@@ -31,19 +31,34 @@ fn refused<E: ToString>(what: &'static str) -> impl FnOnce(E) -> HardeningError 
 /// only make the system calls that [`ALLOWED`] lists; others fail with `EPERM`. `files` become the user's.
 ///
 /// Ports need no capability once they are open: sending, receiving, statistics and the detachment of an XDP program at the
-/// end go by descriptors. Call it before other threads are started: capabilities belong to a thread.
+/// end go by descriptors. Call it before other threads are started: capabilities belong to a thread. Where some are
+/// (DPDK's), `elsewhere` has each of them call [`drop_capabilities`].
 ///
 /// # Errors
 /// The user is not known, or the system refuses.
-pub fn lock_down(user: &str, files: &[&Path]) -> Result<(), HardeningError> {
+pub fn lock_down(
+    user: &str,
+    files: &[&Path],
+    elsewhere: impl FnOnce() -> Result<(), HardeningError>,
+) -> Result<(), HardeningError> {
     if geteuid().is_root() {
         become_user(user, files)?;
     }
+    elsewhere()?;
+    drop_capabilities()?;
+    // Sets no_new_privs, which goes to all threads with the filter.
+    apply_filter_all_threads(&filter()?).map_err(refused("system call filter"))
+}
+
+/// Leaves the calling thread no capability.
+///
+/// # Errors
+/// The system refuses.
+pub fn drop_capabilities() -> Result<(), HardeningError> {
     for set in [caps::CapSet::Ambient, caps::CapSet::Effective, caps::CapSet::Permitted, caps::CapSet::Inheritable] {
         caps::clear(None, set).map_err(refused("capabilities"))?;
     }
-    // Sets no_new_privs, which goes to all threads with the filter.
-    apply_filter_all_threads(&filter()?).map_err(refused("system call filter"))
+    Ok(())
 }
 
 fn become_user(name: &str, files: &[&Path]) -> Result<(), HardeningError> {
@@ -80,6 +95,7 @@ pub const ALLOWED: &[i64] = &[
     libc::SYS_rseq,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
     libc::SYS_gettid,
     libc::SYS_getpid,
     libc::SYS_tgkill,
@@ -95,6 +111,7 @@ pub const ALLOWED: &[i64] = &[
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
     libc::SYS_nanosleep,
+    libc::SYS_timerfd_settime,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
     // Ports and the control interfaces, on sockets that are open or accepted.

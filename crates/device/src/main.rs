@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use hyper::Method;
 use serde_json::{json, Map, Value};
-use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, RunTable};
+use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, PortTable, RunTable};
+use sojourn_device::port::eal::Device;
 use sojourn_device::{client, daemon, doctor};
 use std::error::Error;
 use std::io::Write;
@@ -185,20 +186,25 @@ fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Re
 
 /// What the configuration needs of the host.
 fn wanted(config: &Config) -> doctor::Wanted {
-    let ports = [&config.ports.a, &config.ports.b].into_iter().filter_map(|port| {
-        let way = match port.back_end {
-            BackEnd::AfXdp => doctor::Way::AfXdp,
-            BackEnd::AfPacket => doctor::Way::AfPacket,
-            BackEnd::Loopback | BackEnd::Pcap | BackEnd::Dpdk => return None,
-        };
-        Some((port.interface.clone()?, way))
+    let ports = [&config.ports.a, &config.ports.b];
+    let device = |port: &PortTable| Device::parse(port.device.as_deref()?).ok();
+    let devices: Vec<Device> = ports.into_iter().filter_map(device).collect();
+    let ports = ports.into_iter().filter_map(|port| match port.back_end {
+        BackEnd::AfXdp => Some((port.interface.clone()?, doctor::Way::AfXdp)),
+        BackEnd::AfPacket => Some((port.interface.clone()?, doctor::Way::AfPacket)),
+        // Of DPDK's drivers one has a packet socket too.
+        BackEnd::Dpdk => Some((device(port)?.interface()?.to_owned(), doctor::Way::AfPacket)),
+        BackEnd::Loopback | BackEnd::Pcap => None,
     });
     let frame = config.frames.size.0.get();
     doctor::Wanted {
         ports: ports.collect(),
         room_bytes: (frame - daemon::HEADROOM as u64) as u32,
         pool_bytes: u64::from(config.frames.count) * frame,
-        spins: config.run.idle == Idle::Spin,
+        // A port of DPDK's has nothing to wait on.
+        spins: config.run.idle == Idle::Spin || !devices.is_empty(),
+        devices,
+        cores: config.dpdk.cores.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ mod capture;
 mod checksum;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
+pub mod eal;
 mod faults;
 mod generated;
 mod loopback;
@@ -55,6 +56,8 @@ pub struct PortCounters {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
+    /// Frames that the pipeline handed over and that have not left yet, where the port knows: between two cores of `dpdk`.
+    pub leaving: u64,
     /// Frames that arrived and never reached the pipeline, because no frame or ring entry was free for them.
     pub missed: u64,
     /// Frames longer than a frame of the pool: received in part and dropped (jumbo, or unfinished segmentation offload).

@@ -28,6 +28,7 @@ fn frames_pass_rings_and_the_whole_engine() {
         "--vdev=net_ring0",
         "--vdev=net_null0,size=100",
         "--vdev=net_null1,no-rx=1",
+        "--vdev=net_null2",
     ];
     dpdk::start(&arguments.map(str::to_owned)).unwrap();
     assert!(dpdk::start(&[]).unwrap_err().what.contains("before"));
@@ -53,6 +54,10 @@ fn frames_pass_rings_and_the_whole_engine() {
     assert_eq!((counters.sent, counters.send_failed, counters.received, counters.missed), (100, 1, 100, 0));
     assert_eq!((counters.sent_bytes, counters.received_bytes, pool.free()), (7000, 7000, 28));
 
+    // It goes, as there are two at most.
+    assert_eq!(ring.mode(), "dpdk, polled by the packet thread");
+    drop(ring);
+
     // A device that always has frames, through a queue at half of what comes, into one that takes all.
     let config = PathConfig {
         scheme: Some("pfifo limit 50p".parse().unwrap()),
@@ -66,6 +71,7 @@ fn frames_pass_rings_and_the_whole_engine() {
     let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 7, Recorder::idle());
     let ports: [Box<dyn Port>; 2] =
         [Box::new(Dpdk::open("net_null0").unwrap()), Box::new(Dpdk::open("net_null1").unwrap())];
+    assert!(Dpdk::open("net_null2").unwrap_err().what.contains("No space left"));
     let mut engine = Engine::new(Pool::new(256, 2048, 0).unwrap(), ports, [forth, back]);
     for turn in 0..100 {
         engine.step(Instant::ZERO + Span::from_micros(3200 * turn)).unwrap();

@@ -20,7 +20,7 @@ from typing import Any
 
 from sojourn.device.hosts import Hosts, LabError
 
-__all__ = ["Lab", "LabError", "find_sojournd"]
+__all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 
 _FLOOD = Path(__file__).with_name("flood.py")
 
@@ -76,6 +76,27 @@ def find_sojournd() -> Path:
     return Path(found)
 
 
+def find_sojournd_dpdk() -> Path | None:
+    """Find a build of the program with the feature ``dpdk``: ``$SOJOURND_DPDK``, or beside these sources.
+
+    Returns
+    -------
+    Path or None
+        Where it is; ``None``: there is none.
+
+    Raises
+    ------
+    LabError
+        ``$SOJOURND_DPDK`` names no file.
+    """
+    given = os.environ.get("SOJOURND_DPDK")
+    if given is not None and not Path(given).is_file():
+        raise LabError(f"sojournd was not found: $SOJOURND_DPDK names {given}, which is no file")
+    beside = Path(__file__).resolve().parents[3] / "target" / "dpdk" / "sojournd"
+    found = Path(given) if given else beside
+    return found if found.is_file() else None
+
+
 class Lab(Hosts):
     """Hosts with ``sojournd`` between them, and what is measured there; a context manager, as :class:`Hosts` says.
 
@@ -102,13 +123,14 @@ class Lab(Hosts):
         idle: str = "wait",
         window: int = 2_000_000,
         mode: str = "auto",
+        cores: Sequence[int] = (),
     ) -> str:
         """Write a configuration for a device between ``port-a`` and ``port-b``.
 
         Parameters
         ----------
         back_end
-            ``af_xdp`` or ``af_packet``.
+            ``af_xdp``, ``af_packet``, or ``dpdk`` with its driver ``net_af_packet``.
         scheme
             From A to B, as tc writes it; ``None``: both directions are forwarded at once.
         rate
@@ -125,16 +147,29 @@ class Lab(Hosts):
             Arrivals in a measurement window; windows are kept in ``windows.sqlite`` in :attr:`folder`.
         mode
             Where the XDP program runs: ``auto``, ``native`` or ``generic``.
+        cores
+            CPUs of ``dpdk``: the packet thread's, then those that receive and send.
 
         Returns
         -------
         str
             TOML for :meth:`start_device`.
         """
-        port = f'back_end = "{back_end}"' + (f'\nmode = "{mode}"' if back_end == "af_xdp" else "")
+        own = f'mode = "{mode}"\n' if back_end == "af_xdp" else ""
+        ports = "".join(
+            f'[ports.{side}]\nback_end = "{back_end}"\n{own}'
+            + (
+                f'device = "net_af_packet{number},iface=port-{side}"\n\n'
+                if back_end == "dpdk"
+                else f'interface = "port-{side}"\n\n'
+            )
+            for number, side in enumerate("ab")
+        )
+        if cores:
+            ports += f"[dpdk]\ncores = {list(cores)}\n\n"
         queue = "" if scheme is None else f'scheme = "{scheme}"\nrate = "{rate}"\noverhead = "{overhead}"\n'
         return (
-            f'[ports.a]\ninterface = "port-a"\n{port}\n\n[ports.b]\ninterface = "port-b"\n{port}\n\n'
+            f"{ports}"
             f'[a_to_b]\n{queue}delay = "{delay}"\n\n[b_to_a]\ndelay = "{return_delay}"\n\n'
             f'[frames]\nsize = "{frame}"\n\n'
             f'[windows]\npackets = {window}\nstore = "{self.folder / "windows.sqlite"}"\n\n'
@@ -209,7 +244,7 @@ class Lab(Hosts):
             time.sleep(0.5)
         raise LabError(f"frames still move after {limit_s:g} s")
 
-    def start_device(self, toml: str, *, wait: bool = True) -> subprocess.Popen[str]:
+    def start_device(self, toml: str, *, wait: bool = True, program: Path | None = None) -> subprocess.Popen[str]:
         """Start ``sojournd`` between ``port-a`` and ``port-b`` under a configuration.
 
         Parameters
@@ -218,6 +253,8 @@ class Lab(Hosts):
             The configuration's text; its ports are the interfaces ``port-a`` and ``port-b``.
         wait
             Return when it forwards (a client reaches the server), at most after 10 s.
+        program
+            The build that runs; ``None``: that of :func:`find_sojournd`.
 
         Returns
         -------
@@ -232,7 +269,7 @@ class Lab(Hosts):
         path = self.folder / "sojournd.toml"
         path.write_text(toml)
         with (self.folder / "sojournd.log").open("w") as log:
-            process = self.start("device", str(find_sojournd()), "run", str(path), stdout=log.fileno())
+            process = self.start("device", str(program or find_sojournd()), "run", str(path), stdout=log.fileno())
         if wait:
             self.wait_until_forwarding(process)
         return process

@@ -1,6 +1,7 @@
 //! What the tables alone cannot refuse: values that are impossible, or impossible together.
 
 use super::{BackEnd, Config, DirectionTable, Mode, PortTable, ScheduleTable, ZeroCopy};
+use crate::port::eal::Device;
 use sojourn_document::{Error, Path, Step};
 use sojourn_units::{BitRate, Bytes, Span};
 
@@ -14,6 +15,8 @@ const LONGEST_BURST: Span = Span::from_secs(1);
 const SHORTEST_SLOT: Span = Span::from_millis(10);
 const STATUS_EVERY: (Span, Span) = (Span::from_millis(10), Span::from_secs(10));
 const LABEL_BYTES: usize = 64;
+/// The packet thread's, and one for receiving and one for sending at each port.
+const CORES: usize = 5;
 
 pub(super) fn check(config: &Config) -> Result<(), Error> {
     let ports = Path::from("ports");
@@ -23,6 +26,7 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
         let what = "is the interface of port A; allowed: another one";
         return Err(Error::new(ports.then("b").then("interface"), what));
     }
+    check_dpdk(config)?;
     direction(&config.a_to_b, &Path::from("a_to_b"))?;
     direction(&config.b_to_a, &Path::from("b_to_a"))?;
     let frames = Path::from("frames");
@@ -53,6 +57,51 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     let (least, most) = STATUS_EVERY;
     if every < least || every > most {
         return Err(Error::new(run.then("status_every"), format!("is {every}; allowed: {least} to {most}")));
+    }
+    // Last, so that what is wrong in any build is said in every build.
+    for (side, port) in [("a", &config.ports.a), ("b", &config.ports.b)] {
+        if port.back_end == BackEnd::Dpdk && !cfg!(feature = "dpdk") {
+            let what = "is \"dpdk\", which this build has not; allowed: the others, or a build by \
+                        `cargo build --release -p sojourn-device --features dpdk` (needs Debian's libdpdk-dev)";
+            return Err(Error::new(ports.then(side).then("back_end"), what));
+        }
+    }
+    Ok(())
+}
+
+fn check_dpdk(config: &Config) -> Result<(), Error> {
+    let mut devices = Vec::new();
+    for (side, port) in [("a", &config.ports.a), ("b", &config.ports.b)] {
+        let Some(text) = &port.device else { continue };
+        let at = Path::from("ports").then(side).then("device");
+        let device = Device::parse(text).map_err(|what| Error::new(at.clone(), what))?;
+        if devices.contains(&device.name) {
+            let what = format!("is {}, the device of port A; allowed: another one", device.name);
+            return Err(Error::new(at, what));
+        }
+        devices.push(device.name);
+    }
+    let at = Path::from("dpdk");
+    let (cores, arguments) = (&config.dpdk.cores, &config.dpdk.arguments);
+    for (key, given) in [("cores", !cores.is_empty()), ("arguments", !arguments.is_empty())] {
+        if given && devices.is_empty() {
+            return Err(Error::new(at.then(key), "is given without a port of DPDK; allowed: with back_end = \"dpdk\""));
+        }
+    }
+    let twice = |(index, core): (usize, &u32)| cores[..index].contains(core);
+    if cores.len() > CORES || cores.iter().enumerate().any(twice) {
+        let what = format!("is {cores:?}; allowed: 1 to {CORES} CPUs, each once, as in [0, 1, 2]");
+        return Err(Error::new(at.then("cores"), what));
+    }
+    // DPDK takes shortened names of long options.
+    let of_cores =
+        |argument: &&String| argument.starts_with("-l") || argument.starts_with("-c") || argument.starts_with("--lc");
+    if let Some(argument) = arguments.iter().find(of_cores) {
+        let what = format!("has \"{}\"; allowed: `cores` says which CPUs", argument.escape_debug());
+        return Err(Error::new(at.then("arguments"), what));
+    }
+    if arguments.iter().any(|argument| argument.contains('\0')) {
+        return Err(Error::new(at.then("arguments"), "has a zero byte; allowed: texts without"));
     }
     Ok(())
 }
@@ -86,7 +135,7 @@ fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
         _ => {}
     }
     if back_end == BackEnd::Dpdk && port.device.is_none() {
-        return missing("device", "what DPDK's --vdev takes, as in \"net_af_packet0,iface=eth0\", or a PCI address");
+        return missing("device", Device::ALLOWED);
     }
     if port.load.is_some_and(|load| load.0.is_zero()) {
         return Err(Error::new(at.then("load"), "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));

@@ -21,6 +21,7 @@ pub fn reference() -> String {
         ("[ports.a], [ports.b]", "PortTable"),
         ("[ports.a.faults], [ports.b.faults]", "FaultsTable"),
         ("[a_to_b], [b_to_a]", "DirectionTable"),
+        ("[dpdk]", "DpdkTable"),
         ("[frames]", "FramesTable"),
         ("[windows]", "WindowsTable"),
         ("[schedule]", "ScheduleTable"),
@@ -73,6 +74,7 @@ fn takes(value: &Value) -> String {
         "number" => "a number",
         "boolean" => "`true` or `false`",
         "object" => "a table",
+        "array" => "a list",
         _ => "",
     };
     match &value["type"] {

@@ -23,6 +23,9 @@ pub struct Config {
     /// The return path.
     #[serde(default)]
     pub b_to_a: DirectionTable,
+    /// How DPDK runs.
+    #[serde(default)]
+    pub dpdk: DpdkTable,
     /// Frame memory.
     #[serde(default)]
     pub frames: FramesTable,
@@ -75,7 +78,7 @@ pub struct PortTable {
     /// The capture (pcap, whatever its name) to write frames to; absent: what is sent is forgotten. For `pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<PathBuf>,
-    /// Device arguments as DPDK's `--vdev` takes them, or a PCI address. For `dpdk`.
+    /// The device: as DPDK's `--vdev` takes it, `net_af_packet0,iface=eth0`, or a PCI address, `0000:01:00.0`. For `dpdk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Frames that arrive by themselves, at this rate: UDP of `load_size`, from 16 flows. For `loopback`.
@@ -150,6 +153,20 @@ impl Default for DirectionTable {
             delays: BTreeMap::new(),
         }
     }
+}
+
+/// How DPDK runs, for ports with `back_end = "dpdk"`; they need a build with the feature `dpdk`. DPDK's memory lies in huge
+/// pages where 64 MiB of them are free.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct DpdkTable {
+    /// CPUs. The first is that of the packet thread, which decides; up to four more share out receiving and sending at both
+    /// ports. Each is in full use. Absent: the packet thread does all, on any CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<u32>,
+    /// Further arguments of DPDK's environment layer (EAL), as `["--log-level=debug"]`. Devices, cores and memory are seen to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
 }
 
 /// Frame memory, which every frame between arrival and departure lies in. Its size bounds what can wait.

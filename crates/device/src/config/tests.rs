@@ -69,7 +69,7 @@ fn the_canonical_form_reads_back_to_the_same() {
 fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
-        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here; allowed: ports, a_to_b, b_to_a, frames, windows, schedule, control, run"),
+        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here; allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
         ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here; allowed: count, size"),
         ("count = 8192", "count = 8", "dir/d.toml:15:9: key `frames.count`: is 8; allowed: 256 to 4194304"),
         ("count = 8192", "size = \"3000 B\"", "dir/d.toml:15:8: key `frames.size`: is 3000 B; allowed: \"2048 B\" or \"4096 B\""),
@@ -90,6 +90,9 @@ fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
         ("127.0.0.1:9180", "0.0.0.0:9180", "dir/d.toml:23:10: key `control.listen`: \"0.0.0.0:9180\" can be reached from other machines; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
         ("127.0.0.1:9180", "localhost", "dir/d.toml:23:10: key `control.listen`: \"localhost\" is no address with a port; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
         ("[frames]", "[frames", "dir/d.toml:14:8: unclosed table, expected `]`"),
+        ("\"loopback\"", "\"dpdk\"", "dir/d.toml:5:1: key `ports.b.device`: is missing; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
+        ("\"loopback\"", "\"dpdk\"\ndevice = \"eth0\"", "dir/d.toml:7:10: key `ports.b.device`: is \"eth0\"; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
+        ("[frames]", "[dpdk]\ncores = [0]\n[frames]", "dir/d.toml:15:9: key `dpdk.cores`: is given without a port of DPDK; allowed: with back_end = \"dpdk\""),
     ];
     let mut wrong = Vec::new();
     for (old, new, message) in table {
@@ -100,6 +103,48 @@ fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Both ports are DPDK's.
+const DPDK: &str = r#"[ports.a]
+back_end = "dpdk"
+device = "net_ring0"
+
+[ports.b]
+back_end = "dpdk"
+device = "net_ring1"
+
+[dpdk]
+cores = [0, 1]
+arguments = ["--log-level=debug"]
+"#;
+
+#[test]
+fn ports_of_dpdk_need_a_build_that_has_it() {
+    let found = read(DPDK);
+    if cfg!(feature = "dpdk") {
+        assert_eq!(found.unwrap().dpdk.cores, [0, 1]);
+    } else {
+        let message = found.unwrap_err();
+        assert!(
+            message.starts_with("dir/d.toml:2:12: key `ports.a.back_end`: is \"dpdk\", which this build has not"),
+            "{message}"
+        );
+        assert!(message.contains("--features dpdk") && message.contains("libdpdk-dev"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_wrong_of_dpdk_is_said_by_every_build() {
+    let table = [
+        ("net_ring1", "net_ring0,nodeaction=r0:0:CREATE", "dir/d.toml:7:10: key `ports.b.device`: is net_ring0, the device of port A; allowed: another one"),
+        ("[0, 1]", "[0, 1, 0]", "dir/d.toml:10:9: key `dpdk.cores`: is [0, 1, 0]; allowed: 1 to 5 CPUs, each once, as in [0, 1, 2]"),
+        ("[0, 1]", "[0, 1, 2, 3, 4, 5]", "dir/d.toml:10:9: key `dpdk.cores`: is [0, 1, 2, 3, 4, 5]; allowed: 1 to 5 CPUs, each once, as in [0, 1, 2]"),
+        ("--log-level=debug", "--lcores=0-3", "dir/d.toml:11:13: key `dpdk.arguments`: has \"--lcores=0-3\"; allowed: `cores` says which CPUs"),
+    ];
+    for (old, new, message) in table {
+        assert_eq!(read(&DPDK.replacen(old, new, 1)).unwrap_err(), message);
+    }
 }
 
 #[test]

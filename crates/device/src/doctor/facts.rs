@@ -1,6 +1,8 @@
 //! What the system says of itself.
 
+use nix::sched::{sched_getaffinity, CpuSet};
 use nix::sys::resource::{getrlimit, Resource};
+use nix::unistd::Pid;
 use std::fs::read_to_string;
 use std::net::IpAddr;
 
@@ -34,12 +36,23 @@ pub struct Interface {
 pub struct Host {
     /// CPUs that this process may use.
     pub cpus: usize,
+    /// Their numbers.
+    pub usable: Vec<u32>,
     /// Governor of the first CPU, where it has one.
     pub governor: Option<String>,
     /// Bytes that may be locked; `None`: no limit.
     pub memlock_bytes: Option<u64>,
     /// Effective capabilities.
     pub capabilities: Vec<String>,
+    /// Memory in free huge pages of any size.
+    pub free_huge_bytes: u64,
+}
+
+/// A card on the PCI bus.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Card {
+    /// Name of the driver that it is bound to.
+    pub driver: Option<String>,
 }
 
 /// The host at present.
@@ -48,11 +61,44 @@ pub fn host() -> Host {
     let capabilities = caps::read(None, caps::CapSet::Effective).unwrap_or_default();
     let memlock = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
     Host {
+        usable: usable_cpus(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
         capabilities: capabilities.iter().map(ToString::to_string).collect(),
+        free_huge_bytes: free_huge_bytes(),
     }
+}
+
+/// Numbers of the CPUs that this process may use.
+#[must_use]
+pub fn usable_cpus() -> Vec<u32> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    let usable = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+    usable.map(|cpu| cpu as u32).collect()
+}
+
+/// Memory in free huge pages of any size, bytes.
+#[must_use]
+pub fn free_huge_bytes() -> u64 {
+    let Ok(sizes) = std::fs::read_dir("/sys/kernel/mm/hugepages") else { return 0 };
+    let bytes = sizes.flatten().filter_map(|size| {
+        // hugepages-2048kB
+        let name = size.file_name().into_string().ok()?;
+        let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        let free: u64 = line(&format!("{}/free_hugepages", size.path().display()))?.parse().ok()?;
+        Some(free.saturating_mul(kib).saturating_mul(1024))
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// The card at a PCI address; `None` when there is none.
+#[must_use]
+pub fn card(address: &str) -> Option<Card> {
+    let folder = std::path::Path::new("/sys/bus/pci/devices").join(address);
+    let driver = std::fs::read_link(folder.join("driver")).ok();
+    let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    folder.exists().then_some(Card { driver })
 }
 
 /// An interface at present; `None` when this namespace has none of that name.

@@ -3,15 +3,24 @@
 use super::*;
 
 fn wanted(way: Way) -> Wanted {
-    Wanted { ports: vec![("a".into(), way)], room_bytes: 2048 - 256, pool_bytes: 32 << 20, spins: true }
+    Wanted {
+        ports: vec![("a".into(), way)],
+        devices: vec![],
+        cores: vec![],
+        room_bytes: 2048 - 256,
+        pool_bytes: 32 << 20,
+        spins: true,
+    }
 }
 
 fn host() -> Host {
     Host {
         cpus: 2,
+        usable: vec![0, 1],
         governor: Some("performance".into()),
         memlock_bytes: None,
         capabilities: ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"].map(str::to_owned).into(),
+        free_huge_bytes: 0,
     }
 }
 
@@ -31,7 +40,7 @@ fn interface() -> Interface {
 
 /// Commands for what must be mended.
 fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> {
-    let findings = judge(&wanted(way), host, &[interface]);
+    let findings = judge(&wanted(way), host, &[interface], &[]);
     let mend = findings.into_iter().filter(|finding| finding.weight == Weight::Mend);
     mend.map(|finding| finding.command.unwrap()).collect()
 }
@@ -39,7 +48,7 @@ fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> 
 #[test]
 fn a_host_that_suits_has_nothing_to_mend() {
     assert!(commands(Way::AfXdp, &host(), Some(interface())).is_empty());
-    let notes = judge(&wanted(Way::AfXdp), &host(), &[Some(interface())]);
+    let notes = judge(&wanted(Way::AfXdp), &host(), &[Some(interface())], &[]);
     assert!(notes.iter().all(|finding| finding.weight == Weight::Fine), "{notes:?}");
 }
 
@@ -86,11 +95,41 @@ fn a_host_that_does_not_suit() {
     let alone = Interface { bridge: None, ..interface() };
     assert!(commands(Way::AfPacket, &small, Some(alone)).is_empty());
     let nobody = Host { capabilities: vec![], ..host() };
-    let findings = judge(&wanted(Way::AfXdp), &nobody, &[Some(interface())]);
+    let findings = judge(&wanted(Way::AfXdp), &nobody, &[Some(interface())], &[]);
     assert!(findings[0].what.contains("CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF"), "{}", findings[0]);
     let single = Host { cpus: 1, ..host() };
     assert_eq!(commands(Way::AfXdp, &single, Some(interface())).len(), 1);
     let saving = Host { governor: Some("powersave".into()), ..host() };
-    let findings = judge(&wanted(Way::AfXdp), &saving, &[Some(interface())]);
+    let findings = judge(&wanted(Way::AfXdp), &saving, &[Some(interface())], &[]);
     assert!(findings.iter().any(|one| one.weight == Weight::Note && one.what.contains("powersave")));
+}
+
+#[test]
+fn devices_of_dpdk_need_pages_drivers_and_cores() {
+    let wanted = |device| Wanted {
+        ports: vec![],
+        devices: vec![Device::parse(device).unwrap()],
+        cores: vec![1, 0],
+        ..wanted(Way::AfPacket)
+    };
+    let pages = Host { free_huge_bytes: 64 << 20, ..host() };
+    let mend = |wanted: &Wanted, host: &Host, card: Option<&str>| {
+        let card = card.map(|driver| Card { driver: Some(driver.to_owned()).filter(|driver| !driver.is_empty()) });
+        let findings = judge(wanted, host, &[], &[card]).into_iter().filter(|finding| finding.weight == Weight::Mend);
+        findings.map(|finding| finding.command.unwrap().split("    ").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (card, own) = (wanted("01:00.0"), wanted("net_ring0"));
+    let none = [""; 0];
+    assert_eq!(mend(&card, &pages, Some("vfio-pci")), none);
+    assert_eq!(mend(&card, &host(), Some("vfio-pci")), ["sysctl -w vm.nr_hugepages=128"]);
+    for bound in ["ixgbe", ""] {
+        assert_eq!(
+            mend(&card, &pages, Some(bound)),
+            ["modprobe vfio-pci; dpdk-devbind.py --bind=vfio-pci 0000:01:00.0"]
+        );
+    }
+    assert_eq!(mend(&card, &pages, None), ["dpdk-devbind.py --status-dev net"]);
+    // A virtual device runs without huge pages.
+    assert_eq!(mend(&own, &host(), None), none);
+    assert_eq!(mend(&own, &Host { usable: vec![0], ..host() }, None), ["lscpu --extended"]);
 }

@@ -1,5 +1,11 @@
 //! Ports of DPDK, through a small shim in C (`shim/dpdk.c`). Frames are copied between DPDK's memory and the pool.
 //!
+//! Where DPDK has cores besides the first, these receive and send: each task (receiving at port A, at port B, sending at
+//! A, at B) belongs to one of them, and a ring lies between it and the packet thread, which decides. `received` counts what
+//! the packet thread took out of a ring, `sent` what the driver took, `leaving` what is in between; a frame that finds its
+//! ring full, or is left in it at the end, is `missed`, as is what the driver says it lost (net_af_packet of DPDK 22.11 says
+//! nothing of what the kernel had no room for). Without further cores the packet thread polls the ports itself.
+//!
 //! Polls: it has no descriptor to wait on. Works without huge pages where DPDK's arguments say so: `--no-huge -m 512 --no-pci
 //! --no-telemetry --vdev=net_af_packet0,iface=eth0`.
 
@@ -7,20 +13,39 @@ use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Pool};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, CString};
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
 #[allow(unsafe_code)]
 mod shim {
     use super::{c_char, c_int};
 
+    /// An open port, of the shim's.
+    #[repr(C)]
+    pub struct Line {
+        private: [u8; 0],
+    }
+
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct Counts {
+        pub sent: u64,
+        pub sent_bytes: u64,
+        pub missed: u64,
+        pub failed: u64,
+    }
+
     extern "C" {
         pub fn sojourn_dpdk_start(argc: c_int, argv: *mut *mut c_char) -> c_int;
-        pub fn sojourn_dpdk_open(name: *const c_char) -> c_int;
-        pub fn sojourn_dpdk_receive(port: u16, to: *const *mut u8, lengths: *mut u32, n: u16, room: u32) -> u32;
-        pub fn sojourn_dpdk_send(port: u16, from: *const *const u8, lengths: *const u32, n: u16) -> u32;
+        pub fn sojourn_dpdk_workers() -> u32;
+        pub fn sojourn_dpdk_everywhere(what: extern "C" fn()) -> c_int;
+        pub fn sojourn_dpdk_open(name: *const c_char, opened: *mut *mut Line) -> c_int;
+        pub fn sojourn_dpdk_receive(line: *mut Line, to: *const *mut u8, lengths: *mut u32, n: u16, room: u32) -> u32;
+        pub fn sojourn_dpdk_send(line: *mut Line, from: *const *const u8, lengths: *const u32, n: u16) -> u32;
         pub fn sojourn_dpdk_longest() -> u32;
-        pub fn sojourn_dpdk_missed(port: u16) -> u64;
-        pub fn sojourn_dpdk_close(port: u16);
+        pub fn sojourn_dpdk_counts(line: *const Line, counts: *mut Counts);
+        pub fn sojourn_dpdk_finish(line: *mut Line);
+        pub fn sojourn_dpdk_close(line: *mut Line);
     }
 }
 
@@ -58,48 +83,89 @@ pub fn start(arguments: &[String]) -> Result<(), PortError> {
     Ok(())
 }
 
-/// A port of DPDK's.
+/// Calls `what` once on every thread that DPDK started. The work at the ports rests meanwhile.
+///
+/// # Errors
+/// DPDK cannot reach its threads.
+#[allow(unsafe_code)]
+pub fn everywhere(what: extern "C" fn()) -> Result<(), PortError> {
+    if !*STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        return Ok(());
+    }
+    // SAFETY: DPDK runs; `what` may be called from any thread, as it is safe and has no state of its own.
+    match unsafe { shim::sojourn_dpdk_everywhere(what) } {
+        0.. => Ok(()),
+        code => {
+            Err(PortError { port: "dpdk".to_owned(), what: format!("does not reach its threads: {}", reason(code)) })
+        }
+    }
+}
+
+/// A port of DPDK's; at most two at a time.
 #[derive(Debug)]
 pub struct Dpdk {
     name: String,
-    port: u16,
+    mode: String,
+    line: NonNull<shim::Line>,
     /// Of frames that can be sent.
     longest: u32,
+    /// Frames for the driver.
+    handed: u64,
+    /// Of receiving, and of frames that never reached the shim.
     counters: PortCounters,
 }
+
+#[allow(unsafe_code)]
+// SAFETY: the line belongs to this port alone, and the shim does not mind which thread calls it.
+unsafe impl Send for Dpdk {}
 
 impl Dpdk {
     /// The port that DPDK calls `name`: `net_ring0`, `net_af_packet0`, `0000:01:00.0`. [`start`] comes before.
     ///
     /// # Errors
-    /// There is none, or it does not start.
+    /// There is none, or it does not start, or two are open.
     #[allow(unsafe_code)]
     pub fn open(name: &str) -> Result<Self, PortError> {
         let failed = |what: String| PortError { port: name.to_owned(), what };
-        if !*STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        // Held to the end: ports are opened one at a time.
+        let started = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !*started {
             return Err(failed("DPDK was not started".to_owned()));
         }
         let text = CString::new(name).map_err(|_| failed("has a zero byte in its name".to_owned()))?;
-        // SAFETY: DPDK runs; the name ends in zero and is only looked at.
-        let code = unsafe { shim::sojourn_dpdk_open(text.as_ptr()) };
-        let port = u16::try_from(code).map_err(|_| failed(format!("does not open: {}", reason(code))))?;
+        let mut line = std::ptr::null_mut();
+        // SAFETY: DPDK runs; the name ends in zero and is only looked at; the place for the line is ours.
+        let code = unsafe { shim::sojourn_dpdk_open(text.as_ptr(), &raw mut line) };
+        let (0, Some(line)) = (code, NonNull::new(line)) else {
+            return Err(failed(format!("does not open: {}", reason(code))));
+        };
         // SAFETY: DPDK runs.
-        let longest = unsafe { shim::sojourn_dpdk_longest() };
-        Ok(Self { name: name.to_owned(), port, longest, counters: PortCounters::default() })
+        let (longest, workers) = unsafe { (shim::sojourn_dpdk_longest(), shim::sojourn_dpdk_workers()) };
+        let mode = match workers {
+            0 => "dpdk, polled by the packet thread".to_owned(),
+            1 => "dpdk, 1 core receives and sends".to_owned(),
+            n => format!("dpdk, {n} cores receive and send"),
+        };
+        Ok(Self { name: name.to_owned(), mode, line, longest, handed: 0, counters: PortCounters::default() })
     }
 }
 
 impl Drop for Dpdk {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: this is the only one that uses the port.
-        unsafe { shim::sojourn_dpdk_close(self.port) };
+        let _one_at_a_time = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: the line is open, and nobody uses it afterwards.
+        unsafe { shim::sojourn_dpdk_close(self.line.as_ptr()) };
     }
 }
 
 impl Port for Dpdk {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn mode(&self) -> &str {
+        &self.mode
     }
 
     #[allow(unsafe_code)]
@@ -116,7 +182,7 @@ impl Port for Dpdk {
         let room = pool.room();
         // SAFETY: `n` places of `room` bytes each, in frames that nobody else has; `lengths` has as many entries.
         let got = unsafe {
-            shim::sojourn_dpdk_receive(self.port, places.as_ptr(), lengths.as_mut_ptr(), n as u16, room as u32)
+            shim::sojourn_dpdk_receive(self.line.as_ptr(), places.as_ptr(), lengths.as_mut_ptr(), n as u16, room as u32)
         };
         let got = (got as usize).min(n);
         for (frame, length) in frames.into_iter().zip(lengths).take(got) {
@@ -157,11 +223,9 @@ impl Port for Dpdk {
             return Ok(());
         }
         // SAFETY: `n` places with as many lengths, in frames that are not changed meanwhile; they are copied.
-        let sent = unsafe { shim::sojourn_dpdk_send(self.port, places.as_ptr(), lengths.as_ptr(), n as u16) };
-        for length in lengths.into_iter().take((sent as usize).min(n)) {
-            let Some(frame) = frames.pop_front() else { break };
-            self.counters.sent += 1;
-            self.counters.sent_bytes += u64::from(length);
+        let taken = unsafe { shim::sojourn_dpdk_send(self.line.as_ptr(), places.as_ptr(), lengths.as_ptr(), n as u16) };
+        for frame in frames.drain(..(taken as usize).min(n)) {
+            self.handed += 1;
             pool.give(frame);
         }
         Ok(())
@@ -169,8 +233,25 @@ impl Port for Dpdk {
 
     #[allow(unsafe_code)]
     fn counters(&mut self) -> PortCounters {
-        // SAFETY: the port is open.
-        let missed = unsafe { shim::sojourn_dpdk_missed(self.port) };
-        PortCounters { missed, ..self.counters }
+        let mut counts = shim::Counts::default();
+        // SAFETY: the line is open; the place for the counts is ours.
+        unsafe { shim::sojourn_dpdk_counts(self.line.as_ptr(), &raw mut counts) };
+        let shim::Counts { sent, sent_bytes, missed, failed } = counts;
+        PortCounters {
+            sent,
+            sent_bytes,
+            missed,
+            send_failed: self.counters.send_failed + failed,
+            leaving: self.handed.saturating_sub(sent + failed),
+            ..self.counters
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn finish(&mut self) -> Result<(), PortError> {
+        let _one_at_a_time = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: the line is open.
+        unsafe { shim::sojourn_dpdk_finish(self.line.as_ptr()) };
+        Ok(())
     }
 }

@@ -1,0 +1,78 @@
+"""The device on ports of DPDK's. Needs a build with the feature ``dpdk``, which ``make test`` makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from packets import MakeLab, assert_conserved, goodput, udp
+
+from sojourn.device.lab import find_sojournd, find_sojournd_dpdk
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """The build with DPDK in it."""
+    found = find_sojournd_dpdk()
+    if found is None:
+        pytest.skip("no build of sojournd with the feature dpdk: `make test` makes one, or name it in $SOJOURND_DPDK")
+    return found
+
+
+@pytest.mark.parametrize("cores", [0, 2])
+def test_ping_and_tcp_pass_ports_of_dpdk(make_lab: MakeLab, program: Path, cores: int) -> None:
+    lab = make_lab()
+    usable = sorted(os.sched_getaffinity(0))[:cores]
+    toml = lab.toml(back_end="dpdk", scheme="fq_codel", rate="20 Mbit/s", delay="5 ms", cores=usable)
+    process = lab.start_device(toml, program=program)
+    how = {0: "polled by the packet thread", 2: "1 core receives and sends"}[cores]
+    assert [port["mode"] for port in lab.status()["ports"]] == [f"dpdk, {how}"] * 2
+    rtts = lab.ping(count=5, interval_s=0.1)
+    assert len(rtts) == 5
+    # A polling thread that is put off its CPU takes a frame for older than it is; not five times out of five.
+    assert max(rtts) >= 5.0
+    # Of a 1514 B frame 1448 B are payload: 20 Mbit/s carry 19.13 Mbit/s at most; a third of it on a busy machine.
+    assert 6e6 < goodput(lab.iperf(seconds=2, congestion="cubic")) < 19.13e6 * 1.02
+    status = lab.settled()
+    assert_conserved(status)
+    assert status["directions"][0]["counts"]["forwarded"]["packets"] > 1000
+    assert [port["counters"]["leaving"] for port in status["ports"]] == [0, 0]
+    # It stops while frames are under way.
+    lab.flood([udp(lab, 60)], count=200)
+    process.terminate()
+    assert process.wait(10) == 0, lab.device_log()
+
+
+def test_two_processes_do_not_clash(make_lab: MakeLab, program: Path) -> None:
+    labs = [make_lab(), make_lab(name="sojourn-second")]
+    for lab in labs:
+        lab.start_device(lab.toml(back_end="dpdk", scheme=None), program=program)
+    assert [len(lab.ping(count=2)) for lab in labs] == [2, 2]
+
+
+def test_a_cpu_that_is_not_there_is_named(tmp_path: Path, program: Path) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(
+        '[ports.a]\nback_end = "dpdk"\ndevice = "net_null0"\n[ports.b]\nback_end = "dpdk"\ndevice = "net_null1"\n'
+        "[dpdk]\ncores = [1000]\n"
+    )
+    done = subprocess.run([program, "run", file], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    usable = sorted(os.sched_getaffinity(0))
+    assert done.stderr == (
+        f"sojournd: key `dpdk.cores`: there is no CPU 1000 that this process may use; allowed: {usable}\n"
+    )
+
+
+def test_a_build_without_dpdk_says_so_and_how_to_make_one(tmp_path: Path) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(
+        '[ports.a]\nback_end = "dpdk"\ndevice = "net_ring0"\n[ports.b]\nback_end = "dpdk"\ndevice = "net_ring1"\n'
+    )
+    for task in ("check", "run"):
+        done = subprocess.run([find_sojournd(), task, file], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 2
+        assert f'{file}:2:12: key `ports.a.back_end`: is "dpdk", which this build has not' in done.stderr
+        assert "cargo build --release -p sojourn-device --features dpdk" in done.stderr
