@@ -137,7 +137,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             println!("{}: good", file.display());
         }
         Task::Doctor { config: file } => {
-            if doctor::print(&doctor::examine(&wanted(&config::load(&file)?))) {
+            if doctor::print(&doctor::examine(&wanted(&config::load(&file)?, file))) {
                 return Ok(ExitCode::from(1));
             }
         }
@@ -184,7 +184,7 @@ fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Re
 }
 
 /// What the configuration needs of the host.
-fn wanted(config: &Config) -> doctor::Wanted {
+fn wanted(config: &Config, file: PathBuf) -> doctor::Wanted {
     let ports = [&config.ports.a, &config.ports.b].into_iter().filter_map(|port| {
         let way = match port.back_end {
             BackEnd::AfXdp => doctor::Way::AfXdp,
@@ -199,6 +199,8 @@ fn wanted(config: &Config) -> doctor::Wanted {
         room_bytes: (frame - daemon::HEADROOM as u64) as u32,
         pool_bytes: u64::from(config.frames.count) * frame,
         spins: config.run.idle == Idle::Spin,
+        file: file.canonicalize().unwrap_or(file),
+        user: config.run.user.clone(),
     }
 }
 

@@ -28,7 +28,14 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
     sh("bridge link set dev meas-p isolated on");
     assert!(facts::interface("meas-p").unwrap().isolated);
 
-    let wanted = Wanted { ports: vec![("meas-p".into(), Way::AfXdp)], room_bytes: 1792, pool_bytes: 1, spins: false };
+    let wanted = Wanted {
+        ports: vec![("meas-p".into(), Way::AfXdp)],
+        room_bytes: 1792,
+        pool_bytes: 1,
+        spins: false,
+        file: "/".into(),
+        user: "root".into(),
+    };
     let mend = || examine(&wanted).into_iter().filter(|finding| finding.weight == Weight::Mend).collect::<Vec<_>>();
     let wrong = mend();
     let places: Vec<_> = wrong.iter().map(|finding| finding.command.as_deref().unwrap()).collect();

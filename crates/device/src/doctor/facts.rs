@@ -1,8 +1,12 @@
 //! What the system says of itself.
 
 use nix::sys::resource::{getrlimit, Resource};
+use nix::unistd::{getgrouplist, User};
+use std::ffi::CString;
 use std::fs::read_to_string;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// An interface of this network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub struct Host {
     pub memlock_bytes: Option<u64>,
     /// Effective capabilities.
     pub capabilities: Vec<String>,
+    /// What keeps the user of [`super::Wanted`] from its file; see [`barrier`].
+    pub barrier: Option<PathBuf>,
 }
 
 /// The host at present.
@@ -52,7 +58,33 @@ pub fn host() -> Host {
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
         capabilities: capabilities.iter().map(ToString::to_string).collect(),
+        barrier: None,
     }
+}
+
+/// What keeps `user` from reading `file`: the outermost folder that it may not pass, or the file. Permission bits alone
+/// are looked at. `None` also for a user or a file that is not there.
+#[must_use]
+pub fn barrier(file: &Path, user: &str) -> Option<PathBuf> {
+    let file = file.canonicalize().ok()?;
+    let user = User::from_name(user).ok()??;
+    let groups = getgrouplist(&CString::new(user.name).ok()?, user.gid).ok()?;
+    let may = |path: &Path, bit: u32| {
+        path.metadata().is_ok_and(|found| {
+            let shift = if found.uid() == user.uid.as_raw() {
+                6
+            } else if groups.iter().any(|group| group.as_raw() == found.gid()) {
+                3
+            } else {
+                0
+            };
+            user.uid.is_root() || found.mode() >> shift & bit != 0
+        })
+    };
+    let mut folders: Vec<&Path> = file.ancestors().skip(1).collect();
+    folders.reverse();
+    let closed = folders.into_iter().find(|folder| !may(folder, 1)).map(Path::to_owned);
+    closed.or_else(|| (!may(&file, 4)).then_some(file))
 }
 
 /// An interface at present; `None` when this namespace has none of that name.
