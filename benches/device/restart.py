@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """For how long the device forwards nothing while it is started again.
 
-Requests cross the device every 10 ms; those without an answer, times 10 ms, are the outage. The device is stopped (SIGTERM)
-or killed (SIGKILL) and started at once; systemd adds its `RestartSec`, 100 ms, after a death of its own and nothing at a
-`systemctl restart`. Network namespaces on this machine, no bridge to fall back on. Needs root and a release build of
+Requests cross the device every 10 ms; those without an answer, times 10 ms, are the outage. The device is stopped
+(SIGTERM) or killed (SIGKILL) and started at once; the unit adds 100 ms (`RestartSec`) after an end that nobody asked
+for. In network namespaces on this machine, without a bridge to fall back on. Needs root and a release build of
 `sojournd` (or $SOJOURND).
 
     sudo .venv/bin/python benches/device/restart.py [--runs 5]
