@@ -16,11 +16,15 @@ use ring::Ring;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// Entries of each ring.
 const RING: u32 = 2048;
 /// Wakings of the kernel in one call: it sends 32 frames each.
 const WAKINGS: usize = 4;
+/// To have a queue that is busy, for a second in all.
+const ATTEMPTS: u32 = 100;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// What the kernel keeps before the contents (`XDP_PACKET_HEADROOM`).
 const KERNEL_HEADROOM: usize = 256;
 
@@ -137,7 +141,7 @@ impl AfXdp {
             sxdp_queue_id: queue,
             sxdp_shared_umem_fd: shared.map_or(0, |port| port.socket.as_raw_fd() as u32),
         };
-        system::bind(&socket, &address).map_err(at("binding the AF_XDP socket"))?;
+        bind(&socket, &address).map_err(at("binding the AF_XDP socket"))?;
         let state = system::get(&socket, libc::SOL_XDP, libc::XDP_OPTIONS, libc::xdp_options { flags: 0 })
             .map_err(at("asking for the mode"))?;
         let zero_copy = state.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
@@ -262,6 +266,17 @@ fn choose_queue(socket: &OwnedFd, interface: &str, queue: Option<u32>) -> Result
             ),
         )),
     }
+}
+
+/// The kernel frees the queue of a process that ended a little after the process, as at a restart: until then it is busy.
+fn bind(socket: &OwnedFd, address: &libc::sockaddr_xdp) -> io::Result<()> {
+    for _ in 0..ATTEMPTS {
+        match system::bind(socket, address) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(BETWEEN_ATTEMPTS),
+            outcome => return outcome,
+        }
+    }
+    system::bind(socket, address)
 }
 
 fn register(socket: &OwnedFd, pool: &mut Pool) -> io::Result<()> {
