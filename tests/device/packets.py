@@ -26,17 +26,35 @@ def ethernet(lab: Lab, kind: int, payload: bytes, *, tag: bytes = b"") -> bytes:
     return mac(lab.mac("server")) + mac(lab.mac("client")) + tag + struct.pack("!H", kind) + payload
 
 
+def folded(data: bytes) -> int:
+    """Return the ones' complement sum of 16-bit words."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return (total & 0xFFFF) + (total >> 16)
+
+
+def addresses(lab: Lab) -> bytes:
+    """Return the IPv4 addresses of client and server, as a header has them."""
+    return b"".join(struct.pack("4B", *map(int, lab.address(host).split("."))) for host in ("client", "server"))
+
+
+def ipv4(lab: Lab, protocol: int, payload: bytes) -> bytes:
+    """Return an IPv4 packet from the client to the server."""
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0) + addresses(lab)
+    return header[:10] + struct.pack("!H", ~folded(header) & 0xFFFF) + header[12:] + payload
+
+
 def udp(lab: Lab, frame_bytes: int, *, port: int = 9, tag: bytes = b"") -> bytes:
     """Return a UDP frame of a length, without UDP checksum (it is optional in IPv4)."""
-    length = frame_bytes - 14 - len(tag)
-    addresses = b"".join(struct.pack("4B", *map(int, lab.address(host).split("."))) for host in ("client", "server"))
-    header = struct.pack("!BBHHHBBH", 0x45, 0, length, 0, 0, 64, 17, 0) + addresses
-    words = struct.unpack("!10H", header)
-    folded = sum(words)
-    folded = (folded & 0xFFFF) + (folded >> 16)
-    header = header[:10] + struct.pack("!H", ~folded & 0xFFFF) + header[12:]
-    datagram = struct.pack("!HHHH", 40_000, port, length - 20, 0)
-    return ethernet(lab, 0x0800, (header + datagram).ljust(length, b"\0"), tag=tag)
+    length = frame_bytes - 14 - len(tag) - 20
+    datagram = struct.pack("!HHHH", 40_000, port, length, 0)
+    return ethernet(lab, 0x0800, ipv4(lab, 17, datagram.ljust(length, b"\0")), tag=tag)
+
+
+def unfinished_syn(lab: Lab) -> bytes:
+    """Return a frame that opens a TCP connection, its checksum the pseudo-header's sum alone: left to hardware."""
+    pseudo = folded(addresses(lab) + struct.pack("!HH", 6, 20))
+    return ethernet(lab, 0x0800, ipv4(lab, 6, struct.pack("!HHIIBBHHH", 40_000, 9, 1, 0, 5 << 4, 2, 1024, pseudo, 0)))
 
 
 def assert_conserved(status: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import statistics
 import struct
 
 import pytest
-from packets import MakeLab, assert_conserved, ethernet, goodput, udp
+from packets import MakeLab, assert_conserved, ethernet, goodput, udp, unfinished_syn
 
 from sojourn.device.lab import LabError
 
@@ -133,6 +133,17 @@ def test_unfinished_checksums_are_noticed_with_the_command_that_mends_them(
         lab.iperf(seconds=1)
     assert lab.settled()["ports"][0]["counters"]["checksum_unfinished"] > 0
     assert "ethtool -K" in lab.device_log()
+
+
+@pytest.mark.parametrize("mode", ["native", "generic"])
+def test_every_request_for_a_connection_is_looked_at_amid_other_frames(make_lab: MakeLab, mode: str) -> None:
+    lab = make_lab()
+    lab.start_device(lab.toml(mode=mode, rate="1 Gbit/s"))
+    # 20 frames a millisecond arrive as a burst, which a request seldom begins.
+    lab.flood([*[udp(lab, 200)] * 7, unfinished_syn(lab)], count=800, rate=20_000)
+    counters = lab.settled()["ports"][0]["counters"]
+    assert counters["received"] >= 800
+    assert counters["checksum_unfinished"] == 100
 
 
 def test_a_queue_adds_little_to_an_idle_path(make_lab: MakeLab) -> None:

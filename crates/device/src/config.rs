@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Error, Quantity};
 use sojourn_units::{BitRate, Span};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Reads a configuration and checks it whole. `source` is the file's name in errors; paths in it are relative to its folder.
@@ -51,8 +52,13 @@ pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
 /// # Errors
 /// As [`parse`], or the file cannot be read.
 pub fn load(file: &Path) -> Result<Config, Error> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Error::new(sojourn_document::Path::default(), e.to_string()).at(file.display().to_string()))?;
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        let hint = match e.kind() {
+            ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root says how `run.user` comes to read it",
+            _ => "",
+        };
+        Error::new(sojourn_document::Path::default(), format!("{e}{hint}")).at(file.display().to_string())
+    })?;
     parse(&text, file)
 }
 

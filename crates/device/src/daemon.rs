@@ -87,6 +87,10 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     hardening::lock_down(&config.run.user, &files, elsewhere)?;
+    // Now, and not when somebody relies on it.
+    if let Err(error) = config::load(file) {
+        tracing::warn!(%error, "the configuration cannot be read again: a reload will be refused");
+    }
     if let Some(store) = &mut store {
         store.start()?;
     }

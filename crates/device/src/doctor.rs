@@ -9,6 +9,7 @@ mod tests;
 use crate::port::eal::{Device, ENOUGH_HUGE_BYTES};
 use facts::{Card, Host, Interface};
 use std::fmt;
+use std::path::PathBuf;
 
 /// How a port takes its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,10 @@ pub struct Wanted {
     pub pool_bytes: u64,
     /// The packet thread never sleeps.
     pub spins: bool,
+    /// Where it was read from, without links.
+    pub file: PathBuf,
+    /// What the process becomes when it is started as root.
+    pub user: String,
 }
 
 /// How much a finding matters.
@@ -77,7 +82,9 @@ impl fmt::Display for Finding {
 pub fn examine(wanted: &Wanted) -> Vec<Finding> {
     let interfaces = wanted.ports.iter().map(|(name, _)| facts::interface(name)).collect::<Vec<_>>();
     let cards = wanted.devices.iter().map(|device| facts::card(&device.name)).collect::<Vec<_>>();
-    judge(wanted, &facts::host(), &interfaces, &cards)
+    let mut host = facts::host();
+    host.barrier = facts::barrier(&wanted.file, &wanted.user);
+    judge(wanted, &host, &interfaces, &cards)
 }
 
 /// Drivers with native XDP, and whether AF_XDP works on their memory without a copy (Linux 6.12, drivers/net).
@@ -114,6 +121,7 @@ const DRIVERS: [(&str, bool); 25] = [
 pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>], cards: &[Option<Card>]) -> Vec<Finding> {
     let mut findings = Findings::default();
     judge_host(wanted, host, &mut findings);
+    judge_reload(wanted, host, &mut findings);
     for ((name, way), interface) in wanted.ports.iter().zip(interfaces) {
         match interface {
             None => findings.add(Weight::Mend, name, "no such interface in this network namespace", Some("ip link")),
@@ -194,6 +202,23 @@ fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
             findings.add(Weight::Note, "host", what, Some("cpupower frequency-set -g performance"));
         }
     }
+}
+
+/// A file that the device cannot read again cannot be reloaded.
+fn judge_reload(wanted: &Wanted, host: &Host, findings: &mut Findings) {
+    let (file, user) = (&wanted.file, &wanted.user);
+    let Some(barrier) = &host.barrier else {
+        findings.fine("host", format!("{user} may read {}", file.display()));
+        return;
+    };
+    let place = barrier.display();
+    let what = format!("{user} (run.user) may not read {place}: a device started as root would refuse to reload");
+    let command = if barrier == file {
+        format!("chgrp \"$(id -gn {user})\" {place} && chmod g+r {place}")
+    } else {
+        format!("chmod o+x {place}")
+    };
+    findings.add(Weight::Note, "host", what, Some(&command));
 }
 
 fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Findings) {

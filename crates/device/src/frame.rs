@@ -1,4 +1,4 @@
-//! What the pipeline reads off a frame, and the ECN mark that it writes.
+//! What the pipeline reads off a frame, and the ECN mark and the codepoint that it writes.
 //!
 //! Ethernet II with up to two VLAN tags, IPv4 (RFC 791), IPv6 with extension headers (RFC 8200), TCP, UDP, ICMP.
 //! Bound: a fixed number of tags, extension headers and TCP options. A frame that cannot be read is class `other`,
@@ -10,7 +10,7 @@ mod mark;
 mod tests;
 
 pub use headers::parse;
-pub use mark::set_ce;
+pub use mark::{set_ce, set_dscp};
 
 use sojourn_aqm::AckFields;
 pub use sojourn_measure::window::Class;

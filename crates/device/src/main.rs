@@ -138,7 +138,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             println!("{}: good", file.display());
         }
         Task::Doctor { config: file } => {
-            if doctor::print(&doctor::examine(&wanted(&config::load(&file)?))) {
+            if doctor::print(&doctor::examine(&wanted(&config::load(&file)?, file))) {
                 return Ok(ExitCode::from(1));
             }
         }
@@ -185,7 +185,7 @@ fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Re
 }
 
 /// What the configuration needs of the host.
-fn wanted(config: &Config) -> doctor::Wanted {
+fn wanted(config: &Config, file: PathBuf) -> doctor::Wanted {
     let ports = [&config.ports.a, &config.ports.b];
     let device = |port: &PortTable| Device::parse(port.device.as_deref()?).ok();
     let devices: Vec<Device> = ports.into_iter().filter_map(device).collect();
@@ -205,6 +205,8 @@ fn wanted(config: &Config) -> doctor::Wanted {
         spins: config.run.idle == Idle::Spin || !devices.is_empty(),
         devices,
         cores: config.dpdk.cores.clone(),
+        file: file.canonicalize().unwrap_or(file),
+        user: config.run.user.clone(),
     }
 }
 

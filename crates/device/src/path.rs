@@ -170,6 +170,7 @@ impl Path {
             let noted = pool.note_mut(frame);
             noted.ip = parsed.ip;
             noted.class = parsed.class;
+            noted.dscp = parsed.dscp;
             let seen = *noted;
             let length = u32::from(seen.length);
             let Some(queue) = &mut self.queue else {
@@ -227,7 +228,11 @@ impl Path {
                     Dequeued::Packet(packet) => {
                         note(&mut self.log, at, packet.serial, || What::Left { ce: packet.ecn == Ecn::Ce });
                         let frame = Frame::from_index(packet.handle);
-                        let length = u32::from(pool.note(frame).length);
+                        let noted = pool.note(frame);
+                        let length = u32::from(noted.length);
+                        if packet.dscp != noted.dscp {
+                            frame::set_dscp(pool.contents_mut(frame), usize::from(noted.ip), packet.dscp);
+                        }
                         self.recorder.forwarded(at, &packet);
                         self.recorder.backlog(at, queue.discipline.backlog());
                         queue.idle = false;

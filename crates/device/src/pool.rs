@@ -33,11 +33,13 @@ pub struct Note {
     pub ip: u16,
     /// Class of traffic.
     pub class: Class,
+    /// Differentiated services codepoint of the contents.
+    pub dscp: u8,
 }
 
 impl Default for Note {
     fn default() -> Self {
-        Self { offset: 0, length: 0, ip: 0, class: Class::Other }
+        Self { offset: 0, length: 0, ip: 0, class: Class::Other, dscp: 0 }
     }
 }
 

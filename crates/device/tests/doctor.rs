@@ -35,6 +35,8 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
         room_bytes: 1792,
         pool_bytes: 1,
         spins: false,
+        file: "/".into(),
+        user: "root".into(),
     };
     let mend = || examine(&wanted).into_iter().filter(|finding| finding.weight == Weight::Mend).collect::<Vec<_>>();
     let wrong = mend();

@@ -69,3 +69,34 @@ fn a_late_host_loses_what_it_may_not_catch_up_on_and_says_so() {
         assert_eq!(engine.path(Direction::AToB).late(), Span::from_micros(late_us));
     }
 }
+
+/// Ethernet, IPv4 and UDP without data, 60 B: expedited forwarding (DSCP 46) and ECT(0).
+/// The header's words 45ba + 002e + 4011 + 0a00 + 0001 + 0a00 + 0002 sum to 99fc, its complement is 6603.
+fn expedited() -> Vec<u8> {
+    let mut frame = vec![0; 60];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..34].copy_from_slice(&[0x45, 0xba, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0x03, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame[34..40].copy_from_slice(&[0, 5, 0, 9, 0, 26]);
+    frame
+}
+
+#[test]
+fn washing_writes_the_header_and_nothing_else_does() {
+    // Without DSCP and with ECT(0) the first word is 4502, b8 less: the sum is 9944, the complement 66bb.
+    let mut washed = expedited();
+    washed[15] = 0x02;
+    washed[24..26].copy_from_slice(&[0x66, 0xbb]);
+    for (scheme, expected) in
+        [("cake wash", washed), ("cake", expedited()), ("fq_codel", expedited()), ("pfifo", expedited())]
+    {
+        let (a, far_a) = loopback("a");
+        let (b, far_b) = loopback("b");
+        let paths = [path(Some(scheme), Span::ZERO), path(None, Span::ZERO)];
+        let mut engine = Engine::new(Pool::new(64, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+        far_a.put(expedited());
+        engine.step(Instant::ZERO).unwrap();
+        // 60 bytes at 8 Mbit/s take 60 us.
+        engine.step(Instant::ZERO + Span::from_micros(60)).unwrap();
+        assert_eq!(far_b.get(), Some(expected), "{scheme}");
+    }
+}

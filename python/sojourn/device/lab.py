@@ -341,6 +341,32 @@ class Lab(Hosts):
             raise LabError(f"ping failed: {done.stderr.strip()}")
         return [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
 
+    def watch(self, *, interval_s: float = 0.01) -> Callable[[], list[int]]:
+        """Ask the server for an answer again and again, to see when nothing passes.
+
+        Parameters
+        ----------
+        interval_s
+            Time between two requests.
+
+        Returns
+        -------
+        callable
+            Ends it and returns the numbers of the requests that were answered, from 1, in their order. Each number
+            that is missing is an interval without forwarding.
+        """
+        path = self.folder / "watch.txt"
+        with path.open("w") as file:
+            command = ["ping", "-n", "-i", str(interval_s), self.address("server")]
+            process = self.start(self.clients[0], *command, stdout=file.fileno())
+
+        def finish() -> list[int]:
+            self.stop(process)
+            words = (word for line in path.read_text().splitlines() if "time=" in line for word in line.split())
+            return [int(word.removeprefix("icmp_seq=")) for word in words if word.startswith("icmp_seq=")]
+
+        return finish
+
     def iperf(
         self,
         *,

@@ -2,9 +2,12 @@
 
 use nix::sched::{sched_getaffinity, CpuSet};
 use nix::sys::resource::{getrlimit, Resource};
-use nix::unistd::Pid;
+use nix::unistd::{getgrouplist, Pid, User};
+use std::ffi::CString;
 use std::fs::read_to_string;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// An interface of this network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct Host {
     pub capabilities: Vec<String>,
     /// Memory in free huge pages of any size.
     pub free_huge_bytes: u64,
+    /// What keeps the user of [`super::Wanted`] from its file; see [`barrier`].
+    pub barrier: Option<PathBuf>,
 }
 
 /// A card on the PCI bus.
@@ -67,6 +72,7 @@ pub fn host() -> Host {
         memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
         capabilities: capabilities.iter().map(ToString::to_string).collect(),
         free_huge_bytes: free_huge_bytes(),
+        barrier: None,
     }
 }
 
@@ -99,6 +105,31 @@ pub fn card(address: &str) -> Option<Card> {
     let driver = std::fs::read_link(folder.join("driver")).ok();
     let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     folder.exists().then_some(Card { driver })
+}
+
+/// What keeps `user` from reading `file`: the outermost folder that it may not pass, or the file. Permission bits alone
+/// are looked at. `None` also for a user or a file that is not there.
+#[must_use]
+pub fn barrier(file: &Path, user: &str) -> Option<PathBuf> {
+    let file = file.canonicalize().ok()?;
+    let user = User::from_name(user).ok()??;
+    let groups = getgrouplist(&CString::new(user.name).ok()?, user.gid).ok()?;
+    let may = |path: &Path, bit: u32| {
+        path.metadata().is_ok_and(|found| {
+            let shift = if found.uid() == user.uid.as_raw() {
+                6
+            } else if groups.iter().any(|group| group.as_raw() == found.gid()) {
+                3
+            } else {
+                0
+            };
+            user.uid.is_root() || found.mode() >> shift & bit != 0
+        })
+    };
+    let mut folders: Vec<&Path> = file.ancestors().skip(1).collect();
+    folders.reverse();
+    let closed = folders.into_iter().find(|folder| !may(folder, 1)).map(Path::to_owned);
+    closed.or_else(|| (!may(&file, 4)).then_some(file))
 }
 
 /// An interface at present; `None` when this namespace has none of that name.

@@ -10,6 +10,8 @@ fn wanted(way: Way) -> Wanted {
         room_bytes: 2048 - 256,
         pool_bytes: 32 << 20,
         spins: true,
+        file: "/etc/d.toml".into(),
+        user: "nobody".into(),
     }
 }
 
@@ -21,6 +23,7 @@ fn host() -> Host {
         memlock_bytes: None,
         capabilities: ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"].map(str::to_owned).into(),
         free_huge_bytes: 0,
+        barrier: None,
     }
 }
 
@@ -132,4 +135,44 @@ fn devices_of_dpdk_need_pages_drivers_and_cores() {
     // A virtual device runs without huge pages.
     assert_eq!(mend(&own, &host(), None), none);
     assert_eq!(mend(&own, &Host { usable: vec![0], ..host() }, None), ["lscpu --extended"]);
+}
+
+#[test]
+fn a_configuration_that_the_user_cannot_read_again_is_told_with_what_opens_it() {
+    let noted = |barrier: &str| {
+        let host = Host { barrier: Some(barrier.into()), ..host() };
+        let findings = judge(&wanted(Way::AfXdp), &host, &[Some(interface())], &[]);
+        assert!(findings.iter().all(|finding| finding.weight != Weight::Mend));
+        let note = findings.into_iter().find(|finding| finding.weight == Weight::Note).unwrap();
+        assert!(note.what.contains(barrier), "{}", note.what);
+        note.command.unwrap()
+    };
+    assert_eq!(noted("/etc/d.toml"), "chgrp \"$(id -gn nobody)\" /etc/d.toml && chmod g+r /etc/d.toml");
+    assert_eq!(noted("/etc"), "chmod o+x /etc");
+}
+
+#[test]
+fn the_outermost_barrier_is_found_by_permission_bits() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    let file = inner.join("d.toml");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(&file, "").unwrap();
+    let set = |path: &std::path::Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let barrier = |user: &str| facts::barrier(&file, user);
+    for (folder_mode, inner_mode, file_mode, expected) in [
+        (0o755, 0o755, 0o644, None),
+        (0o711, 0o711, 0o604, None),
+        (0o755, 0o755, 0o640, Some(&file)),
+        (0o755, 0o750, 0o640, Some(&inner)),
+        (0o700, 0o700, 0o644, Some(&folder.path().to_owned())),
+    ] {
+        set(folder.path(), folder_mode);
+        set(&inner, inner_mode);
+        set(&file, file_mode);
+        assert_eq!(barrier("nobody").as_ref(), expected, "{folder_mode:o} {inner_mode:o} {file_mode:o}");
+        assert_eq!(barrier("root"), None);
+        assert_eq!(barrier("no-such-user"), None);
+    }
 }

@@ -57,6 +57,39 @@ fn a_mark_leaves_a_right_checksum() {
 }
 
 #[test]
+fn a_codepoint_is_written_beside_the_ecn_bits_with_a_right_checksum() {
+    for (tos, dscp, written) in [(0xb9, 0, 0x01), (0xb8, 0, 0x00), (0x03, 46, 0xbb), (0xff, 63, 0xff)] {
+        let mut frame = ack(tos);
+        set_dscp(&mut frame, 14, dscp);
+        assert_eq!(frame[15], written);
+        assert_eq!(checksum(&frame[14..34]), 0);
+    }
+    // By hand, of 4500 0028 0001 4000 4006 0000 0a00 0001 0a00 0002: the words sum to d932, its complement is 26cd.
+    // With the type of service b9 of before they sum to d9eb.
+    let mut frame = ack(0xb8 | 1);
+    assert_eq!(frame[24..26], (!0xd9eb_u16).to_be_bytes());
+    set_dscp(&mut frame, 14, 0);
+    assert_eq!(frame[24..26], (!0xd933_u16).to_be_bytes());
+}
+
+#[test]
+fn a_codepoint_in_ipv6_leaves_version_and_flow_label() {
+    let mut frame = vec![0; 54];
+    frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+    // Version 6, traffic class 101110 10 (DSCP 46, ECT(0)), flow label abcde.
+    frame[14..18].copy_from_slice(&[0x6b, 0xaa, 0xbc, 0xde]);
+    // No next header.
+    frame[20] = 59;
+    let before = parse(&frame, KEY);
+    assert_eq!((before.dscp, before.ecn, before.fault), (46, 2, None));
+    set_dscp(&mut frame, 14, 0);
+    // Traffic class 000000 10.
+    assert_eq!(frame[14..18], [0x60, 0x2a, 0xbc, 0xde]);
+    set_ce(&mut frame, 14);
+    assert_eq!(frame[14..18], [0x60, 0x3a, 0xbc, 0xde]);
+}
+
+#[test]
 fn all_fragments_of_a_datagram_are_one_flow() {
     let mut first = ack(0);
     first[20] = 0x20;

@@ -196,7 +196,7 @@ impl Port for AfPacket {
 
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<Frame>) -> Result<(), PortError> {
         if self.gone {
-            return Err(failed(&self.interface, "the interface is gone"));
+            return Err(system::gone(&self.interface));
         }
         for _ in self.standby.len()..BURST {
             let Some(frame) = pool.take() else { break };

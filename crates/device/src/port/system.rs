@@ -96,6 +96,11 @@ pub(super) fn exists(index: u32) -> bool {
     unsafe { !libc::if_indextoname(index, name.as_mut_ptr()).is_null() }
 }
 
+/// The error of a port whose interface was there and is no longer.
+pub(super) fn gone(interface: &str) -> PortError {
+    failed(interface, "the interface is gone; `ip link` lists those that are there")
+}
+
 /// Receive queues in use; 1 where the driver does not tell.
 pub(super) fn receive_queues(socket: RawFd, interface: &str) -> u32 {
     /// `struct ethtool_channels` of linux/ethtool.h.
@@ -143,6 +148,7 @@ pub(super) fn during<'a>(interface: &'a str, what: &'a str) -> impl Fn(io::Error
         let hint = match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => "; needed are root or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
             Some(libc::ENOBUFS) => "; the locked-memory limit is too low: give CAP_IPC_LOCK or `ulimit -l unlimited`",
+            Some(libc::ENXIO | libc::ENODEV) => return gone(interface),
             Some(libc::EBUSY) => "; another program has this queue or its XDP hook: `ip link show` names the program",
             _ => "",
         };
