@@ -28,7 +28,7 @@ OVERHEAD: Final = "24 B"
 """Ethernet's check sequence, preamble and gap; the header is part of the frame."""
 
 _SWING_SLOTS: Final = 2.3
-"""Period of the demand in slots: a slot sees most loads, and no whole number, so that it does not see them in one order."""
+"""Period of the demand in slots: each sees most loads; no whole number, so that their order differs."""
 
 TRANSFERS: Final[dict[str, Any]] = {
     "shape": 1.2,
