@@ -129,6 +129,23 @@ fn a_segment_later_than_the_reordering_window_is_lost_when_the_timer_says_so() {
 }
 
 #[test]
+fn what_the_reordering_timer_finds_is_sent_again_at_the_pace_of_a_reduction() {
+    // 0 to 4 are missing, 5 is SACKed at 100 ms. At the timer 4 of the first flight and the one sent for the SACK are in flight:
+    // no fewer than the threshold of 5, so the reduction begins with a single segment, and not with all five.
+    let mut sender = Sender::new(config(Recovery::Rack, false));
+    while sender.poll(at_ms(0)).is_some() {}
+    let mut sack = [SackBlock::default(); 3];
+    sack[0] = SackBlock { offset: (5 * MSS) as u32, len: MSS as u32 };
+    sender.on_ack(at_ms(100), &Ack { ack: 0, window: 1 << 30, sack, ..Ack::default() });
+    while sender.poll(at_ms(100)).is_some() {}
+    let due = sender.timer() + ms(1);
+    sender.on_timer(due);
+    assert_eq!((sender.stats().fast_retransmits, sender.ssthresh()), (1, segments(5)));
+    let sent: Vec<u64> = std::iter::from_fn(|| sender.poll(due)).map(|d| d.seq / MSS).collect();
+    assert_eq!(sent, [0]);
+}
+
+#[test]
 fn a_lost_tail_is_probed_after_two_round_trips() {
     // A transfer of 30: 10 at 0, 20 at 100 ms. The last three are lost; 26 is acknowledged at 200 ms. Three segments are in
     // flight, so the probe is due after 2 * 100 ms: at 400 ms, and it repeats the last.
