@@ -3,13 +3,13 @@
 #![cfg(feature = "dpdk")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use sojourn_device::engine::{Direction, Engine};
-use sojourn_device::path::{Path, PathConfig};
+mod halved;
+
+use halved::{FRAMES, TURN};
+use sojourn_device::engine::Direction;
 use sojourn_device::pool::Pool;
 use sojourn_device::port::{dpdk, Dpdk, Port};
-use sojourn_device::random::Stream;
-use sojourn_device::record::Recorder;
-use sojourn_units::{BitRate, Bytes, Instant, Span};
+use sojourn_units::Instant;
 use std::collections::VecDeque;
 
 /// DPDK starts once a process, so this is one test.
@@ -59,22 +59,12 @@ fn frames_pass_rings_and_the_whole_engine() {
     drop(ring);
 
     // A device that always has frames, through a queue at half of what comes, into one that takes all.
-    let config = PathConfig {
-        scheme: Some("pfifo limit 50p".parse().unwrap()),
-        // 100 B at 8 Mbit/s take 100 us: 32 packets in 3.2 ms, of the 64 that come.
-        rate: BitRate::from_bit_s(8_000_000),
-        overhead: Bytes::new(0),
-        burst: Span::from_secs(1),
-        delay: Span::ZERO,
-    };
-    let forth = Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle());
-    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 7, Recorder::idle());
     let ports: [Box<dyn Port>; 2] =
         [Box::new(Dpdk::open("net_null0").unwrap()), Box::new(Dpdk::open("net_null1").unwrap())];
     assert!(Dpdk::open("net_null2").unwrap_err().what.contains("No space left"));
-    let mut engine = Engine::new(Pool::new(256, 2048, 0).unwrap(), ports, [forth, back]);
+    let mut engine = halved::engine(ports);
     for turn in 0..100 {
-        engine.step(Instant::ZERO + Span::from_micros(3200 * turn)).unwrap();
+        engine.step(Instant::ZERO + TURN * turn).unwrap();
     }
     let [a, b] = engine.port_counters();
     let (counters, at) = (engine.path(Direction::AToB).counters(), engine.whereabouts(Direction::AToB));
@@ -82,5 +72,5 @@ fn frames_pass_rings_and_the_whole_engine() {
     assert_eq!((a.received, b.received), (6400, 0));
     assert_eq!(a.received, b.sent + counters.dropped_total().packets + at.queued + at.delayed + at.ready);
     assert_eq!(b.sent, 32 * 99);
-    assert_eq!(engine.pool.free() as u64, 256 - at.queued - at.delayed - at.ready);
+    assert_eq!(engine.pool.free() as u64, FRAMES - at.queued - at.delayed - at.ready);
 }

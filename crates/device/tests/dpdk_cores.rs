@@ -4,13 +4,13 @@
 #![cfg(feature = "dpdk")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod halved;
+
+use halved::TURN;
 use sojourn_device::engine::{Direction, Engine};
-use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::{dpdk, Dpdk, Port, PortCounters};
-use sojourn_device::random::Stream;
-use sojourn_device::record::Recorder;
-use sojourn_units::{BitRate, Bytes, Instant, Span};
+use sojourn_units::Instant;
 use std::collections::VecDeque;
 
 /// Turns in which something must come about; a core that works needs a few thousand, however slow.
@@ -145,29 +145,19 @@ fn what_was_handed_over_is_sent_at_the_end() {
 
 /// Frames without end through a queue at half of what comes; the sum holds at every turn and after a stop under load.
 fn every_frame_is_somewhere() {
-    let config = PathConfig {
-        scheme: Some("pfifo limit 50p".parse().unwrap()),
-        rate: BitRate::from_bit_s(8_000_000),
-        overhead: Bytes::new(0),
-        burst: Span::from_secs(1),
-        delay: Span::ZERO,
-    };
-    let forth = Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle());
-    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 7, Recorder::idle());
-    let ports = [open("net_null0"), open("net_null1")];
-    let mut engine = Engine::new(Pool::new(256, 2048, 0).unwrap(), ports, [forth, back]);
+    let mut engine = halved::engine([open("net_null0"), open("net_null1")]);
     let sum = |engine: &mut Engine| {
         let [a, b] = engine.port_counters();
         let at = engine.whereabouts(Direction::AToB);
         let dropped = engine.path(Direction::AToB).counters().dropped_total().packets;
         let inside = at.queued + at.delayed + at.ready;
         assert_eq!(a.received, b.sent + b.leaving + b.send_failed + dropped + inside);
-        assert_eq!((engine.pool.free() as u64, b.received), (256 - inside, 0));
+        assert_eq!((engine.pool.free() as u64, b.received), (halved::FRAMES - inside, 0));
         (a, b)
     };
     let mut turn = 0;
     until("frames passed, were dropped and found no room", || {
-        engine.step(Instant::ZERO + Span::from_micros(3200 * turn)).unwrap();
+        engine.step(Instant::ZERO + TURN * turn).unwrap();
         turn += 1;
         let (a, b) = sum(&mut engine);
         b.sent > 10_000 && a.received > 15_000 && a.missed > 0
