@@ -10,6 +10,7 @@
 //!   the same transmissions, and PRR and ECN need no second set of rules.
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
 //!   (RFC 6582's `recover`; ns-2's `bugFix_`), for `Recovery::Reno` too, for which RFC 5681 asks no such care.
+//! * [`Recovery::Ns3`] is ns-3's, with what that does otherwise: see `ns3`.
 //! * RFC 6675's rescue retransmission and F-RTO are not part of it. With `Recovery::Sack` a lost retransmission waits for the
 //!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
@@ -18,6 +19,7 @@
 mod acknowledge;
 mod config;
 mod connection;
+mod ns3;
 mod rack;
 mod rate;
 mod rtt;
@@ -97,9 +99,13 @@ pub struct Sender {
     reported: u64,
     /// `next` at the last reduction.
     reduced_at: Option<u64>,
+    /// The cumulative acknowledgement as the application of an unlimited source has heard of it.
+    told: u64,
+    /// It hears of an advance once a segment that must go out is on its way.
+    tells: bool,
     /// A partial acknowledgement of this recovery has come.
     partial_seen: bool,
-    /// One retransmission goes out whatever the window.
+    /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     force: bool,
     /// The next new segment carries CWR.
     announce_reduction: bool,
@@ -143,7 +149,7 @@ impl Sender {
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         Self {
             state: State::Open,
-            board: Scoreboard::new(mss, config.window_unit),
+            board: Scoreboard::new(mss, config.window_unit, config.recovery == Recovery::Ns3),
             step: if config.handshake { Step::Syn } else { Step::Stream },
             rate: RateSampler::default(),
             rtt: RttEstimator::new(&config),
@@ -162,6 +168,8 @@ impl Sender {
             anonymous: 0,
             reported: 0,
             reduced_at: None,
+            told: 0,
+            tells: false,
             partial_seen: false,
             force: false,
             announce_reduction: false,
@@ -227,12 +235,12 @@ impl Sender {
             Some(buffer) if self.config.unlimited => match self.config.write_size {
                 Some(size) => {
                     let size = u64::from(size.get());
-                    self.written.min((self.board.una + buffer.get()) / size * size)
+                    self.written.min((self.told + buffer.get()) / size * size)
                 }
                 // Whole segments: an application that refills the buffer never has a short one sent.
                 None => {
                     let segments = (buffer.get() / self.mss).max(1);
-                    self.written.min(self.board.una + segments * self.mss)
+                    self.written.min(self.told + segments * self.mss)
                 }
             },
             _ => self.written,

@@ -9,6 +9,7 @@ mod fuzz;
 mod ledbat;
 mod ns2;
 mod ns3;
+mod ns3_recovery;
 mod path;
 mod prague;
 mod rack;
@@ -53,6 +54,17 @@ fn per_round_trip(path: &Path, rtt: Span) -> Vec<u64> {
         counts[round] += 1;
     }
     counts
+}
+
+/// Pairs of lines: a case, and what a peer printed for it.
+fn vectors(text: &str) -> Vec<(&str, &str)> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    lines.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// Numbers with spaces between.
+fn numbers(text: &str) -> Vec<u64> {
+    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
 /// Times in milliseconds and sequence numbers (in segments) of the retransmissions.

@@ -191,6 +191,8 @@ word! {
         NewReno = "newreno" => NewReno,
         /// RFC 2018 and RFC 6675.
         Sack = "sack" => Sack,
+        /// RFC 2018, RFC 6675 and RFC 6937, as ns-3 has them.
+        Ns3 = "ns3" => Ns3,
         /// RFC 2018 and RFC 8985: by time, as Linux.
         Rack = "rack" => Rack,
     }
@@ -204,8 +206,8 @@ word! {
         /// RFC 6298: max(srtt + 4 rttvar, min_rto).
         Rfc = "rfc" => Rfc6298,
         /// As ns-3: RFC 6298 without samples from what was sent again or outstanding at a timeout; the back-off ends with any
-        /// advance; in fast recovery only the first partial acknowledgement restarts the timer, and its expiry lowers the
-        /// threshold also there.
+        /// advance; in fast recovery only the first partial acknowledgement restarts the timer, retransmissions never do, and
+        /// every expiry lowers the threshold.
         Ns3 = "ns3" => Ns3,
     }
 }

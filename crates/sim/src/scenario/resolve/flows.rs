@@ -279,7 +279,7 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         return Err(refuse("ecn_accept", what));
     }
     if tcp.tail_loss_probe && !sender.recovery.is_selective() {
-        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\" or \"rack\"";
+        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\", \"ns3\" or \"rack\"";
         return Err(refuse("tail_loss_probe", what.to_owned()));
     }
     if tcp.read_rate.0 == Some(BitRate::ZERO) {

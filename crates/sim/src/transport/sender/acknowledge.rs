@@ -24,7 +24,7 @@ impl Sender {
         let reduce = match self.state {
             State::Open => true,
             State::Reducing { .. } | State::Recovery { .. } => self.config.rto == RtoRule::Ns3,
-            State::Loss { .. } => self.expiries == 0,
+            State::Loss { .. } => self.expiries == 0 || self.config.rto == RtoRule::Ns3,
         };
         if reduce {
             let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
@@ -90,7 +90,6 @@ impl Sender {
             };
         }
         if advanced {
-            self.duplicates = 0;
             self.board.cumulative(ack.ack, now, &mut progress, &mut self.rate);
             self.stats.bytes_acked += Bytes::new(ack.ack.min(self.written) - before);
         }
@@ -102,12 +101,16 @@ impl Sender {
                 let range = Range { start, end: start + u64::from(block.len) };
                 self.board.sack(range, now, &mut progress, &mut self.rate);
             }
-            if progress.sacked > 0 {
-                self.duplicates += u32::from(!advanced);
-                if self.rack.is_none() {
-                    self.board.judge(&mut progress);
-                }
+            if progress.sacked > 0 && self.rack.is_none() {
+                self.board.judge(&mut progress);
             }
+        }
+        let duplicate = if self.is_ns3() { self.is_ns3_duplicate(&progress) } else { !advanced && progress.sacked > 0 };
+        self.duplicates += u32::from(duplicate && self.config.recovery.is_selective());
+        // What goes with an advance, unless ns-3 takes it for a duplicate alone.
+        let advances = advanced && !duplicate;
+        if advances {
+            self.duplicates = 0;
         }
         let rtt = self.take_rtt(now, advanced, ack, &progress);
         if self.rack.is_some() && progress.delivered() > 0 {
@@ -121,7 +124,13 @@ impl Sender {
             State::Loss { point } if self.board.una >= point => Some(point),
             _ => None,
         };
-        self.advance(now, advanced, ack.ece, &mut progress);
+        self.advance(now, advanced, duplicate, ack.ece, &mut progress);
+        if advances {
+            self.tells = self.force && self.is_ns3();
+            if !self.tells {
+                self.told = self.board.una;
+            }
+        }
         self.total_lost += progress.lost;
 
         let ce_packets = ack.ce_packets.wrapping_sub(std::mem::replace(&mut self.ce_packets, ack.ce_packets));
@@ -148,7 +157,7 @@ impl Sender {
                 timeout_over,
                 una: self.board.una,
                 next: self.board.next,
-                may_grow: advanced && !reducing,
+                may_grow: advances && !reducing,
                 cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
                 app_limited: self.rate.is_app_limited(),
                 ece: ack.ece,
@@ -168,7 +177,7 @@ impl Sender {
             }
         }
         self.note_window(now);
-        if advanced {
+        if advances {
             let idle = self.board.flight() == 0;
             let partial = matches!(self.state, State::Recovery { .. });
             let again = partial && std::mem::replace(&mut self.partial_seen, true);
@@ -254,7 +263,7 @@ impl Sender {
     }
 
     /// Leaves and enters episodes, and reduces the window within one.
-    fn advance(&mut self, now: Instant, advanced: bool, ece: bool, progress: &mut Progress) {
+    fn advance(&mut self, now: Instant, advanced: bool, duplicate: bool, ece: bool, progress: &mut Progress) {
         let una = self.board.una;
         match self.state {
             State::Open => {}
@@ -265,6 +274,8 @@ impl Sender {
                 } else if advanced && self.config.recovery == Recovery::NewReno {
                     self.board.mark_first_lost(progress);
                     self.force = true;
+                } else if advanced && self.is_ns3() {
+                    self.force |= !self.board.is_first_resent();
                 }
             }
             // Only something sent after the reduction carries the news of it (CWR).
@@ -285,7 +296,7 @@ impl Sender {
             // As Linux (FLAG_LOST_RETRANS): what the timer had sent again and is lost once more is a congestion of its own.
             State::Loss { .. } => progress.lost_again,
         };
-        if may_enter && self.loss_detected() {
+        if may_enter && self.loss_detected(duplicate) {
             self.enter_recovery(now, progress);
         }
         let answers = self.ecn && !self.congestion.answers_marks();
@@ -299,7 +310,12 @@ impl Sender {
                 WindowUnit::Bytes => progress.delivered(),
                 WindowUnit::Packets => (progress.acked_packets + progress.sacked_packets) * self.mss,
             };
-            self.follow_reduction(delivered, advanced && progress.lost == 0);
+            let safe = if self.is_ns3() { progress.resent_acked } else { advanced && progress.lost == 0 };
+            self.follow_reduction(delivered, safe);
+            if self.is_ns3() && advanced && progress.sacked > 0 && matches!(self.state, State::Recovery { .. }) {
+                // Once as a duplicate, once as a partial acknowledgement.
+                self.follow_reduction(delivered, safe);
+            }
         }
     }
 
@@ -311,9 +327,11 @@ impl Sender {
         }
     }
 
-    fn loss_detected(&self) -> bool {
+    fn loss_detected(&self, duplicate: bool) -> bool {
         if self.rack.is_some() {
             self.board.has_lost()
+        } else if self.is_ns3() {
+            duplicate && self.is_ns3_loss()
         } else if self.config.recovery == Recovery::Sack {
             self.board.has_lost() || (self.duplicates >= DUP_THRESH && self.board.has_sacks())
         } else {
@@ -339,7 +357,7 @@ impl Sender {
     /// Asks congestion control for the new threshold; without PRR the window follows at once.
     pub(super) fn reduce(&mut self, now: Instant, signal: Signal) -> Option<Prr> {
         let event = CongestionEvent { now, signal, in_flight: Bytes::new(self.board.pipe()) };
-        let prr = Prr::new(self.cwnd);
+        let prr = if self.is_ns3() { Prr::ns3(self.board.flight()) } else { Prr::new(self.cwnd) };
         self.congestion.on_congestion(&event);
         self.announce_reduction = true;
         self.reduced_at = Some(self.board.next);

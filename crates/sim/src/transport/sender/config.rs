@@ -14,6 +14,8 @@ pub enum Recovery {
     /// RFC 2018 and RFC 6675: a scoreboard of selective acknowledgements.
     #[default]
     Sack,
+    /// RFC 2018, RFC 6675 and RFC 6937 with the departures of ns-3, which `sender::ns3` lists.
+    Ns3,
     /// RFC 2018 and RFC 8985: a segment is lost when one sent well after it has arrived. Linux's own way.
     Rack,
 }
@@ -22,7 +24,7 @@ impl Recovery {
     /// It works on selective acknowledgements.
     #[must_use]
     pub const fn is_selective(self) -> bool {
-        matches!(self, Self::Sack | Self::Rack)
+        matches!(self, Self::Sack | Self::Ns3 | Self::Rack)
     }
 }
 
@@ -38,7 +40,8 @@ pub enum RtoRule {
     Rfc6298,
     /// ns-3: RFC 6298, but no sample from what was sent again or outstanding at a timeout, timestamps or not, and the back-off
     /// ends with any advance. In fast recovery only the first partial acknowledgement restarts the timer (RFC 6582's impatient
-    /// variant); its expiry lowers the threshold also there (RFC 5681, equation 4). A SYN sent again changes nothing.
+    /// variant), a retransmission of the first segment never; every expiry lowers the threshold, in fast recovery (RFC 5681, equation 4)
+    /// and after an expiry as well. A SYN sent again changes nothing.
     Ns3,
 }
 

@@ -11,7 +11,7 @@
 //! Work: amortised O(1) a transmission, O(log n) the lookup of a segment.
 
 use super::scoreboard::{Found, Progress, DUP_THRESH};
-use super::{Recovery, Sender, State, Step};
+use super::{Sender, State, Step};
 use crate::transport::congestion::Signal;
 use crate::transport::segment::Data;
 use sojourn_units::{Instant, Span};
@@ -146,7 +146,7 @@ impl Sender {
             && self.board.flight() > 0
             && !self.board.has_sacks()
             && matches!(self.state, State::Open | State::Reducing { .. })
-            && matches!(self.config.recovery, Recovery::Sack | Recovery::Rack);
+            && self.config.recovery.is_selective();
         self.early = wanted.then(|| {
             let srtt = self.rtt.srtt();
             let one = self.board.is_single();

@@ -6,6 +6,8 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
+mod ns3;
+
 use super::config::WindowUnit;
 use super::rate::RateSampler;
 use crate::transport::ranges::{Range, Ranges};
@@ -79,6 +81,8 @@ pub(super) struct Progress {
     pub lost: u64,
     /// Some of it is a retransmission.
     pub lost_again: bool,
+    /// ns-3's `IsRetransmittedDataAcked`.
+    pub resent_acked: bool,
     /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
     pub latest: Option<(Instant, u64)>,
     pub seen: Seen,
@@ -149,11 +153,13 @@ pub(super) struct Scoreboard {
     resend: u64,
     mss: u64,
     unit: WindowUnit,
+    /// As ns-3: see [`super::ns3`].
+    ns3: bool,
 }
 
 impl Scoreboard {
-    pub fn new(mss: u64, unit: WindowUnit) -> Self {
-        Self { mss, unit, ..Self::default() }
+    pub fn new(mss: u64, unit: WindowUnit, ns3: bool) -> Self {
+        Self { mss, unit, ns3, ..Self::default() }
     }
 
     /// What a segment of `len` bytes counts in a window.
@@ -207,6 +213,9 @@ impl Scoreboard {
             let segment = *first;
             self.segments.pop_front();
             self.base += 1;
+            if self.ns3 {
+                progress.resent_acked |= self.is_resent_acked(&segment, ack);
+            }
             self.settle(&segment, segment.len, now, progress, rate);
         }
         if let Some(first) = self.segments.front_mut().filter(|first| first.seq < ack) {
@@ -243,6 +252,9 @@ impl Scoreboard {
             };
             if flags & SACKED != 0 {
                 self.sacked -= weight;
+                if flags & RESENT != 0 {
+                    self.resent -= weight;
+                }
                 self.sacked_segments -= u64::from(len == segment.len);
                 return;
             }
@@ -281,33 +293,51 @@ impl Scoreboard {
             return;
         }
         let mut sacks = std::mem::take(&mut self.sacks);
-        sacks.insert(block, |gap| self.sack_gap(gap, now, progress, rate));
+        let mut fresh: Option<Range> = None;
+        let range = sacks.insert(block, |gap| match self.ns3 {
+            false => self.sack_gap(gap, now, progress, rate),
+            true => fresh = Some(Range { start: fresh.map_or(gap.start, |f| f.start), end: gap.end }),
+        });
         self.sacks = sacks;
+        if let Some(fresh) = fresh {
+            self.sack_whole(range, fresh, now, progress, rate);
+        }
     }
 
     /// Every segment of `gap` becomes SACKed; none was.
     fn sack_gap(&mut self, gap: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
         let mut at = self.locate(gap.start);
         // Bound: the segments that the block newly covers.
-        while let Some(segment) = self.segments.get_mut(at).filter(|s| s.seq < gap.end) {
-            let before = *segment;
-            segment.flags = (before.flags | SACKED) & !(LOST | RESENT);
-            let bytes = u64::from(before.len);
-            let weight = self.weight(bytes);
-            self.unmark(before.flags, weight);
-            self.sacked += weight;
-            progress.sacked += bytes;
-            progress.sacked_packets += 1;
-            if before.flags & REPEATED == 0 {
-                widen(&mut progress.sacked_sent, before.sent);
-            }
-            rate.on_delivered(&before, bytes, now);
-            if progress.seen.wanted {
-                progress.see(&before);
-            }
-            self.sacked_segments += 1;
+        while self.segments.get(at).is_some_and(|s| s.seq < gap.end) {
+            self.mark_sacked(at, now, progress, rate);
             at += 1;
         }
+    }
+
+    /// The segment at `place` becomes SACKed; it was not.
+    #[inline(always)]
+    fn mark_sacked(&mut self, place: usize, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+        let Some(segment) = self.segments.get_mut(place) else { return };
+        let before = *segment;
+        let stays = if self.ns3 { before.flags & RESENT } else { 0 };
+        segment.flags = (before.flags | SACKED) & !(LOST | RESENT) | stays;
+        let bytes = u64::from(before.len);
+        let weight = self.weight(bytes);
+        self.unmark(before.flags, weight);
+        if stays != 0 {
+            self.resent += weight;
+        }
+        self.sacked += weight;
+        progress.sacked += bytes;
+        progress.sacked_packets += 1;
+        if before.flags & REPEATED == 0 {
+            widen(&mut progress.sacked_sent, before.sent);
+        }
+        rate.on_delivered(&before, bytes, now);
+        if progress.seen.wanted {
+            progress.see(&before);
+        }
+        self.sacked_segments += 1;
     }
 
     /// Place of the segment that starts at `seq`.
@@ -323,6 +353,9 @@ impl Scoreboard {
     /// Below this sequence number `IsLost` holds for everything not SACKed: DupThresh discontiguous SACKed ranges
     /// above it, or more than DupThresh - 1 segments of SACKed bytes.
     fn lost_below(&self) -> u64 {
+        if self.ns3 {
+            return self.third_sacked();
+        }
         let mut bytes = 0;
         for (count, range) in (1..).zip(self.sacks.iter().rev()) {
             bytes += range.end - range.start;
@@ -377,6 +410,7 @@ impl Scoreboard {
         self.resent = 0;
         for (place, segment) in self.segments.iter_mut().enumerate() {
             if segment.flags & SACKED != 0 {
+                segment.flags &= !RESENT;
                 continue;
             }
             let bytes = self.unit.weight(segment.len, self.mss);
@@ -433,6 +467,11 @@ impl Scoreboard {
         self.segments.len() == 1
     }
 
+    /// The segment that the cumulative acknowledgement waits for.
+    pub fn first(&mut self) -> Option<&mut Segment> {
+        self.segments.front_mut()
+    }
+
     /// The segment sent first the latest.
     pub fn last(&mut self) -> Option<&mut Segment> {
         self.segments.back_mut()
@@ -459,9 +498,9 @@ impl Scoreboard {
         self.segments.get_mut((self.resend - self.base) as usize)
     }
 
-    /// `NextSeg`, rule 3: the first segment below the highest SACK that is neither SACKed nor sent again.
+    /// `NextSeg`, rule 3: the first segment below the highest SACK (for ns-3, any) that is neither SACKed nor sent again.
     pub fn next_doubtful(&mut self) -> Option<&mut Segment> {
-        let below = self.sacks.last()?.end;
+        let below = if self.ns3 { u64::MAX } else { self.sacks.last()?.end };
         self.resend = self.resend.max(self.base);
         while let Some(segment) = self.segments.get((self.resend - self.base) as usize).filter(|s| s.seq < below) {
             if segment.flags & (SACKED | RESENT) == 0 {
@@ -474,6 +513,9 @@ impl Scoreboard {
 
     /// `segment` (one of ours, as it was before) has just been sent again.
     pub fn on_resent(&mut self, before: &Segment) {
+        if before.flags & RESENT != 0 {
+            return;
+        }
         let bytes = self.weight(u64::from(before.len));
         if before.flags & LOST != 0 {
             self.pending -= bytes;
@@ -494,13 +536,14 @@ impl Scoreboard {
             self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        if self.unit == WindowUnit::Bytes {
+        if self.unit == WindowUnit::Bytes && !self.ns3 {
             assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
         }
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
-        assert_eq!(sum(SACKED | LOST, 0) + sum(SACKED | RESENT, 0), 0, "SACKed and missing");
+        assert_eq!(sum(SACKED | LOST, 0), 0, "SACKed and missing");
+        assert!(self.ns3 || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
         let mut seq = self.una;
         for segment in &self.segments {
             assert_eq!(segment.seq, seq, "contiguous");
@@ -518,6 +561,8 @@ impl Scoreboard {
                     assert!(segment.flags & LOST != 0, "IsLost({}) and not marked", segment.seq);
                 }
             }
+        }
+        if sack && !self.ns3 {
             // The ranges are the runs of SACKed segments.
             let mut segments = self.segments.iter().filter(|s| s.flags & SACKED != 0).peekable();
             for range in self.sacks.iter() {

@@ -3,7 +3,7 @@
 use super::connection::Step;
 use super::rate::RateSampler;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
-use super::{Ect, IdleRestart, Recovery, Sender, State};
+use super::{Ect, IdleRestart, Recovery, RtoRule, Sender, State};
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{BitRate, Bytes, Instant};
@@ -29,16 +29,22 @@ impl Sender {
                 return None;
             }
         }
-        if self.board.pending() > 0 && matches!(self.state, State::Recovery { .. } | State::Loss { .. }) {
+        let recovers = matches!(self.state, State::Recovery { .. } | State::Loss { .. }) || self.is_ns3();
+        if self.board.pending() > 0 && recovers {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
+        let mut most = self.mss;
+        if self.told < self.board.una && !self.force && self.ask_for_more(seq) {
+            most = most.min(self.cwnd - self.board.pipe());
+        }
         let available = self.data_end().saturating_sub(seq);
         if available == 0 {
             return self.poll_end(now);
         }
-        let len = available.min(self.mss);
-        if self.occupied() + self.board.weight(len) > self.cwnd {
+        let len = available.min(most);
+        let forced = self.force && self.is_ns3();
+        if self.occupied() + self.board.weight(len) > self.cwnd && !forced {
             return self.stop(now, true);
         }
         let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
@@ -62,19 +68,23 @@ impl Sender {
         if self.board.flight() == 0 {
             self.restart_after_idle(now);
         }
+        if forced {
+            self.on_forced();
+        }
         Some(self.send_new(now, seq, len))
     }
 
     /// RFC 6675's `NextSeg`, rule 1; new data waits behind it.
     fn poll_lost(&mut self, now: Instant) -> Option<Data> {
         let segment = *self.board.next_lost()?;
-        let len = u64::from(segment.len);
+        let len = self.resend_len(&segment);
         if !self.force && self.board.pipe() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         if self.paced(now, len) {
             return self.stop(now, false);
         }
+        let segment = self.filled(segment);
         let nothing_in_flight = self.board.pipe() == 0;
         let at = self.stamp(now, segment.seq);
         let data = Self::resend(self.board.next_lost()?, now, at, &mut self.rate, nothing_in_flight);
@@ -93,10 +103,16 @@ impl Sender {
 
     /// No new data may be sent: in recovery `NextSeg`'s rule 3, else the end of sending for now.
     fn poll_doubtful(&mut self, now: Instant) -> Option<Data> {
-        if matches!(self.state, State::Recovery { .. }) && self.config.recovery == Recovery::Sack {
+        if let Some(data) = self.poll_first_ns3(now) {
+            return Some(data);
+        }
+        if matches!(self.state, State::Recovery { .. })
+            && matches!(self.config.recovery, Recovery::Sack | Recovery::Ns3)
+        {
             if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
-                let len = u64::from(segment.len);
+                let len = self.resend_len(&segment);
                 if self.board.pipe() + self.board.weight(len) <= self.cwnd && !self.paced(now, len) {
+                    let segment = self.filled(segment);
                     let data = Self::resend(self.board.next_doubtful()?, now, now, &mut self.rate, false);
                     self.on_resent(now, &segment);
                     return Some(self.with_codepoint(data));
@@ -257,7 +273,13 @@ impl Sender {
     }
 
     /// `segment` leaves again, stamped `at`.
-    fn resend(segment: &mut Segment, now: Instant, at: Instant, rate: &mut RateSampler, alone: bool) -> Data {
+    pub(super) fn resend(
+        segment: &mut Segment,
+        now: Instant,
+        at: Instant,
+        rate: &mut RateSampler,
+        alone: bool,
+    ) -> Data {
         segment.flags |= RESENT | REPEATED;
         segment.sent = at;
         rate.on_send(segment, alone);
@@ -274,7 +296,7 @@ impl Sender {
     }
 
     /// Retransmissions are ECN-capable only where feedback is accurate.
-    fn with_codepoint(&self, mut resent: Data) -> Data {
+    pub(super) fn with_codepoint(&self, mut resent: Data) -> Data {
         if self.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
             resent.flags |= self.codepoint();
         }
@@ -290,11 +312,11 @@ impl Sender {
         Some(self.with_codepoint(data))
     }
 
-    fn on_resent(&mut self, now: Instant, before: &Segment) {
-        self.force = false;
+    pub(super) fn on_resent(&mut self, now: Instant, before: &Segment) {
+        self.on_forced();
         self.board.on_resent(before);
         self.stats.segments_retransmitted += 1;
-        if self.board.is_first(before.seq) {
+        if self.board.is_first(before.seq) && self.config.rto != RtoRule::Ns3 {
             self.rto_deadline = Instant::NEVER;
         }
         self.on_sent(now, u64::from(before.len) - u64::from(before.flags & FIN != 0));

@@ -6,33 +6,57 @@ use sojourn_units::{Instant, Span};
 ///
 /// Text: RFC 6937 with the slow-start reduction bound. As Linux (and RFC 9937): the window before the episode stands for
 /// RecoverFS, and the extra segment of the bound is granted only to an acknowledgement that makes progress without new loss;
-/// the first transmission of the episode is always allowed.
+/// the first transmission of the episode is always allowed. Or as ns-3: see [`super::ns3`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prr {
-    prior_cwnd: u64,
+    /// RecoverFS.
+    prior: u64,
     delivered: u64,
     out: u64,
+    ns3: bool,
 }
 
 impl Prr {
     pub fn new(prior_cwnd: u64) -> Self {
-        Self { prior_cwnd: prior_cwnd.max(1), delivered: 0, out: 0 }
+        Self { prior: prior_cwnd.max(1), delivered: 0, out: 0, ns3: false }
+    }
+
+    /// As ns-3 with `outstanding` bytes not cumulatively acknowledged.
+    pub fn ns3(outstanding: u64) -> Self {
+        Self { ns3: true, ..Self::new(outstanding) }
     }
 
     pub fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
+    /// What may have been sent in proportion to what was delivered.
+    fn share(&self, ssthresh: u64) -> u64 {
+        if self.ns3 {
+            // Its product has 32 bits.
+            return u64::from((self.delivered as u32).wrapping_mul(ssthresh as u32)).div_ceil(self.prior);
+        }
+        let share = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.prior));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// The reduction bound.
+    fn bound(&self, delivered: u64, safe: bool, mss: u64) -> u64 {
+        match (self.ns3, safe) {
+            (true, false) => delivered,
+            // Its difference wraps, and the segment brings it back.
+            (true, true) if self.delivered < self.out => (self.delivered + mss).saturating_sub(self.out),
+            _ => self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 },
+        }
+    }
+
     /// The window after an acknowledgement that delivered `delivered` bytes; `safe` as above.
     pub fn on_ack(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         let send = if pipe > ssthresh {
-            let allowed = u128::from(self.delivered) * u128::from(ssthresh);
-            let allowed = allowed.div_ceil(u128::from(self.prior_cwnd));
-            u64::try_from(allowed).unwrap_or(u64::MAX).saturating_sub(self.out)
+            self.share(ssthresh).saturating_sub(self.out)
         } else {
-            let bound = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
-            bound.min(ssthresh - pipe)
+            self.bound(delivered, safe, mss).min(ssthresh - pipe)
         };
         pipe + if self.out == 0 { send.max(mss) } else { send }
     }

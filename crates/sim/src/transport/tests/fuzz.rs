@@ -29,7 +29,8 @@ impl Random {
 fn run(seed: u64) -> Path {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let names: Vec<_> = names().collect();
-    let recovery = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack][random.below(4) as usize];
+    let recovery =
+        [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Ns3, Recovery::Rack][random.below(5) as usize];
     let config = Config {
         mss: Bytes::new([MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))]),
         initial_window: Packets::new(1 + random.below(12)),

@@ -54,11 +54,10 @@ fn sends(lost: &[u64]) -> String {
 
 #[test]
 fn sends_what_ns2_sends() {
-    let mut lines = include_str!("ns2_reno.txt").lines().filter(|line| !line.starts_with('#'));
     let mut cases = 0;
-    while let (Some(lost), Some(theirs)) = (lines.next(), lines.next()) {
-        let numbers: Vec<u64> = lost.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect();
-        assert_eq!(sends(&numbers), theirs, "{lost}");
+    for (case, theirs) in vectors(include_str!("ns2_reno.txt")) {
+        let lost = case.strip_prefix("lost ").unwrap();
+        assert_eq!(sends(&numbers(lost)), theirs, "{case}");
         cases += 1;
     }
     assert_eq!(cases, 7);

@@ -147,6 +147,22 @@ fn short_segments_count_for_what_they_are() {
 }
 
 #[test]
+fn three_short_segments_tell_of_a_loss_and_it_is_sent_again_before_recovery() {
+    // 1500 B SACKed in one piece: not three ranges and less than two segments, so nothing is lost by RFC 6675.
+    for (recovery, again) in [(Recovery::Sack, vec![]), (Recovery::Ns3, vec![0])] {
+        let mut s = Sender::new(Config { unlimited: false, recovery, ..bulk("ns3_reno") });
+        for _ in 0..4 {
+            s.write(Bytes::new(500));
+            assert_eq!(drain(&mut s, at_ms(0)).len(), 1);
+        }
+        let sack = [SackBlock { offset: 500, len: 1500 }, SackBlock::default(), SackBlock::default()];
+        s.on_ack(at_ms(100), &Ack { ack: 0, sack, window: 1 << 30, ..Ack::default() });
+        let sent: Vec<u64> = drain(&mut s, at_ms(100)).iter().map(|data| data.seq).collect();
+        assert_eq!((sent, s.stats().fast_retransmits), (again, 0), "{recovery:?}");
+    }
+}
+
+#[test]
 fn hystart_ends_slow_start_when_the_smoothed_rtt_has_doubled() {
     // 16 segments at 10 ms, then RTTs that rise: out when the smallest smoothed RTT of a round's first eight passes
     // 10 + max(4, 10) ms, where an eighth of the RTT, at least 4 ms, would do for `cubic`.
