@@ -99,6 +99,8 @@ def lan(flow: str, device: int) -> Document:
     bus, group = document["buses"][0], document["flows"][0]
     # ns-3's queue discs count bytes of IP; 18 B at 2 Gbit/s are 72 ns of a frame's millisecond.
     bus.update(overhead="0 B", device_queue=f"{device} p")
-    group["transport"].update(congestion_control="ns3_cubic", rto="ns3", initial_rto="3 s")
+    group["transport"].update(
+        congestion_control="ns3_cubic", recovery="ns3", quick_acks="1 p", rto="ns3", initial_rto="3 s"
+    )
     group["traffic"]["rate"] = rate
     return document
