@@ -181,7 +181,8 @@ def tcp(
         ``bbr`` (version 1), ``prague`` (it needs `ecn` and `ect` 1), ``ledbat`` (RFC 6817) or
         ``compound`` (draft-sridharan-tcpm-ctcp).
     recovery
-        ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675) or ``rack`` (RFC 8985).
+        ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675), ``ns3`` (RFC 6675 as ns-3 has it) or
+        ``rack`` (RFC 8985).
     mss
         Payload of a full segment.
     initial_window
