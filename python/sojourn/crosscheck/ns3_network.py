@@ -109,7 +109,7 @@ def network(rtt_ms: int, seconds: str, warm_up: str) -> Document:
             # `BulkSendApplication` writes 512 B at a time, and the buffer of 131072 B is what bounds many flows: one
             # in fourteen packets of R6 is short.
             write_size="512 B",
-            # ns-3's receiver does not offer less for what waits above a hole, so that only the send buffer bounds a flow.
+            # ns-3's receiver does not offer less for what waits above a hole: only the send buffer bounds a flow.
             receive_buffer="256 KiB",
             recovery="ns3",
             quick_acks="1 p",
