@@ -43,7 +43,8 @@ acknowledgements and a least RTO of 1 s; 60 s, the first 12 s left out. Our side
 10 Mbit/s each), CUBIC, the study's parameters of the schemes, hardware addresses known beforehand; five seeds a side,
 over the whole run. Our side runs `ns3_cubic`, `recovery ns3`, `quick_acks 1 p`, `rto ns3` and `initial_rto 3 s`.
 *Network*: the six routers of `papers/threshold`, ns-3's `TcpLinuxReno`, `ns3_reno` here with the same and
-`write_size 512 B`, ten seeds there at the least (forty of drop tail at 10 ms, twenty of threshold 100 at 100 ms), twenty here.
+`write_size 512 B`, ten seeds there at the least (forty of drop tail at 10 ms, twenty of threshold 100 at 100 ms),
+twenty here.
 """,
     "ns2": """\
 ns-2.35 (Debian's ns2): 15 TCP Reno flows and 5 of constant bit rate through 10 Mbit/s. Rows that end in `_nophase`
