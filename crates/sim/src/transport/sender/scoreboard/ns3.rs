@@ -85,9 +85,12 @@ impl Scoreboard {
         first.len += room;
         next.len -= room;
         next.seq += u64::from(room);
-        self.segments[at] = first;
+        for (place, segment) in [(at, first), (at + 1, next)] {
+            if let Some(held) = self.segments.get_mut(place) {
+                *held = segment;
+            }
+        }
         if next.len > 0 {
-            self.segments[at + 1] = next;
             return first;
         }
         self.segments.remove(at + 1);
