@@ -64,6 +64,21 @@ fn a_timeout_in_a_recovery_lowers_the_threshold_again() {
 }
 
 #[test]
+fn every_expiry_lowers_the_threshold() {
+    // Half of ten segments; then, where the second expiry counts, half of one, but two at the least.
+    for (rto, second) in [(RtoRule::Rfc6298, 5), (RtoRule::Ns3, 2)] {
+        let mut s = Sender::new(Config { rto, min_rto: ms(1000), ..bulk("ns3_reno") });
+        drain(&mut s, at_ms(0));
+        for threshold in [5, second] {
+            let at = s.timer();
+            s.on_timer(at);
+            assert_eq!(s.ssthresh(), segments(threshold), "{rto:?}");
+            drain(&mut s, at);
+        }
+    }
+}
+
+#[test]
 fn the_back_off_ends_with_any_advance() {
     for (rto, timer) in [(RtoRule::Rfc6298, 3100), (RtoRule::Ns3, 2100)] {
         let mut s = Sender::new(Config { timestamps: false, rto, min_rto: ms(1000), ..bulk("ns3_cubic") });
