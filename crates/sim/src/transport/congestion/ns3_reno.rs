@@ -10,7 +10,7 @@
 //!   beyond what was outstanding then.
 //! * What slow start leaves of an acknowledgement is void, and what was earned outlives a reduction.
 //!
-//! Deviations: none known, with `recovery = "ns3"`. Work: O(1).
+//! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
 use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};

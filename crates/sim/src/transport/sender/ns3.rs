@@ -10,12 +10,16 @@
 //!   lost; what is known as lost is sent again before that, too, as the window allows.
 //! * A segment is lost when three SACKed ones are above it, however short.
 //! * One segment goes out whatever the window when recovery begins, and when a partial acknowledgement stops at one that has
-//!   not been sent again: the first that is lost, else a new one, else the first once more.
+//!   not been sent again, or is short: the first that is lost, else a new one, else the first once more.
 //! * `NextSeg`'s third rule takes any segment, with SACKed ones above it or without.
 //! * A short segment that is sent again is filled up with what follows it.
 //! * What was sent again stays in the pipe until the cumulative acknowledgement passes it, SACKed or not.
-//! * PRR's RecoverFS is all that is outstanding, SACKed or not, and its product has 32 bits. Below the threshold an
-//!   acknowledgement lets out what it delivers; one that advances also makes up for what was not sent before.
+//! * PRR's RecoverFS is all that is outstanding, SACKed or not, and its product has 32 bits. What a partial acknowledgement that
+//!   SACKs has delivered counts twice. Below the threshold an acknowledgement lets out what it delivers; one for a full segment
+//!   that was sent again also makes up for what was not sent before.
+//!
+//! Deviations: in those 20 what is sent differs from some point on. ns-3 holds the receiver's window against the pipe, we against
+//! the sequence; and it counts a duplicate that advances and begins recovery as a partial acknowledgement, too.
 
 use super::scoreboard::{Progress, Segment, DUP_THRESH};
 use super::{Recovery, Sender, State};
