@@ -17,8 +17,11 @@ RECORD: Final = "ns3_network.csv"
 ROUTERS: Final = ("R1", "R2", "R3", "R4", "R5", "R6")
 
 SEEDS: Final = 10
-"""Of ns-3 at the least: means of 40 s of R6's queue differ by an eighth between seeds, so that five a side would leave
-a standard error of 8 %, half the tolerance (drop tail at 10 ms: +17 % with the first five, +10 % with all)."""
+"""Of ns-3 at the least: means of 40 s of R6's queue differ by an eighth between seeds.
+
+Five a side would leave a standard error of 8 %, half the tolerance (drop tail at 10 ms: +17 % with the first five,
++10 % with all).
+"""
 
 _REPLICATIONS: Final = 20
 """Ours, which cost a hundredth of ns-3's time."""
