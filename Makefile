@@ -14,13 +14,17 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo test fuzz lint docs bench bench-device wheel deb format clean system-demo system-test system-fuzz
+.PHONY: help demo test test-service fuzz lint deny sanitize soak docs bench bench-device wheel deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
 	@echo 'make test    every test, installing what they need'
-	@echo 'make fuzz    every algorithm and the device under bytes that libFuzzer chooses, for FUZZ_SECONDS (60)'
+	@echo 'make test-service  the Debian package under systemd in a virtual machine; as root, some minutes'
+	@echo 'make fuzz    algorithms, device, documents and stores under input that a fuzzer chooses, for FUZZ_SECONDS (60)'
 	@echo 'make lint    format, lint and type checks'
+	@echo 'make deny    licences, sources and advisories of the crates'
+	@echo 'make sanitize  tests and program under the address and thread sanitizers, and Miri; needs a nightly toolchain'
+	@echo 'make soak    sojournd under random changes, link failures and kills for SOAK_S (3600) seconds, as root'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
 	@echo 'make docs    regenerate the generated pages'
@@ -30,28 +34,46 @@ help:
 demo: $(STAMPS)/native
 	$(BIN)/sojourn demo $(DEMO_OPTIONS)
 
-test: system-test $(STAMPS)/native $(STAMPS)/dev
+test: test-rust test-python
+
+test-rust: system-test
 	$(CARGO) test --quiet
 	$(CARGO) test --quiet -p sojourn-device --features dpdk --test dpdk --test dpdk_cores
 	install -D $(TARGET)/debug/sojournd $(SOJOURND_DPDK)
+
+test-python: $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURN_TEST_BROWSER=1 SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q tests
 
-fuzz: system-fuzz
+test-service: system-service
+	$(CARGO) build --release --quiet -p sojourn-device
+	packaging/test-vm $(TARGET)/release/sojournd $(abspath $(TARGET))/test-vm
+
+fuzz: system-fuzz $(STAMPS)/native
 	fuzz/run
 
-lint: $(STAMPS)/native $(STAMPS)/dev
+lint: deny $(STAMPS)/native $(STAMPS)/dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests docs benches
-	$(BIN)/ruff format --check python tests docs benches
+	$(BIN)/ruff check python tests docs benches packaging fuzz
+	$(BIN)/ruff format --check python tests docs benches packaging fuzz
 	$(BIN)/mypy
+
+deny: $(STAMPS)/dev
+	.ci/deny
+
+sanitize: system-test system-fuzz $(STAMPS)/native
+	.ci/sanitize
+
+soak: system-test $(STAMPS)/native
+	$(CARGO) build --quiet --release -p sojourn-device
+	$(BIN)/python tests/device/soak.py --seconds $(or $(SOAK_S),3600)
 
 format: $(STAMPS)/dev
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
-	$(BIN)/ruff format python tests docs benches
+	$(BIN)/ruff format python tests docs benches packaging fuzz
 
 docs: $(STAMPS)/native
 	$(BIN)/python docs/generate.py
@@ -84,7 +106,10 @@ system-demo:
 	@.ci/system python3-venv gcc cargo
 
 system-test:
-	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool pkg-config libdpdk-dev
+	@.ci/system python3-venv gcc cargo chromium chromium-driver iproute2 iputils-ping iperf3 ethtool strace pkg-config libdpdk-dev
+
+system-service:
+	@.ci/system gcc cargo qemu-system-x86 mmdebstrap e2fsprogs binutils
 
 system-fuzz:
 	@.ci/system g++ cargo

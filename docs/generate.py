@@ -169,6 +169,10 @@ def scenario() -> str:
         "A scenario is a TOML document (or the same as JSON). Quantities are texts with a unit. "
         "`sojourn schema` prints the JSON Schema from which this page is made.\n\n",
         keys(schema),
+        "\n## Bounds\n\n"
+        "What lies beyond these bounds is refused with file, line, key and what is allowed. A document has at most "
+        "128 levels of tables and lists.\n\n",
+        table(("keys", "at most", "why"), json.loads(_native.bounds())),
     ]
     for name, definition in sorted(schema.get("$defs", {}).items()):
         parts.append(f"\n## {name}\n\n{definition.get('description', '')}\n\n")

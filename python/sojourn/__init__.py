@@ -11,46 +11,50 @@ Build a network, compare schemes on it, and get estimates with their uncertainty
 
 from __future__ import annotations
 
-from sojourn import draw
-from sojourn.core import SojournError, version
-from sojourn.network import Network, bundled_scenarios, load
-from sojourn.results import Results
-from sojourn.runner import compare, run
-from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
-from sojourn.stats import Estimate
-from sojourn.stepping import Simulation, Window
-from sojourn.topologies import dumbbell, lan
-from sojourn.traffic import (
-    bulk,
-    cbr,
-    every,
-    on_off,
-    pareto,
-    poisson,
-    switched_poisson,
-    tcp,
-    transfer,
-    udp,
-    vbr,
-    weibull,
-)
-from sojourn.units import (
-    Quantity,
-    bit_s,
-    bytes_,
-    gbit_s,
-    kbit_s,
-    kib,
-    mbit_s,
-    mib,
-    ms,
-    ns,
-    packets,
-    s,
-    us,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version()
+if TYPE_CHECKING:
+    from sojourn import draw
+    from sojourn.core import SojournError, version
+    from sojourn.network import Network, bundled_scenarios, load
+    from sojourn.results import Results
+    from sojourn.runner import compare, run
+    from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
+    from sojourn.stats import Estimate
+    from sojourn.stepping import Simulation, Window
+    from sojourn.topologies import dumbbell, lan
+    from sojourn.traffic import (
+        bulk,
+        cbr,
+        every,
+        on_off,
+        pareto,
+        poisson,
+        switched_poisson,
+        tcp,
+        transfer,
+        udp,
+        vbr,
+        weibull,
+    )
+    from sojourn.units import (
+        Quantity,
+        bit_s,
+        bytes_,
+        gbit_s,
+        kbit_s,
+        kib,
+        mbit_s,
+        mib,
+        ms,
+        ns,
+        packets,
+        s,
+        us,
+    )
+
+    __version__: str
 
 __all__ = [
     "DEFAULT_SCHEMES",
@@ -96,3 +100,63 @@ __all__ = [
     "version",
     "weibull",
 ]
+
+_HOME = {
+    "sojourn.core": ("SojournError", "version"),
+    "sojourn.network": ("Network", "bundled_scenarios", "load"),
+    "sojourn.results": ("Results",),
+    "sojourn.runner": ("compare", "run"),
+    "sojourn.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
+    "sojourn.stats": ("Estimate",),
+    "sojourn.stepping": ("Simulation", "Window"),
+    "sojourn.topologies": ("dumbbell", "lan"),
+    "sojourn.traffic": (
+        "bulk",
+        "cbr",
+        "every",
+        "on_off",
+        "pareto",
+        "poisson",
+        "switched_poisson",
+        "tcp",
+        "transfer",
+        "udp",
+        "vbr",
+        "weibull",
+    ),
+    "sojourn.units": (
+        "Quantity",
+        "bit_s",
+        "bytes_",
+        "gbit_s",
+        "kbit_s",
+        "kib",
+        "mbit_s",
+        "mib",
+        "ms",
+        "ns",
+        "packets",
+        "s",
+        "us",
+    ),
+}
+"""Where each name lives: a module is imported when one of its names is first used, so that commands start at once."""
+
+_MODULES = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value = __getattr__("version")()
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    elif name == "draw":
+        value = import_module("sojourn.draw")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

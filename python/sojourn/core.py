@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from sojourn import _native
+from sojourn import _native, nesting
 from sojourn._native import SojournError, Stop
 
 __all__ = [
@@ -113,6 +113,7 @@ def run_many(
     progress
         Called with the number of finished tasks and the fraction of all work done.
     """
+    nesting.check(scenario, "the scenario")
     texts = _native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress)
     return [json.loads(text) for text in texts]
 

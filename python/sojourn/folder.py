@@ -26,10 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from sojourn import tables, toml
+from sojourn import disk, nesting, tables, toml
 from sojourn.core import SojournError
 from sojourn.results import Results
 from sojourn.scheme import Scheme
@@ -77,10 +74,15 @@ def staged(folder: str | Path) -> Iterator[Path]:
                 raise PermissionError(13, "Permission denied")
         except OSError as error:
             raise _cannot_write(folder, error) from None
-        yield staging
         try:
+            yield staging
+            _flush(staging)
             _exchange(staging, target)
         except OSError as error:
+            # Other files than those of the folder have messages of their own.
+            named = isinstance(error.filename, str) and not Path(error.filename).is_relative_to(target.parent)
+            if error.errno is None or named:
+                raise
             raise _cannot_write(folder, error) from None
         staging = None
     except BaseException:
@@ -94,6 +96,8 @@ def staged(folder: str | Path) -> Iterator[Path]:
 
 def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
+    import pyarrow.parquet as pq
+
     from sojourn.report import render
 
     meta = describe(results, command)
@@ -149,13 +153,16 @@ def read(folder: str | Path) -> Results:
     SojournError
         If it is not a run folder, or a file of it is missing or damaged.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     place = Path(folder)
     meta = read_meta(place)
     if meta.get("format") != FORMAT:
         raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
     try:
-        scenario = json.loads((place / "scenario.json").read_text(encoding="utf-8"))
-        schemes = json.loads((place / "schemes.json").read_text(encoding="utf-8"))
+        scenario = nesting.loads_json((place / "scenario.json").read_text(encoding="utf-8"), place / "scenario.json")
+        schemes = nesting.loads_json((place / "schemes.json").read_text(encoding="utf-8"), place / "schemes.json")
         # Folders of earlier versions have no table of stations.
         kept = [name for name in tables.NAMES if name != "stations" or (place / "stations.parquet").exists()]
         frames = {name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in kept}
@@ -183,7 +190,7 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     """
     file = Path(folder) / "meta.json"
     try:
-        meta = json.loads(file.read_text(encoding="utf-8"))
+        meta = nesting.loads_json(file.read_text(encoding="utf-8"), file)
     except (OSError, UnicodeDecodeError, json.JSONDecodeError):
         meta = None
     if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
@@ -199,19 +206,40 @@ def write_text(path: Path, text: str) -> None:
     SojournError
         If it cannot be written.
     """
-    staging: str | None = None
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Do as :func:`write_text` for bytes."""
+    with aside(path) as staging:
+        disk.write(staging, content)
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """Give a hidden file beside `path` that takes its place when the block ends well; else nothing remains of it.
+
+    Raises
+    ------
+    SojournError
+        If it cannot be written.
+    """
+    staging: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, staging = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(staging).chmod(0o666 & ~_umask())
-        Path(staging).replace(path)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=disk.PARTIAL, dir=path.parent)
+        staging = Path(name)
+        os.close(handle)
+        yield staging
+        staging.chmod(0o666 & ~_umask())
+        disk.flush(staging)
+        staging.replace(path)
     except OSError as error:
         raise _cannot_write(path, error) from None
     finally:
         if staging is not None:
-            Path(staging).unlink(missing_ok=True)
+            with suppress(OSError):
+                staging.unlink(missing_ok=True)
 
 
 def _write_json(file: Path, document: object) -> None:
@@ -261,14 +289,26 @@ def _exchange(staging: Path, target: Path) -> None:
         staging.rename(target)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-    target.rename(old / target.name)
     try:
-        staging.rename(target)
+        target.rename(old / target.name)
+        try:
+            staging.rename(target)
+        except OSError:
+            (old / target.name).rename(target)
+            raise
     except OSError:
-        (old / target.name).rename(target)
+        # It stays if the earlier results are still in it.
+        with suppress(OSError):
+            old.rmdir()
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(staging: Path) -> None:
+    """Flush a folder and everything in it to the disk."""
+    for file in sorted(staging.rglob("*")):
+        disk.flush(file)
+    disk.flush(staging)
 
 
 def _cannot_write(path: str | Path, error: OSError) -> SojournError:

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sojourn import core, toml
+from sojourn import core, nesting, toml
 from sojourn.core import SojournError
 from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
@@ -83,6 +83,7 @@ class Network:
     # thousands of elements do not write thousands of documents.
     def _set(self, document: Mapping[str, Any]) -> None:
         kept = {key: value for key, value in document.items() if value is not None}
+        nesting.check(kept, "the scenario")
         object.__setattr__(self, "_text", json.dumps(kept, ensure_ascii=False))
         object.__setattr__(self, "_added", ())
 
@@ -375,6 +376,7 @@ class Network:
 
     def _with(self, key: str, element: Mapping[str, Any]) -> Network:
         kept = {name: value for name, value in element.items() if value is not None}
+        nesting.check([[kept]], f"an element of `{key}`")
         network = Network.__new__(Network)
         object.__setattr__(network, "_text", self._text)
         object.__setattr__(network, "_added", (*self._added, (key, json.dumps(kept, ensure_ascii=False))))

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from sojourn import metrics, stats, tables
 from sojourn.core import Document, SojournError, version
 from sojourn.scheme import Scheme
-from sojourn.statistics import fairness, warmup
+from sojourn.statistics import warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
 from sojourn.units import Time
 
 if TYPE_CHECKING:
+    # Slow to import: what needs them imports them where it does.
+    import pandas as pd
+    import pyarrow as pa
+
     from sojourn.plot import Plots
+
+
+_SUMMARY = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
+_DIFFERENCES = (
+    *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
+    *("effect", "effect_low", "effect_high", "p", "p_holm"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +139,7 @@ class Results:
 
     def metric_names(self) -> list[str]:
         """Return the metrics that at least one run has."""
-        runs = self.runs
-        return [name for name in tables.metric_columns("runs", runs) if runs[name].notna().any()]
+        return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
     def values(self, label: str, metric: str) -> Floats:
         """Return a metric's values of one scheme, by replication.
@@ -142,11 +150,27 @@ class Results:
             Unknown scheme or metric.
         """
         self._known(label)
-        if metric not in self.runs:
+        if metric not in self._metrics:
             raise SojournError(f"unknown metric `{metric}`; there are: {', '.join(self.metric_names())}")
-        rows = self.runs[self.runs["scheme"] == label].sort_values("replication")
-        found: Floats = rows[metric].to_numpy(dtype=np.float64)
-        return found
+        return self._metrics[metric][self._places[label]]
+
+    @cached_property
+    def _rows(self) -> list[tables.Row]:
+        return tables.rows(self.frames, "runs")
+
+    @cached_property
+    def _metrics(self) -> dict[str, Floats]:
+        """Every metric of the runs, a value a row."""
+        names = tables.metric_names("runs", self._rows[0]) if self._rows else []
+        return {name: np.array([row[name] for row in self._rows], dtype=np.float64) for name in names}
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Each scheme's rows, by replication."""
+        places: dict[str, list[int]] = {label: [] for label in self.labels}
+        for place in sorted(range(len(self._rows)), key=lambda place: self._rows[place]["replication"]):
+            places[self._rows[place]["scheme"]].append(place)
+        return places
 
     def estimate(self, label: str, metric: str) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t)."""
@@ -238,14 +262,13 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        rows = []
+        return _frame(_SUMMARY, self._summary(names), 3)
+
+    def _summary(self, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
         for label in self.labels:
             for name in self.metric_names() if names is None else names:
                 found = self.estimate(label, name)
-                rows.append((label, name, metrics.unit_of(name), *_limits(found), found.replications))
-        return pd.DataFrame(rows, columns=["scheme", "metric", "unit", "mean", "low", "high", "replications"]).astype(
-            {"mean": "float64", "low": "float64", "high": "float64"}
-        )
+                yield label, name, metrics.unit_of(name), *_limits(found), found.replications
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -271,27 +294,26 @@ class Results:
         SojournError
             Unknown scheme or metric.
         """
+        return _frame(_DIFFERENCES, self._differences(baseline, names), 4)
+
+    def _differences(
+        self, baseline: str | None = None, names: Sequence[str] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
         base = self.labels[0] if baseline is None else self._known(baseline)
         chosen = self.metric_names() if names is None else names
+        if len(self.labels) < 2:
+            return
         holm = {name: self.corrected(name, base) for name in chosen}
-        rows = []
         for label in self.labels:
             if label == base:
                 continue
             for name in chosen:
                 found, size = self.difference(label, name, base), self.effect(label, name, base)
                 limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
-                rows.append(
-                    (
-                        *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
-                        *(size.size, *limits, size.p, holm[name][label]),
-                    )
+                yield (
+                    *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
+                    *(size.size, *limits, size.p, holm[name][label]),
                 )
-        numbers = ["difference", "low", "high"]
-        added = ["effect", "effect_low", "effect_high", "p", "p_holm"]
-        return pd.DataFrame(
-            rows, columns=["scheme", "baseline", "metric", "unit", *numbers, "replications", *added]
-        ).astype(dict.fromkeys([*numbers, *added], "float64"))
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -320,6 +342,8 @@ class Results:
         >>> bool(0.5 <= table.loc["jain_index", "mean"] <= 1)
         True
         """
+        from sojourn.statistics import fairness
+
         return fairness.table(self, flows)
 
     def fairness_over_time(self, window: Time, flows: str | None = None) -> pd.DataFrame:
@@ -346,6 +370,8 @@ class Results:
         SojournError
             Unknown flows, no such series, or another window.
         """
+        from sojourn.statistics import fairness
+
         return fairness.over_time(self, window, flows)
 
     def best(self, metric: str) -> str | None:
@@ -440,33 +466,21 @@ class Results:
         -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
+        parts = {name: _by_run(tables.rows(self.frames, name)) for name in ("queues", "flows", "stations", "series")}
+        metric = [*self._metrics]
         runs = []
-        flows = self.flows.groupby(["scheme", "replication"], sort=False)
-        queues = self.queues.groupby(["scheme", "replication"], sort=False)
-        stations = self.stations.groupby(["scheme", "replication"], sort=False)
-        sampled = self.series.groupby(["scheme", "replication"], sort=False)
-        for row in self.runs.to_dict("records"):
+        for row in self._rows:
             key = (row["scheme"], row["replication"])
-            run: Document = {
-                str(name): _number(value)
-                for name, value in row.items()
-                if name not in tables.metric_columns("runs", self.runs)
-            }
-            run["metrics"] = _metric_values("runs", row, self.runs)
-            run["queues"] = _nested("queues", queues.get_group(key)) if key in queues.groups else []
-            run["flows"] = _nested("flows", flows.get_group(key)) if key in flows.groups else []
-            if key in stations.groups:
-                columns = [name for name in self.stations.columns if name not in tables.KEYS["runs"]]
-                run["stations"] = stations.get_group(key)[columns].to_dict("records")
-            if series and key in sampled.groups:
+            run: Document = {name: _number(value) for name, value in row.items() if name not in self._metrics}
+            run["metrics"] = {name: _number(row[name]) for name in metric}
+            run["queues"] = [_nested("queues", part) for part in parts["queues"].get(key, ())]
+            run["flows"] = [_nested("flows", part) for part in parts["flows"].get(key, ())]
+            if key in parts["stations"]:
+                run["stations"] = [_without_key(part) for part in parts["stations"][key]]
+            if series and key in parts["series"]:
                 run["series"] = [
-                    {
-                        "name": name,
-                        "unit": unit,
-                        "t_s": part["t_s"].tolist(),
-                        "value": _numbers(part["value"]),
-                    }
-                    for (name, unit), part in sampled.get_group(key).groupby(["name", "unit"], sort=False)
+                    {**_without_key(part), "value": [_number(value) for value in part["value"]]}
+                    for part in parts["series"][key]
                 ]
             runs.append(run)
         return {
@@ -485,8 +499,8 @@ class Results:
             "replications": self.replications,
             "level": stats.LEVEL,
             "runs": runs,
-            "summary": [_with_interval(row) for row in self.summary().to_dict("records")],
-            "differences": [_with_interval(row) for row in self.differences().to_dict("records")],
+            "summary": [_with_interval(_SUMMARY, row) for row in self._summary()],
+            "differences": [_with_interval(_DIFFERENCES, row) for row in self._differences()],
             "warnings": [found.text for found in self.warnings],
         }
 
@@ -513,13 +527,22 @@ def _limits(found: Estimate) -> tuple[float, float, float]:
     )
 
 
-def _with_interval(row: Mapping[Any, Any]) -> Document:
+def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:
+    """Make a table whose columns from `first` on are numbers."""
+    import pandas as pd
+
+    numbers = [name for name in columns[first:] if name != "replications"]
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(dict.fromkeys(numbers, "float64"))
+
+
+def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:
     """Write the limits as one ``interval``, null where there is none."""
+    row = dict(zip(columns, values, strict=True))
     document: Document = {}
     for name, value in row.items():
-        stem = str(name).removesuffix("low")
-        if stem == name and not str(name).endswith("high"):
-            document[str(name)] = _number(value)
+        stem = name.removesuffix("low")
+        if stem == name and not name.endswith("high"):
+            document[name] = _number(value)
         elif stem != name:
             low, high = _number(value), _number(row[f"{stem}high"])
             document[f"{stem}interval"] = None if low is None or high is None else [low, high]
@@ -533,17 +556,18 @@ def _number(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _numbers(values: pd.Series[Any]) -> list[Any]:
-    return [_number(value) for value in values.tolist()]
+def _by_run(rows: Iterable[tables.Row]) -> dict[tuple[str, int], list[tables.Row]]:
+    found: dict[tuple[str, int], list[tables.Row]] = {}
+    for row in rows:
+        found.setdefault((row["scheme"], row["replication"]), []).append(row)
+    return found
 
 
-def _metric_values(name: str, row: Mapping[Any, Any], frame: pd.DataFrame) -> Document:
-    return {column: _number(row[column]) for column in tables.metric_columns(name, frame)}
+def _without_key(row: tables.Row) -> Document:
+    return {name: value for name, value in row.items() if name not in tables.KEYS["runs"]}
 
 
-def _nested(name: str, frame: pd.DataFrame) -> list[Document]:
-    own = [column for column in tables.KEYS[name] if column not in tables.KEYS["runs"]]
-    return [
-        {**{column: _number(row[column]) for column in own}, "metrics": _metric_values(name, row, frame)}
-        for row in frame.to_dict("records")
-    ]
+def _nested(name: str, row: tables.Row) -> Document:
+    measured = tables.metric_names(name, row)
+    own = {column: _number(value) for column, value in _without_key(row).items() if column not in measured}
+    return {**own, "metrics": {column: _number(row[column]) for column in measured}}

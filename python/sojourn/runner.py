@@ -152,7 +152,7 @@ def _execute(
     labels = [scheme.label for scheme in schemes] * replicates
     # By scheme, then by replication: the order in which people read them.
     order = sorted(range(len(tasks)), key=lambda k: (k % len(schemes), k))
-    frames = tables.from_documents([labels[k] for k in order], [documents[k] for k in order])
+    frames = tables.Tables([labels[k] for k in order], [documents[k] for k in order])
     return Results(
         scenario=scenario,
         schemes=schemes,

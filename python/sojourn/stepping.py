@@ -231,7 +231,7 @@ class Simulation:
             schemes=(scheme,),
             seed=self._seed,
             replications=1,
-            frames=tables.from_documents([scheme.label], [document]),
+            frames=tables.Tables([scheme.label], [document]),
             kind="run",
         )
 

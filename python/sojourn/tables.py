@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
-
-import pandas as pd
-import pyarrow as pa
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import metrics
 from sojourn.core import Document
+
+if TYPE_CHECKING:
+    # Slow to import: `sojourn run --json` must do without.
+    import pandas as pd
+    import pyarrow as pa
 
 NAMES: Final = ("runs", "queues", "flows", "stations", "distributions", "series")
 
@@ -48,8 +51,11 @@ _STATION: Final[dict[str, str]] = {
 _SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow"}
 
 
-def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict[str, pd.DataFrame]:
-    """Make the tables from the core's result documents.
+Row = dict[str, Any]
+
+
+class Tables(Mapping[str, "pd.DataFrame"]):
+    """The tables of the core's result documents; each becomes a frame when it is first asked for.
 
     Parameters
     ----------
@@ -58,10 +64,17 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
     documents
         The result of each run.
     """
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
-    long: dict[str, list[pd.DataFrame]] = {"distributions": [], "series": []}
-    for label, document in zip(labels, documents, strict=True):
-        key = {"scheme": label, "seed": document["seed"], "replication": document["replication"]}
+
+    def __init__(self, labels: Sequence[str], documents: Sequence[Document]) -> None:
+        self._rows: dict[str, list[Row]] = {name: [] for name in NAMES}
+        self._frames: dict[str, pd.DataFrame] = {}
+        for label, document in zip(labels, documents, strict=True):
+            self._add({"scheme": label, "seed": document["seed"], "replication": document["replication"]}, document)
+        for name in _SCOPES:
+            self._rows[name] = _complete(name, self._rows[name])
+
+    def _add(self, key: Row, document: Document) -> None:
+        rows = self._rows
         conservation = {f"packets_{name}": count for name, count in document["conservation"].items()}
         facts = {name: document.get(name, conservation.get(name)) for name in _FACTS}
         rows["runs"].append({**key, **facts, **document["metrics"]})
@@ -78,27 +91,84 @@ def from_documents(labels: Sequence[str], documents: Sequence[Document]) -> dict
             rows["stations"].extend({**key, "cell": cell["name"], **station} for station in cell["stations"])
         for quantity, curve in (document.get("distributions") or {}).items():
             points = {"value": curve["value"], "cumulative": curve["cumulative"]}
-            long["distributions"].append(pd.DataFrame({**key, "quantity": quantity, **points}))
+            rows["distributions"].append({**key, "quantity": quantity, **points})
         for series in document.get("series") or ():
             samples = {"t_s": series["t_s"], "value": series["value"]}
-            long["series"].append(pd.DataFrame({**key, "name": series["name"], "unit": series["unit"], **samples}))
-    frames = {name: _metric_frame(name, rows[name]) for name in _SCOPES}
-    frames["stations"] = pd.DataFrame(rows["stations"], columns=no_stations().columns)
-    for name, pieces in long.items():
+            rows["series"].append({**key, "name": series["name"], "unit": series["unit"], **samples})
+
+    def rows(self, name: str) -> list[Row]:
+        """Return the rows of a table; of ``distributions`` and ``series`` one a curve, its points in lists."""
+        return self._rows[name]
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in self._frames:
+            self._frames[name] = self._frame(name)
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = self._rows[name]
+        if name == "stations":
+            return pd.DataFrame(rows, columns=no_stations().columns)
+        if name in _SCOPES:
+            frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*KEYS[name]])
+            return frame.astype(dict.fromkeys(metric_columns(name, frame), "float64"))
+        pieces = [pd.DataFrame(row) for row in rows]
         frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=[*KEYS[name]])
-        frames[name] = frame.astype(_long_types(name))
-    return frames
+        return frame.astype(_long_types(name))
+
+
+def rows(frames: Mapping[str, pd.DataFrame], name: str) -> list[Row]:
+    """Return the rows of a table, in the shape of :meth:`Tables.rows`."""
+    if isinstance(frames, Tables):
+        return frames.rows(name)
+    frame = frames[name]
+    if name not in ("distributions", "series"):
+        return [{str(column): value for column, value in row.items()} for row in frame.to_dict("records")]
+    *by, points, values = KEYS[name]
+    return [
+        {**dict(zip(by, key, strict=True)), points: part[points].tolist(), values: part[values].tolist()}
+        for key, part in frame.groupby(by, sort=False)
+    ]
+
+
+def _complete(name: str, rows: list[Row]) -> list[Row]:
+    """Give every row every metric, in the documentation's order; NaN where a run does not have one."""
+    names = metrics.order(metric_names(name, {column for row in rows for column in row}))
+    fixed = [*KEYS[name], *(_FACTS if name == "runs" else ())]
+
+    def number(value: Any) -> float:
+        return math.nan if value is None else float(value)
+
+    return [
+        {**{column: row[column] for column in fixed}, **{column: number(row.get(column)) for column in names}}
+        for row in rows
+    ]
 
 
 def no_stations() -> pd.DataFrame:
     """Return the table of stations of results without 802.11 cells."""
+    import pandas as pd
+
     return pd.DataFrame(columns=[*KEYS["stations"], *_STATION])
 
 
 def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
     """Return the columns of a table that are metrics."""
+    return metric_names(name, frame.columns)
+
+
+def metric_names(name: str, columns: Iterable[str]) -> list[str]:
+    """Return those of a table's columns that are metrics."""
     others = {*KEYS[name], *(_FACTS if name == "runs" else ())}
-    return [column for column in frame.columns if column not in others]
+    return [column for column in columns if column not in others]
 
 
 def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
@@ -115,6 +185,8 @@ def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
 
 def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
     """Return a table as Arrow, with each column's unit in its field's metadata (key ``unit``)."""
+    import pyarrow as pa
+
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({"table": name})
     known = units(name, frame)
     fields = [
@@ -128,15 +200,6 @@ def from_arrow(name: str, table: pa.Table) -> pd.DataFrame:
     """Return the frame of a table that :func:`to_arrow` made."""
     frame: pd.DataFrame = table.to_pandas()
     return frame.astype(_long_types(name)) if name in ("distributions", "series") else frame
-
-
-def _metric_frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    frame = pd.DataFrame(list(rows))
-    if frame.empty:
-        return pd.DataFrame(columns=[*KEYS[name]])
-    columns = metrics.order(metric_columns(name, frame))
-    facts = [column for column in _FACTS if column in frame and name == "runs"]
-    return frame[[*KEYS[name], *facts, *columns]].astype(dict.fromkeys(columns, "float64"))
 
 
 def _long_types(name: str) -> dict[str, str]:

@@ -63,5 +63,6 @@ def assert_conserved(status: dict[str, Any]) -> None:
         dropped = sum(way["counts"][f"dropped_{reason}"]["packets"] for reason in ("overflow", "early", "flow"))
         runts = way["faults"]["runt"]
         out = sum(egress["counters"][key] for key in ("sent", "leaving", "send_failed"))
+        unsent = way["stale"] + way["no_room"]
         inside = way["backlog"]["packets"] + way["delayed"] + way["ready"]
-        assert ingress["counters"]["received"] == out + dropped + runts + inside, (way, status["ports"])
+        assert ingress["counters"]["received"] == out + dropped + runts + unsent + inside, (way, status["ports"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import gzip
 import io
 import os
 import subprocess
@@ -51,6 +52,11 @@ def test_what_the_unit_names_is_in_the_package(package: Path) -> None:
     # An interface that vanished comes back at some time; five attempts in ten seconds are systemd's own limit.
     assert unit["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit["Service"]["Restart"] == "always"
+    # The process installs a filter of its own, which `@system-service` does not allow.
+    assert "seccomp" in unit["Service"]["SystemCallFilter"].split()
+    # `systemctl start` returns when frames are forwarded, and a hang ends.
+    assert unit["Service"]["Type"] == "notify"
+    assert unit["Service"]["WatchdogSec"]
     assert unit["Service"]["User"] in (root / "DEBIAN/postinst").read_text()
 
 
@@ -66,6 +72,11 @@ def test_files_are_of_root_and_the_configuration_is_good_and_not_for_everybody(p
     # It may name networks; root and the unit's user read it.
     assert members["./etc/sojournd.toml"].mode == 0o640
     assert run(root / "usr/bin/sojournd", "check", root / "etc/sojournd.toml").endswith("good\n")
+
+
+def test_the_notices_of_the_crates_that_it_contains_are_in_the_package(package: Path) -> None:
+    installed = package.parent / "root/usr/share/doc/sojournd/THIRD-PARTY-LICENSES.txt.gz"
+    assert gzip.decompress(installed.read_bytes()) == (_ROOT / "packaging/THIRD-PARTY-LICENSES.txt").read_bytes()
 
 
 def test_installing_makes_the_user_once_and_starts_nothing(package: Path, tmp_path: Path) -> None:

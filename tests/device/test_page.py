@@ -43,6 +43,7 @@ socket = "control.sock"
 token_file = "token"
 
 [run]
+user = "root"
 log = "json"
 """
 
@@ -73,7 +74,8 @@ def device(tmp_path: Path) -> Iterator[Device]:
         url = None
         for _ in range(300):
             lines = [json.loads(line) for line in log.read_text().splitlines()]
-            url = next((line["url"] for line in lines if "url" in line), None)
+            sockets = [line["at"] for line in lines if line.get("message") == "control"]
+            url = next((f"http://{at}/" for at in sockets if not at.startswith("/")), None)
             if url or process.poll() is not None:
                 break
             time.sleep(0.1)
@@ -160,7 +162,7 @@ def test_the_page_reads_without_javascript(device: Device) -> None:
         log_in(driver, device)
         assert cell(driver, "scheme-a_to_b") == "codel target 7ms"
         rows = driver.find_elements(By.CSS_SELECTOR, "#directions tbody tr")
-        assert len(rows) == 16
+        assert len(rows) == 18
         assert all(row.is_displayed() and row.text for row in rows)
         assert not driver.find_element(By.ID, "charts").is_displayed()
         # It loads itself again.

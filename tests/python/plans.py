@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faults import faults
 from shared import small_network
 from sojourn import SojournError, plan
-from sojourn.plan import execute, rows
+from sojourn.plan import execute, rows, verify
 from sojourn.plan.store import Store
 
 LONG = 3000
@@ -35,7 +36,8 @@ def results_of(folder: Path) -> dict[str, bytes]:
 
 
 def check_store(folder: Path, allowed: set[str]) -> set[str]:
-    """Check that no run of a store is double, half there or foreign; return the runs."""
+    """Check that a store is whole, and that no run of it is double, half there or foreign; return the runs."""
+    assert not verify.verify(folder).damaged
     store = Store.open(folder)
     found = store.read("runs", columns=["run"])["run"].to_pylist()
     twice = [run for run, count in Counter(found).items() if count > 1]
@@ -91,3 +93,10 @@ def become_ours() -> None:
     from sojourn import core as theirs
 
     theirs.build = _native.build
+
+
+def drive_killed(root: Path, at: int, number: int) -> None:
+    """Run a plan, and end by a signal in the middle of a call for a file."""
+    execute.FLUSH_S = 1e9
+    with faults(root, at, number):
+        execute.run(small_plan(replications=2, sets=("duration=4 s",)), root / "store", jobs=1)

@@ -152,6 +152,10 @@ def test_a_plan_written_and_read_again_has_the_same_runs() -> None:
 HEAD = 'name = "sweep"\nscenario = "dumbbell"\n'
 
 
+def test_one_metric_may_stand_without_a_list() -> None:
+    assert plan.loads(HEAD + '[show]\nmetrics = "utilisation"\n').metrics == ("utilisation",)
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -164,7 +168,9 @@ HEAD = 'name = "sweep"\nscenario = "dumbbell"\n'
         ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "1 s"\nsteps = 3', r"key vary\[0\]: .*different units"),
         ('[[vary]]\nkey = "a"\nfrom = "9 ms"\nto = "1 ms"\nsteps = 3', r"key vary\[0\]: .*is not below"),
         ('[[vary]]\nzip = [{ key = "a", values = [1] }, { key = "b", values = [1, 2] }]', "a has 1, b has 2"),
+        ('[[vary]]\nzip = [{ key = "a", values = [["x"]] }]', r"sweep.toml:4: key vary\[0\].zip\[0\]: .*is no value"),
         ('[precision]\nmetric = "speed"\nwithin = "5 %"', r"sweep.toml:3: key precision: unknown metric `speed`"),
+        ("precision = 5", "sweep.toml:3: key precision: 5 is no goal"),
         ('replications = 2\n[precision]\nmetric = "utilisation"\nwithin = "5 %"', "key replications: does not go"),
         ('[show]\nmetrics = ["speed"]', r"sweep.toml:4: key show.metrics: unknown metric 'speed'"),
         ('paired = ["rate"]', r'sweep.toml:3: key paired: .*allowed: "all", or a list of scheme'),

@@ -328,6 +328,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn the_rate_that_enters_settles_at_gamma_c() {
         // 1.5 times C arrives; what enters settles at 0.98 C.
         let mut host = host(|params| params.alpha = 5.0);
@@ -343,6 +344,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_pseudocode() {
         for (seed, ecn) in [(1, false), (2, true)] {
             let params = Params {

@@ -298,6 +298,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_figure() {
         for idle in [Idle::Event, Idle::Lasting] {
             let freeze = 3_000_000;

@@ -235,6 +235,7 @@ mod tests {
 
     /// The paper's flow chart on lists, against the algorithm on a random walk of several flows.
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_flow_chart() {
         let (w, max_p) = (0.02, 0.3);
         let (min, max, limit) = (5.0, 15.0, 18);

@@ -326,6 +326,7 @@ mod tests {
 
     /// The paper's module over plain lists.
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_a_direct_model() {
         let (limit, quantum) = (40, 700);
         let mut queue = drr(|params| {

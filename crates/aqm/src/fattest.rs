@@ -67,7 +67,7 @@ mod tests {
         let mut script = Stream::new(1);
         let (mut fattest, mut held) = (Fattest::default(), Vec::new());
         assert_eq!(fattest.first(&held, |n| *n), None);
-        for step in 0..20_000 {
+        for step in 0..if cfg!(miri) { 500 } else { 20_000 } {
             if held.len() < 50 && script.below(100) == 0 {
                 held.push(0);
                 fattest.make_room(held.len());

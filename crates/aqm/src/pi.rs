@@ -175,6 +175,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_equation() {
         let params = Params {
             a: 0.002,

@@ -167,7 +167,7 @@ mod tests {
         let (mut pool, mut chains) = (Pool::default(), [(); 3].map(|()| Chain::default()));
         let mut models: [VecDeque<u64>; 3] = Default::default();
         let mut most = 0;
-        for serial in 0..20_000 {
+        for serial in 0..if cfg!(miri) { 500 } else { 20_000 } {
             let i = script.below(3) as usize;
             let (chain, model) = (&mut chains[i], &mut models[i]);
             match script.below(if serial / 500 % 2 == 0 { 6 } else { 3 }) {

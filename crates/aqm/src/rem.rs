@@ -345,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_equations() {
         let base = Params { gamma: 0.1, phi: 1.02, limit: Limit::packets(60), ..Params::default() };
         for (i, params) in [

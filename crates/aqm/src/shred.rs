@@ -220,6 +220,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn a_random_walk_agrees_with_the_equations() {
         let (w, g, max_p, min, max) = (0.05, 0.01, 0.4, 5.0, 15.0);
         let mut host = Host::<Shred>::new(Params {

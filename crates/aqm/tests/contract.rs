@@ -121,13 +121,16 @@ fn main_texts() -> Vec<String> {
 fn defaults_presets_and_odd_parameters_keep_the_contract() {
     for text in main_texts() {
         let config = parse(&text);
-        for seed in 0..4 {
-            body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, 12_000));
+        // Miri takes a thousand times as long.
+        let (seeds, length) = if cfg!(miri) { (1, 200) } else { (4, 12_000) };
+        for seed in 0..seeds {
+            body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, length));
         }
     }
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_change_of_parameters_at_run_time_keeps_the_contract() {
     // Every text beside one of the next, so that also the algorithm changes; and each algorithm from its defaults.
     let configs: Vec<Config> = main_texts().iter().map(|text| parse(text)).collect();
@@ -138,6 +141,7 @@ fn a_change_of_parameters_at_run_time_keeps_the_contract() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn every_input_that_the_fuzzer_kept_keeps_the_contract() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/registry");
     let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
@@ -156,6 +160,7 @@ fn every_input_that_the_fuzzer_kept_keeps_the_contract() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
     let mut run = 0;
     for entry in registry::ALL {
@@ -183,6 +188,7 @@ fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn canonical_text_reads_back_to_the_same_parameters() {
     let mut texts = main_texts();
     for entry in registry::ALL {
@@ -204,6 +210,7 @@ fn canonical_text_reads_back_to_the_same_parameters() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn what_is_unknown_is_refused_with_what_is_allowed() {
     for entry in registry::ALL {
         let refused = |text: &str| match text.parse::<Config>() {

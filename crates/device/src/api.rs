@@ -4,10 +4,11 @@ mod access;
 mod body;
 mod metrics;
 mod page;
+mod places;
 mod serve;
 
 pub use access::{Peer, Sessions, Token};
-pub use serve::{bind, serve, Sockets};
+pub use serve::{bind_tcp, bind_unix, serve, Interface, Interfaces, Listen, HEADERS};
 
 use crate::config::DirectionName;
 use crate::control::{Change, Control, Recent, Refusal};
@@ -21,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{middleware, Json, Router};
 use body::Asked;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use utoipa::{OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,17 +37,54 @@ const WINDOWS: usize = 20;
 pub struct Api {
     /// The running device.
     pub control: Control,
-    /// Lets in.
-    pub token: Token,
     /// Of the page.
     pub sessions: Sessions,
+    /// How the sockets fare.
+    pub interfaces: Mutex<Interfaces>,
+    /// Lets in, once it is known.
+    token: OnceLock<Token>,
 }
 
 impl Api {
-    /// The device behind `control`, open to whoever has `token`.
+    /// The device behind `control`, closed to TCP until [`Api::know_token`].
     #[must_use]
-    pub fn new(control: Control, token: Token) -> Self {
-        Self { control, token, sessions: Sessions::default() }
+    pub fn new(control: Control) -> Self {
+        Self { control, sessions: Sessions::default(), interfaces: Mutex::default(), token: OnceLock::new() }
+    }
+
+    /// From now on whoever has the token of `open` is let in; nothing when one is known.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn know_token<E>(&self, open: impl FnOnce() -> Result<Token, E>) -> Result<(), E> {
+        if self.token.get().is_none() {
+            // Set in between: by whoever asked for the same.
+            let _ = self.token.set(open()?);
+        }
+        Ok(())
+    }
+
+    fn lets_in(&self, given: &str) -> bool {
+        self.token.get().is_some_and(|token| token.is(given))
+    }
+
+    fn interfaces(&self) -> Interfaces {
+        self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is missing beside the wire, a sentence each.
+    fn troubles(&self) -> Vec<String> {
+        let Interfaces { tcp, unix } = self.interfaces();
+        let store = self.control.store();
+        let closed = [tcp, unix].into_iter().flatten().filter_map(|interface| interface.error);
+        let nothing = store.iter().filter_map(|store| {
+            let what = store.error.as_ref()?;
+            Some(format!("Nothing is stored now ({} windows wait, {} are lost): {what}", store.waiting, store.lost))
+        });
+        let aside =
+            store.iter().filter_map(|store| Some(format!("A file was set aside as {}", store.set_aside.as_ref()?)));
+        let schedule = self.control.schedule().and_then(|schedule| schedule.error);
+        nothing.chain(aside).chain(closed).chain(schedule.map(|error| format!("schedule: {error}"))).collect()
     }
 }
 
@@ -208,6 +246,8 @@ struct StatusDocument {
     store: Option<Health>,
     /// How the schedule fares; `null` without one.
     schedule: Option<schedule::State>,
+    /// How the sockets of this interface fare.
+    control: Interfaces,
 }
 
 /// State and counters.
@@ -223,6 +263,7 @@ async fn status(State(api): Shared) -> Result<Json<StatusDocument>, ApiError> {
         windows_closed: api.control.windows_closed(),
         store: api.control.store(),
         schedule: api.control.schedule(),
+        control: api.interfaces(),
     }))
 }
 
@@ -325,7 +366,7 @@ async fn stop_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
 ))]
 async fn metrics(State(api): Shared) -> Result<Response, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    let text = metrics::encode(status, api.control.windows_closed(), api.control.store())
+    let text = metrics::encode(status, api.control.windows_closed(), api.control.store(), api.interfaces())
         .map_err(|e| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()))?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }

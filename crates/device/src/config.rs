@@ -12,12 +12,13 @@ pub use keys::reference;
 pub use tables::*;
 pub use words::*;
 
+use crate::frame::Key;
 use crate::path::PathConfig;
 use ipnet::IpNet;
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Error, Quantity};
 use sojourn_units::{BitRate, Span};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Reads a configuration and checks it whole. `source` is the file's name in errors; paths in it are relative to its folder.
@@ -52,7 +53,7 @@ pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
 /// # Errors
 /// As [`parse`], or the file cannot be read.
 pub fn load(file: &Path) -> Result<Config, Error> {
-    let text = std::fs::read_to_string(file).map_err(|e| {
+    let text = read_text(file).map_err(|e| {
         let hint = match e.kind() {
             ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root says how `run.user` comes to read it",
             _ => "",
@@ -60,6 +61,20 @@ pub fn load(file: &Path) -> Result<Config, Error> {
         Error::new(sojourn_document::Path::default(), format!("{e}{hint}")).at(file.display().to_string())
     })?;
     parse(&text, file)
+}
+
+/// Longest configuration.
+const LONGEST: u64 = 1 << 20;
+
+fn read_text(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    // A device or a growing file has no end.
+    let length = std::fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if length as u64 > LONGEST {
+        let what = format!("is longer than {LONGEST} bytes, which no configuration is");
+        return Err(std::io::Error::new(ErrorKind::InvalidData, what));
+    }
+    Ok(text)
 }
 
 impl Config {
@@ -83,6 +98,22 @@ impl Config {
             crate::engine::Direction::AToB => &self.a_to_b,
             crate::engine::Direction::BToA => &self.b_to_a,
         }
+    }
+
+    /// Keys of the flow hashes, one a direction. Where a port is a network's, a secret that is drawn here and stored nowhere;
+    /// elsewhere those of `seed`.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn keys(&self, seed: u64) -> std::io::Result<[Key; 2]> {
+        let is_live = |port: &PortTable| match port.back_end {
+            BackEnd::AfXdp | BackEnd::AfPacket | BackEnd::Dpdk => true,
+            BackEnd::Loopback | BackEnd::Pcap => false,
+        };
+        if is_live(&self.ports.a) || is_live(&self.ports.b) {
+            return Ok([Key::drawn()?, Key::drawn()?]);
+        }
+        Ok([seed.into(), seed.wrapping_add(1).into()])
     }
 
     /// The configuration in its canonical form, defaults included, as JSON.

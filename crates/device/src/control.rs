@@ -2,18 +2,19 @@
 
 use crate::config::{self, Config, DirectionTable, ScheduleTable};
 use crate::engine::Direction;
+use crate::orders::Commands;
 use crate::record::Closed;
 use crate::run::{Board, Command, Order};
-use crate::schedule::{self, Schedule};
+use crate::schedule::{self, AskLastSlot, Schedule};
 use crate::status::Status;
-use crate::store::Health;
+use crate::store::{Health, Progress};
 use serde::Serialize;
 use sojourn_document::{Quantity, Scheme};
 use sojourn_measure::WindowRow;
 use sojourn_units::{BitRate, Span};
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::mpsc::{channel, Sender, TryRecvError};
+use std::sync::mpsc::{channel, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -103,36 +104,40 @@ impl Windows {
 /// Windows as the packet thread hands them over and the control thread reads them.
 pub type SharedWindows = Arc<Mutex<Windows>>;
 
-/// Makes a stopped schedule of its table; the second is the last slot that the store holds of it, and when that was due.
-pub type MakeSchedule = Box<dyn Fn(&ScheduleTable, Option<(u64, u64)>) -> Result<Schedule, String> + Send + Sync>;
+/// Makes a stopped schedule of its table; the second knows the last slot that the store holds of it.
+pub type MakeSchedule = Box<dyn Fn(&ScheduleTable, AskLastSlot) -> Result<Schedule, String> + Send + Sync>;
 
 /// The schedule of the configuration in force.
 pub struct Schedules {
     make: MakeSchedule,
     present: Option<Schedule>,
+    /// Why there is none.
+    error: Option<String>,
     /// Of every schedule since the start: the store tells their slots apart by it.
     seeds: Vec<u64>,
 }
 
 impl Schedules {
-    /// The schedule of `table`, started where it says so; `last` as [`crate::store::Store::last_slot`].
-    ///
-    /// # Errors
-    /// As `make`.
-    pub fn new(make: MakeSchedule, table: Option<&ScheduleTable>, last: Option<(u64, u64)>) -> Result<Self, String> {
-        let mut schedules = Self { make, present: None, seeds: Vec::new() };
-        schedules.put(table, last)?;
-        Ok(schedules)
+    /// The schedule of `table`, started where it says so; `last` as for [`Schedule::new`]. One that cannot be made says why in
+    /// its state.
+    #[must_use]
+    pub fn new(make: MakeSchedule, table: Option<&ScheduleTable>, last: AskLastSlot) -> Self {
+        let mut schedules = Self { make, ..Self::none() };
+        if let Err(error) = schedules.put(table, last) {
+            tracing::error!(error, "schedule");
+            schedules.error = Some(error);
+        }
+        schedules
     }
 
     /// None, for a device without a schedule.
     #[must_use]
     pub fn none() -> Self {
-        Self { make: Box::new(|_, _| Err("has no schedule".into())), present: None, seeds: Vec::new() }
+        Self { make: Box::new(|_, _| Err("has no schedule".into())), present: None, error: None, seeds: Vec::new() }
     }
 
     /// In the place of the present one, which ends.
-    fn put(&mut self, table: Option<&ScheduleTable>, last: Option<(u64, u64)>) -> Result<(), String> {
+    fn put(&mut self, table: Option<&ScheduleTable>, last: AskLastSlot) -> Result<(), String> {
         let made = table.map(|table| (self.make)(table, last)).transpose()?;
         if let (Some(table), Some(schedule)) = (table, &made) {
             self.seeds.push(table.seed);
@@ -140,13 +145,15 @@ impl Schedules {
                 schedule.start();
             }
         }
-        self.present = made;
+        (self.present, self.error) = (made, None);
         Ok(())
     }
 
     /// `running` at once where it was asked for, though its first switch may be under way.
     fn state(&self) -> Option<schedule::State> {
-        self.present.as_ref().map(Schedule::state)
+        let without =
+            || self.error.clone().map(|error| schedule::State { error: Some(error), ..schedule::State::default() });
+        self.present.as_ref().map(Schedule::state).or_else(without)
     }
 }
 
@@ -161,13 +168,13 @@ struct Force {
 /// What a device has beside the packet thread.
 pub struct Parts {
     /// To the packet thread.
-    pub commands: Sender<Command>,
+    pub commands: Commands,
     /// From it.
     pub board: Board,
     /// From it.
     pub windows: SharedWindows,
     /// How the store fares, where there is one.
-    pub store: Option<Arc<Mutex<Health>>>,
+    pub store: Option<Arc<Progress>>,
     /// The schedule.
     pub schedules: Schedules,
     /// Where the configuration was read from.
@@ -178,10 +185,10 @@ pub struct Parts {
 
 /// The control side of a running device.
 pub struct Control {
-    commands: Sender<Command>,
+    commands: Commands,
     board: Board,
     windows: SharedWindows,
-    store: Option<Arc<Mutex<Health>>>,
+    store: Option<Arc<Progress>>,
     schedules: Mutex<Schedules>,
     file: PathBuf,
     /// Held while a change is under way, so that they follow each other.
@@ -219,7 +226,7 @@ impl Control {
     /// How the store fares; `None` without one.
     #[must_use]
     pub fn store(&self) -> Option<Health> {
-        self.store.as_ref().map(|health| health.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        self.store.as_ref().map(|progress| progress.health())
     }
 
     /// How the schedule fares; `None` without one.
@@ -319,7 +326,7 @@ impl Control {
         if other_schedule {
             // Before the orders: it is what can fail.
             let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
-            schedules.put(new.schedule.as_ref(), None).map_err(Refusal::Conflict)?;
+            schedules.put(new.schedule.as_ref(), Box::new(|| Some(None))).map_err(Refusal::Conflict)?;
             force.running = new.schedule.as_ref().is_some_and(|table| table.start);
             changed.push("schedule".into());
         }
@@ -407,11 +414,19 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
 
 /// Keys that differ and cannot change while the device runs.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let queue = |table: &DirectionTable| (table.scheme.is_some(), table.overhead, table.burst, table.delays.clone());
+    let queue = |table: &DirectionTable| {
+        (table.scheme.is_some(), table.overhead, table.burst, table.stale_after, table.delays.clone())
+    };
     [
         ("[ports]", old.ports != new.ports),
-        ("scheme given or not, overhead, burst or delays of [a_to_b]", queue(&old.a_to_b) != queue(&new.a_to_b)),
-        ("scheme given or not, overhead, burst or delays of [b_to_a]", queue(&old.b_to_a) != queue(&new.b_to_a)),
+        (
+            "scheme given or not, overhead, burst, stale_after or delays of [a_to_b]",
+            queue(&old.a_to_b) != queue(&new.a_to_b),
+        ),
+        (
+            "scheme given or not, overhead, burst, stale_after or delays of [b_to_a]",
+            queue(&old.b_to_a) != queue(&new.b_to_a),
+        ),
         ("[dpdk]", old.dpdk != new.dpdk),
         ("[frames]", old.frames != new.frames),
         ("[windows]", old.windows != new.windows),

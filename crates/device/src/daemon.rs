@@ -1,12 +1,14 @@
 //! The process: opens what the configuration names, starts the packet thread, answers until it is told to stop.
 
-use crate::api::{self, Api, Token};
-use crate::clock::{Clock, Dated};
+use crate::api::{self, Api, Listen};
+use crate::clock::{Clock, Dated, Step};
 use crate::config::{self, BackEnd, Config, FaultsTable, Idle, PortTable};
 use crate::control::{Control, MakeSchedule, Parts, Recent, Schedules, SharedWindows};
 use crate::engine::{Direction, Engine};
-use crate::hardening::{self, HardeningError};
+use crate::frame::Key;
+use crate::hardening::{self, Account, HardeningError};
 use crate::offline::{self, Files};
+use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
 use crate::pool::Pool;
 use crate::port::{
@@ -15,19 +17,21 @@ use crate::port::{
 use crate::port::{Capture, FaultConfig, Faults, Now, Pace, Pcap, PortCounters, Tracer, Writer};
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
-use crate::run::{self, Board, Command, RunConfig};
-use crate::schedule::{Design, Plan, Schedule};
+use crate::run::{self, Board, RunConfig};
+use crate::schedule::{AskLastSlot, Design, Plan, Schedule};
+use crate::service::Service;
 use crate::status::QueueCounts;
-use crate::store::{self, SlotSink, Store, StoreError};
+use crate::store::{self, Health, SlotSink, Store, StoreError};
 use nix::sched::{sched_setaffinity, CpuSet};
 use nix::unistd::Pid;
 use serde::Serialize;
-use sojourn_units::{BitRate, Probability};
+use sojourn_units::{BitRate, Probability, Span};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::os::unix::fs::DirBuilderExt;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 use tokio::signal::unix::{signal, SignalKind};
 #[cfg(feature = "dpdk")]
 use {
@@ -40,6 +44,11 @@ use {
 pub const HEADROOM: usize = 256;
 /// Frames of a trace: a gigabyte or two of the longest.
 const TRACED: u64 = 1_000_000;
+
+/// Until a control interface that failed is started again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Between two looks at whether the storage thread runs and the host's date was changed.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Why the device does not run, or stopped running.
 #[derive(Debug, thiserror::Error)]
@@ -60,109 +69,127 @@ pub enum DaemonError {
 
 /// Runs the device that `config`, read from `file`, describes, until SIGTERM or SIGINT.
 ///
+/// Ports and privileges come first, and the packet thread. What is opened afterwards only measures and controls: where it
+/// cannot be opened, frames are forwarded all the same, the [`api`] and the log say what is missing, and it is tried again.
+///
 /// # Errors
-/// Something cannot be opened, or a port stopped working.
+/// A port cannot be opened or stopped working, or privileges cannot be given up.
 pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let clock = Clock::start();
     let dated = Dated::new(clock);
+    let account = Account::find(&config.run.user)?;
+    let service = Arc::new(Service::from_environment());
+    // Threads that begin later inherit it.
+    let niceness = config.run.niceness;
+    if let Err(error) = rustix::process::setpriority_process(None, niceness) {
+        tracing::warn!(niceness, %error, "run.niceness needs root, CAP_SYS_NICE or Nice= of systemd: a busy host will make this late");
+    }
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
-    let ports = open_ports(&config, &mut pool, clock)?;
-    let mut files = Vec::new();
-    for path in
-        [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)]
-    {
-        files.extend(path.map(with_folder).transpose()?.flatten());
-    }
-    let sockets = api::bind(config.control.listen.0, config.control.socket.0.as_deref())?;
-    let token = Token::open(&config.control.token_file)?;
+    let interfaces = open_interfaces(&config, &mut pool)?;
+    let named =
+        [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)];
+    hardening::make_folders(named.into_iter().flatten(), account.as_ref());
+    hardening::lock_down(account.as_ref(), elsewhere)?;
+    // From here on as the user, who may have put links where files are expected.
+    let ports = open_ports(&config, interfaces, clock)?;
+    make_folders(named.into_iter().flatten());
     let seed = config.run.seed.map_or_else(drawn, Ok)?;
-    let mut store = open_store(&config, seed, dated)?;
-    if let Some(path) = &config.windows.store.0 {
-        files.push(path.clone());
-        files.extend(["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", path.display()))));
+    let mut store = config.windows.store.0.as_ref().map(|path| Store::keep(path, &begun(&config, seed), dated));
+    let windows = SharedWindows::default();
+    let keys = config.keys(seed)?;
+    let engine = Engine::new(pool, ports, ways(&config, seed, keys, &windows, store.as_ref()));
+    let (commands, orders) = orders::orders();
+    let board = Board::default();
+    let status_every = config.run.status_every.0;
+    let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
+    let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
+    let heart = Arc::clone(&board);
+    let heartbeat = move || heart.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|status| status.uptime_s);
+    if let Err(error) = service.watch(heartbeat) {
+        tracing::warn!(%error, "the service manager hears nothing");
     }
-    files.extend(config.control.socket.0.clone());
-    files.push(config.control.token_file.clone());
-    // Its descriptors need no privilege later; its threads are none.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    hardening::lock_down(&config.run.user, &files, elsewhere)?;
+    // Where it gets no thread, that is said and tried again.
+    let _ = store.as_mut().map(Store::start);
     // Now, and not when somebody relies on it.
     if let Err(error) = config::load(file) {
         tracing::warn!(%error, "the configuration cannot be read again: a reload will be refused");
     }
-    if let Some(store) = &mut store {
-        store.start()?;
-    }
-    let windows = SharedWindows::default();
-    let mut engine = Engine::new(pool, ports, ways(&config, seed, &windows, store.as_ref()));
-    let (commands, orders) = channel();
-    let board = Board::default();
-    let run_config = RunConfig {
-        idle: match config.run.idle {
-            Idle::Wait => run::Idle::Wait,
-            Idle::Spin => run::Idle::Spin,
-        },
-        publish_every: config.run.status_every.0,
+    let last = ask_last_slot(&config, store.as_ref());
+    let schedules = Schedules::new(maker(commands.clone(), dated, store.as_ref()), config.schedule.as_ref(), last);
+    let sockets = Listen {
+        tcp: config.control.listen.0,
+        token_file: config.control.token_file.clone(),
+        unix: config.control.socket.0.clone(),
+        headers: api::HEADERS,
     };
-    let (ended, end) = tokio::sync::oneshot::channel();
-    let thread = {
-        let board = Arc::clone(&board);
-        let core = config.dpdk.cores.first().copied();
-        let turn = move || {
-            core.map_or(Ok(()), stay_on)?;
-            turn(&mut engine, clock, &run_config, &orders, &board, ended)
-        };
-        std::thread::Builder::new().name("packets".into()).spawn(turn)?
-    };
-    let last = config.schedule.as_ref().and_then(|table| store.as_ref()?.last_slot(table.seed));
-    let make = maker(commands.clone(), dated, store.as_ref());
-    let schedules = Schedules::new(make, config.schedule.as_ref(), last).map_err(io::Error::other)?;
-    if let Some(address) = sockets.address() {
-        tracing::info!(url = %format_args!("http://{address}/"), token_file = %config.control.token_file.display(), "control");
-    }
-    let control = Control::new(Parts {
-        commands,
-        board,
-        windows,
-        store: store.as_ref().map(Store::health),
-        schedules,
-        file: file.to_owned(),
-        config,
-    });
-    let api = Arc::new(Api::new(control, token));
-    let answered = runtime.block_on(attend(sockets, Arc::clone(&api), end));
-    // Connections end with the runtime, the schedule with the interface; without senders the packet thread ends in any case.
-    drop(runtime);
-    drop(api);
+    let store_progress = store.as_ref().map(Store::progress);
+    let parts = Parts { commands, board, windows, store: store_progress, schedules, file: file.to_owned(), config };
+    answer(&sockets, &Arc::new(Api::new(Control::new(parts))), &service, dated, store.as_mut(), end);
+    // The schedule has ended with the interface; without senders the packet thread ends in any case.
     let outcome = thread.join();
-    if let Some(store) = store {
-        let health = store.close()?;
-        tracing::info!(stored = health.stored, lost = health.lost, error = health.error, "store");
+    match store.map(Store::close) {
+        Some(Ok(health)) => {
+            let Health { stored, lost, lost_slots, error, .. } = health;
+            tracing::info!(stored, lost, lost_slots, error, "store");
+        }
+        Some(Err(error)) => tracing::error!(%error, "nothing was stored"),
+        None => {}
     }
     tracing::info!("stopped");
-    answered?;
     match outcome {
         Ok(outcome) => Ok(outcome?),
         Err(_) => Err(io::Error::other("the packet thread panicked").into()),
     }
 }
 
-/// Makes the folder of a file where there is none, and names it then.
-fn with_folder(file: &Path) -> io::Result<Option<PathBuf>> {
-    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        None => Ok(None),
-        Some(folder) => {
-            let named = |e: io::Error| io::Error::new(e.kind(), format!("folder {}: {e}", folder.display()));
-            std::fs::create_dir_all(folder).map_err(named)?;
-            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o750)).map_err(named)?;
-            Ok(Some(folder.to_owned()))
+/// Makes the folder of each file where there is none. What cannot be made is logged.
+fn make_folders<'a>(files: impl Iterator<Item = &'a Path>) {
+    for folder in files.filter_map(Path::parent) {
+        if folder.as_os_str().is_empty() || folder.exists() {
+            continue;
+        }
+        if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(folder) {
+            let hint = hardening::hindrance(folder);
+            tracing::warn!(%error, "folder {} cannot be made{hint}", folder.display());
         }
     }
 }
 
-fn open_store(config: &Config, seed: u64, dated: Dated) -> Result<Option<Store>, StoreError> {
-    config.windows.store.0.as_ref().map(|path| Store::open(path, &begun(config, seed), dated)).transpose()
+type PacketThread = std::thread::JoinHandle<Result<(), PortError>>;
+type End = tokio::sync::oneshot::Receiver<()>;
+
+/// Starts the packet thread; its end is told however it ends.
+fn start_packets(
+    mut engine: Engine,
+    clock: Clock,
+    config: &Config,
+    publish_every: Span,
+    orders: Orders,
+    board: &Board,
+) -> io::Result<(PacketThread, End)> {
+    let run_config = RunConfig {
+        idle: match config.run.idle {
+            Idle::Wait => run::Idle::Wait,
+            Idle::Spin => run::Idle::Spin,
+        },
+        publish_every,
+    };
+    let (ended, end) = tokio::sync::oneshot::channel();
+    let (board, core) = (Arc::clone(board), config.dpdk.cores.first().copied());
+    let turn = move || {
+        core.map_or(Ok(()), stay_on)?;
+        turn(&mut engine, clock, &run_config, &orders, &board, ended)
+    };
+    Ok((std::thread::Builder::new().name("packets".into()).spawn(turn)?, end))
+}
+
+/// Asks the store, once it is open, for the last slot of the schedule.
+fn ask_last_slot(config: &Config, store: Option<&Store>) -> AskLastSlot {
+    let asked = config.schedule.as_ref().map(|table| table.seed).zip(store.map(Store::progress));
+    match asked {
+        Some((seed, progress)) => Box::new(move || progress.last_slot(seed)),
+        None => Box::new(|| Some(None)),
+    }
 }
 
 /// What the store notes of this run.
@@ -177,7 +204,7 @@ fn begun(config: &Config, seed: u64) -> store::Run {
     }
 }
 
-fn maker(commands: Sender<Command>, dated: Dated, store: Option<&Store>) -> MakeSchedule {
+fn maker(commands: Commands, dated: Dated, store: Option<&Store>) -> MakeSchedule {
     let slots: Arc<Mutex<SlotSink>> = Arc::new(Mutex::new(match store {
         Some(store) => store.slots(),
         None => Box::new(|_| {}),
@@ -208,39 +235,89 @@ fn turn(
     engine: &mut Engine,
     clock: Clock,
     config: &RunConfig,
-    orders: &Receiver<Command>,
+    orders: &Orders,
     board: &Board,
     ended: tokio::sync::oneshot::Sender<()>,
 ) -> Result<(), PortError> {
-    let _told = ended;
+    let told = ended;
     let outcome = run::run(engine, clock, config, orders, board);
     if let Err(error) = &outcome {
         tracing::error!(%error, "a port stopped working");
     }
+    // It wakes the control interface, which panics where the system refuses that.
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(told)));
     outcome
 }
 
+/// Answers until the device is to stop or the packet thread has ended, whatever happens to the control interface.
+fn answer(
+    sockets: &Listen,
+    api: &Arc<Api>,
+    service: &Service,
+    dated: Dated,
+    mut store: Option<&mut Store>,
+    mut end: End,
+) {
+    use tokio::sync::oneshot::error::TryRecvError;
+    while end.try_recv() == Err(TryRecvError::Empty) {
+        let turn = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(attend(sockets, Arc::clone(api), service, dated, store.as_deref_mut(), &mut end))
+        };
+        match std::panic::catch_unwind(AssertUnwindSafe(turn)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => tracing::error!(%error, "the control interface failed; it is started again"),
+            Err(_) => tracing::error!("the control interface panicked; it is started again"),
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
 /// Answers requests and signals until the device is to stop or the packet thread has ended.
-async fn attend(sockets: api::Sockets, api: Arc<Api>, end: tokio::sync::oneshot::Receiver<()>) -> io::Result<()> {
+async fn attend(
+    sockets: &Listen,
+    api: Arc<Api>,
+    service: &Service,
+    dated: Dated,
+    mut store: Option<&mut Store>,
+    end: &mut End,
+) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let serving = api::serve(sockets, Arc::clone(&api));
     tokio::pin!(serving);
-    tokio::pin!(end);
+    let (mut look, mut ahead) = (tokio::time::interval(LOOK), Step::default());
     loop {
         tokio::select! {
-            outcome = &mut serving => return outcome,
-            _ = &mut end => return Ok(()),
+            never = &mut serving => match never {},
+            _ = &mut *end => return Ok(()),
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => {
-                if let Err(refusal) = api.control.reload().await {
-                    tracing::error!(%refusal, "not reloaded");
+                service.reloading();
+                match api.control.reload().await {
+                    Ok(_) => service.ready("forwarding"),
+                    Err(refusal) => {
+                        tracing::error!(%refusal, "not reloaded");
+                        service.ready(&format!("forwarding; not reloaded: {refusal}"));
+                    }
+                }
+            }
+            _ = look.tick() => {
+                let _ = store.as_mut().map(|store| store.start());
+                let step = dated.step(SystemTime::now());
+                if step.since(ahead) {
+                    tracing::warn!(
+                        ahead_s = step.seconds(),
+                        "the host's date was changed; windows and slots of this run go on by the clock of its start"
+                    );
+                    ahead = step;
                 }
             }
         }
     }
+    service.stopping();
     tracing::info!("stopping");
     if let Err(refusal) = api.control.stop().await {
         tracing::warn!(%refusal, "the packet thread was gone already");
@@ -265,14 +342,15 @@ fn sink(windows: &SharedWindows, direction: Direction, mut kept: Option<Sink>) -
 }
 
 /// Both directions.
-fn ways(config: &Config, seed: u64, windows: &SharedWindows, store: Option<&Store>) -> [Way; 2] {
+fn ways(config: &Config, seed: u64, keys: [Key; 2], windows: &SharedWindows, store: Option<&Store>) -> [Way; 2] {
     Direction::ALL.map(|direction| {
         let kept = store.map(|store| store.sink(direction));
-        way(config, direction, seed.wrapping_add(direction as u64), sink(windows, direction, kept))
+        let seed = seed.wrapping_add(direction as u64);
+        way(config, direction, seed, keys[direction as usize], sink(windows, direction, kept))
     })
 }
 
-fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
+fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -> Way {
     let path = config.direction(direction).path();
     let recorder = match &path.scheme {
         None => Recorder::idle(),
@@ -281,19 +359,32 @@ fn way(config: &Config, direction: Direction, seed: u64, sink: Sink) -> Way {
             Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink)
         }
     };
-    let mut way = Way::new(&path, Box::new(Stream::new(seed)), seed, recorder);
+    let mut way = Way::new(&path, Box::new(Stream::new(seed)), key, recorder);
     way.set_delays(&config.direction(direction).delays());
+    way.set_stale_after(config.direction(direction).stale_after.0);
     way
 }
 
-fn open_ports(config: &Config, pool: &mut Pool, clock: Clock) -> Result<[Box<dyn Port>; 2], DaemonError> {
+/// The ports that need privileges to open; `None` for those of files and memory.
+fn open_interfaces(config: &Config, pool: &mut Pool) -> Result<[Option<Box<dyn Port>>; 2], DaemonError> {
     let (a, b) = (&config.ports.a, &config.ports.b);
     start_dpdk(config)?;
-    let [port_a, port_b] = match (kernel(a), kernel(b)) {
-        (Some(a), Some(b)) => port::open(pool, [a, b])?,
-        _ => [open_port(a, "a", pool, clock)?, open_port(b, "b", pool, clock)?],
-    };
-    Ok([wrapped(port_a, a, clock)?, wrapped(port_b, b, clock)?])
+    Ok(match (kernel(a), kernel(b)) {
+        (Some(a), Some(b)) => port::open(pool, [a, b])?.map(Some),
+        _ => [open_interface(a, "a", pool)?, open_interface(b, "b", pool)?],
+    })
+}
+
+/// Both ports, with their faults and traces.
+fn open_ports(
+    config: &Config,
+    interfaces: [Option<Box<dyn Port>>; 2],
+    clock: Clock,
+) -> Result<[Box<dyn Port>; 2], DaemonError> {
+    let (a, b) = (&config.ports.a, &config.ports.b);
+    let [port_a, port_b] = interfaces;
+    let opened = |port: Option<Box<dyn Port>>, table, side| port.map_or_else(|| open_port(table, side, clock), Ok);
+    Ok([wrapped(opened(port_a, a, "a")?, a, clock)?, wrapped(opened(port_b, b, "b")?, b, clock)?])
 }
 
 /// A port of the kernel's, where it is one.
@@ -321,34 +412,36 @@ fn xdp(table: &PortTable) -> XdpOptions {
     }
 }
 
-fn open_port(table: &PortTable, side: &str, pool: &mut Pool, clock: Clock) -> Result<Box<dyn Port>, DaemonError> {
+fn open_interface(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Option<Box<dyn Port>>, DaemonError> {
     if let Some(KernelPort { interface, how }) = kernel(table) {
-        return Ok(match how {
+        return Ok(Some(match how {
             Interface::AfXdp(options) => Box::new(AfXdp::open(pool, interface, options, None)?),
             Interface::AfPacket => Box::new(AfPacket::open(pool, interface)?),
-        });
+        }));
     }
     match table.back_end {
-        BackEnd::Loopback => {
-            let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
-            Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
-        }
-        BackEnd::Pcap => {
-            let input = table.read.as_deref().map(Capture::open).transpose()?;
-            let output = table.write.as_deref().map(Writer::create).transpose()?;
-            let name = format!("pcap {side}");
-            Ok(Box::new(Pcap::new(&name, input, output, Pace::Recorded, Now::Clock(clock), None)))
-        }
+        BackEnd::Loopback | BackEnd::Pcap => Ok(None),
         #[cfg(feature = "dpdk")]
         BackEnd::Dpdk => {
             let device = table.device.as_deref().map(Device::parse).transpose().map_err(io::Error::other)?;
-            Ok(Box::new(port::Dpdk::open(&device.map(|device| device.name).unwrap_or_default())?))
+            Ok(Some(Box::new(port::Dpdk::open(&device.map(|device| device.name).unwrap_or_default())?)))
         }
         other => {
             let what = format!("ports.{side}: back_end = \"{}\" is not in this build", other.name());
             Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
         }
     }
+}
+
+fn open_port(table: &PortTable, side: &str, clock: Clock) -> Result<Box<dyn Port>, DaemonError> {
+    if table.back_end == BackEnd::Pcap {
+        let input = table.read.as_deref().map(Capture::open).transpose()?;
+        let output = table.write.as_deref().map(Writer::create).transpose()?;
+        let name = format!("pcap {side}");
+        return Ok(Box::new(Pcap::new(&name, input, output, Pace::Recorded, Now::Clock(clock), None)));
+    }
+    let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
+    Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
 }
 
 /// Starts DPDK where a port is its.
@@ -441,12 +534,15 @@ pub fn replay(config: &Config) -> Result<Replayed, DaemonError> {
     let files = [side(&config.ports.a, "a")?, side(&config.ports.b, "b")?];
     let seed = config.run.seed.map_or_else(drawn, Ok)?;
     let pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
-    let mut store = open_store(config, seed, Dated::new(Clock::start()))?;
+    config.windows.store.0.as_deref().map_or(Ok(()), hardening::not_for_root)?;
+    let dated = Dated::new(Clock::start());
+    let store = config.windows.store.0.as_ref().map(|path| Store::open(path, &begun(config, seed), dated));
+    let mut store = store.transpose()?;
     if let Some(store) = &mut store {
         store.start()?;
     }
     let windows = SharedWindows::default();
-    let outcome = offline::run(pool, files, ways(config, seed, &windows, store.as_ref()))?;
+    let outcome = offline::run(pool, files, ways(config, seed, config.keys(seed)?, &windows, store.as_ref()))?;
     let queues = outcome.paths.each_ref().map(|path| path.counters().into());
     let (took_s, ports) = (outcome.took.seconds(), outcome.ports);
     // The sinks go before the store waits for them.

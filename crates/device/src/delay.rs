@@ -47,6 +47,12 @@ impl Delay {
         self.span
     }
 
+    /// Length of the longest line.
+    #[must_use]
+    pub fn longest(&self) -> Span {
+        self.others.iter().map(|other| other.span).chain([self.span]).max().unwrap_or_default()
+    }
+
     /// Another length for what begins to travel from now on; order is kept.
     pub fn set_span(&mut self, span: Span) {
         self.span = span;

@@ -1,12 +1,13 @@
 //! `sojournd doctor`: what of this host does not suit a configuration, and the command that mends it.
 
 mod dpdk;
-mod ethtool;
+pub(crate) mod ethtool;
 pub mod facts;
 #[cfg(test)]
 mod tests;
 
 use crate::port::eal::{Device, ENOUGH_HUGE_BYTES};
+use crate::port::MOST_QUEUES;
 use facts::{Card, Host, Interface};
 use std::fmt;
 use std::path::PathBuf;
@@ -14,8 +15,8 @@ use std::path::PathBuf;
 /// How a port takes its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// AF_XDP.
-    AfXdp,
+    /// AF_XDP: from one receive queue, or from all (`None`).
+    AfXdp(Option<u32>),
     /// AF_PACKET.
     AfPacket,
 }
@@ -84,6 +85,7 @@ pub fn examine(wanted: &Wanted) -> Vec<Finding> {
     let cards = wanted.devices.iter().map(|device| facts::card(&device.name)).collect::<Vec<_>>();
     let mut host = facts::host();
     host.barrier = facts::barrier(&wanted.file, &wanted.user);
+    host.unknown_user = facts::unknown(&wanted.user);
     judge(wanted, &host, &interfaces, &cards)
 }
 
@@ -121,7 +123,7 @@ const DRIVERS: [(&str, bool); 25] = [
 pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>], cards: &[Option<Card>]) -> Vec<Finding> {
     let mut findings = Findings::default();
     judge_host(wanted, host, &mut findings);
-    judge_reload(wanted, host, &mut findings);
+    judge_user(wanted, host, &mut findings);
     for ((name, way), interface) in wanted.ports.iter().zip(interfaces) {
         match interface {
             None => findings.add(Weight::Mend, name, "no such interface in this network namespace", Some("ip link")),
@@ -148,7 +150,7 @@ impl Findings {
 }
 
 fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
-    let xdp = wanted.ports.iter().any(|(_, way)| *way == Way::AfXdp);
+    let xdp = wanted.ports.iter().any(|(_, way)| matches!(way, Way::AfXdp(_)));
     let mut needed = Vec::new();
     if !wanted.ports.is_empty() {
         needed.push("CAP_NET_RAW");
@@ -204,9 +206,15 @@ fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
     }
 }
 
-/// A file that the device cannot read again cannot be reloaded.
-fn judge_reload(wanted: &Wanted, host: &Host, findings: &mut Findings) {
+/// The user must exist, and a file that it cannot read again cannot be reloaded.
+fn judge_user(wanted: &Wanted, host: &Host, findings: &mut Findings) {
     let (file, user) = (&wanted.file, &wanted.user);
+    if host.unknown_user {
+        let what = format!("there is no user {user} (run.user): a device started as root would refuse to start");
+        let command = format!("useradd --system --user-group --shell /usr/sbin/nologin {user}");
+        findings.add(Weight::Mend, "host", what, Some(&command));
+        return;
+    }
     let Some(barrier) = &host.barrier else {
         findings.fine("host", format!("{user} may read {}", file.display()));
         return;
@@ -231,9 +239,9 @@ fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &
     }
     judge_mtu(wanted, way, interface, findings);
     judge_offloads(interface, findings);
-    if way == Way::AfXdp {
+    if let Way::AfXdp(queue) = way {
         judge_driver(interface, findings);
-        judge_queues(interface, findings);
+        judge_queues(interface, queue, findings);
     }
     judge_bridge(way, interface, findings);
     let link_local = |address: &&std::net::IpAddr| match address {
@@ -257,7 +265,7 @@ fn judge_mtu(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Fi
     let Some(mtu) = interface.mtu else { return };
     let name = interface.name.as_str();
     // The kernel's limit for a program in the driver that takes frames in one piece, on a page of 4 KiB (headroom 256 B, tail 320 B).
-    let single = if way == Way::AfXdp { 4096 - 256 - 320 } else { u32::MAX };
+    let single = if matches!(way, Way::AfXdp(_)) { 4096 - 256 - 320 } else { u32::MAX };
     let room = wanted.room_bytes.min(single);
     if mtu + HEADERS > room {
         let fits = room.saturating_sub(HEADERS).min(1500);
@@ -332,22 +340,32 @@ fn judge_driver(interface: &Interface, findings: &mut Findings) {
     }
 }
 
-fn judge_queues(interface: &Interface, findings: &mut Findings) {
+fn judge_queues(interface: &Interface, queue: Option<u32>, findings: &mut Findings) {
     let name = interface.name.as_str();
-    match interface.queues {
-        Some(queues) if queues > 1 => {
-            let what = format!("{queues} receive queues, one is read: frames in the others would pass it by");
-            findings.add(Weight::Mend, name, what, Some(&format!("ethtool -L {name} combined 1")));
+    let Some(queues) = interface.queues else { return };
+    match queue {
+        Some(queue) if queue >= queues => {
+            let what = format!("there is no receive queue {queue}: it has {queues}, from 0");
+            findings.add(Weight::Mend, name, what, Some("remove `queue` from the configuration    # to read all"));
         }
-        Some(_) => findings.fine(name, "one receive queue"),
-        None => {}
+        Some(queue) if queues > 1 => {
+            let what =
+                format!("{queues} receive queues, only number {queue} is read: the kernel keeps the other frames");
+            findings.add(Weight::Note, name, what, Some("remove `queue` from the configuration    # to read all"));
+        }
+        None if queues > MOST_QUEUES => {
+            let what = format!("{queues} receive queues, of which at most {MOST_QUEUES} can be read");
+            findings.add(Weight::Mend, name, what, Some(&format!("ethtool -L {name} combined {MOST_QUEUES}")));
+        }
+        _ if queues <= 1 => findings.fine(name, "one receive queue"),
+        _ => findings.fine(name, format!("{queues} receive queues, all are read")),
     }
 }
 
 fn judge_bridge(way: Way, interface: &Interface, findings: &mut Findings) {
     let name = interface.name.as_str();
     match (&interface.bridge, way) {
-        (Some(bridge), Way::AfXdp) => {
+        (Some(bridge), Way::AfXdp(_)) => {
             findings.fine(name, format!("port of bridge {bridge}, which forwards while sojournd does not run"));
         }
         (Some(bridge), Way::AfPacket) if interface.isolated => {

@@ -36,13 +36,21 @@ pub struct Engine {
     ports: [Box<dyn Port>; 2],
     paths: [Path; 2],
     burst: Vec<Frame>,
+    /// Frames that the one direction leaves to the other.
+    share: usize,
 }
+
+/// Each direction always finds one frame in so many: what one holds that stands still is not taken from the other.
+const SHARE: usize = 4;
 
 impl Engine {
     /// `ports` are A and B; `paths` leads from A to B and from B to A.
     #[must_use]
     pub fn new(pool: Pool, ports: [Box<dyn Port>; 2], paths: [Path; 2]) -> Self {
-        Self { pool, ports, paths, burst: Vec::with_capacity(BURST) }
+        let share = pool.frames() / SHARE;
+        let mut engine = Self { pool, ports, paths, burst: Vec::with_capacity(BURST), share };
+        engine.tell_room();
+        engine
     }
 
     /// One turn at `now`: at most a burst is received from each port, what fell due is served and sent.
@@ -52,20 +60,34 @@ impl Engine {
     /// A port stopped working.
     pub fn step(&mut self, now: Instant) -> Result<bool, PortError> {
         let mut moved = false;
-        for (from, path) in self.paths.iter_mut().enumerate() {
+        for (from, to) in [(0, 1), (1, 0)] {
+            let path = &mut self.paths[from];
             path.serve(now, &mut self.pool);
-            self.ports[from].receive(&mut self.pool, &mut self.burst)?;
+            if path.is_held() {
+                // Before anything arrives: what is due is decided upon as of then.
+                moved |= path.send(now, &mut self.pool, self.ports[to].as_mut())? > 0;
+            }
+            let others = self.ports[to].standby() as u64 + self.paths[to].inside();
+            self.pool.set_aside(self.share.saturating_sub(others as usize));
+            let outcome = self.ports[from].receive(&mut self.pool, &mut self.burst);
+            self.pool.set_aside(0);
+            outcome?;
+            let path = &mut self.paths[from];
             if !self.burst.is_empty() {
                 moved = true;
                 path.arrive(now, &mut self.pool, &mut self.burst);
                 path.serve(now, &mut self.pool);
             }
-            if !path.ready.is_empty() {
-                moved = true;
-                self.ports[1 - from].send(&mut self.pool, &mut path.ready)?;
-            }
+            moved |= path.send(now, &mut self.pool, self.ports[to].as_mut())? > 0;
         }
         Ok(moved)
+    }
+
+    /// Tells the ports how much may wait in them. To be called after a rate has changed.
+    pub fn tell_room(&mut self) {
+        let [a, b] = &mut self.ports;
+        b.set_room(self.paths[0].room());
+        a.set_room(self.paths[1].room());
     }
 
     /// When something falls due next; `None` while only an arrival can change anything.

@@ -1,15 +1,18 @@
 //! What the pipeline reads off a frame, and the ECN mark and the codepoint that it writes.
 //!
-//! Ethernet II with up to two VLAN tags, IPv4 (RFC 791), IPv6 with extension headers (RFC 8200), TCP, UDP, ICMP.
-//! Bound: a fixed number of tags, extension headers and TCP options. A frame that cannot be read is class `other`,
-//! hashed by its Ethernet addresses, and forwarded as a bridge would; only what is wrong with it is counted.
+//! Ethernet II with VLAN tags, PPPoE and MPLS before IP, IPv4 (RFC 791), IPv6 with extension headers (RFC 8200), TCP,
+//! UDP, ICMP. Bound: a fixed number of tags, labels, extension headers and TCP options. A frame that cannot be read is
+//! class `other`, hashed by its Ethernet addresses, and forwarded as a bridge would; only what is wrong with it is counted.
 
 mod headers;
+mod key;
+mod link;
 mod mark;
 #[cfg(test)]
 mod tests;
 
 pub use headers::parse;
+pub use key::Key;
 pub use mark::{set_ce, set_dscp};
 
 use sojourn_aqm::AckFields;

@@ -1,17 +1,30 @@
-//! Gives up what the process no longer needs, once its ports, sockets and store are open.
+//! Gives up what the process no longer needs, once its ports are open.
+//!
+//! A process started as root does three things as root: it opens ports, makes missing folders in places that root alone
+//! controls, and becomes another user. Everything with a name that this user may change is opened afterwards, as this user.
 
-use nix::unistd::{geteuid, initgroups, setresgid, setresuid, User};
-use seccompiler::{apply_filter_all_threads, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp};
-use seccompiler::{SeccompCondition, SeccompFilter, SeccompRule, TargetArch};
-use std::collections::BTreeMap;
+mod filter;
+
+use nix::unistd::{geteuid, initgroups, setresgid, setresuid, Gid, Uid, User};
+use rustix::fs::{access, fchmod, fchown, fstat, mkdirat, open, openat, Access, Mode, OFlags};
+use rustix::io::Errno;
+use seccompiler::apply_filter_all_threads;
 use std::ffi::CString;
-use std::path::Path;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+pub use filter::ALLOWED;
 
 /// Why privileges could not be given up; the process must not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HardeningError {
     /// Nobody has that name.
-    #[error("user {0:?}: not known to this system; `useradd --system {0}` makes it")]
+    #[error(
+        "run.user: there is no user {0:?} on this system; `useradd --system --user-group --shell /usr/sbin/nologin {0}` \
+         makes it, or set run.user to another user in the configuration"
+    )]
     User(String),
     /// The system refused.
     #[error("{what}: {why}")]
@@ -27,27 +40,63 @@ fn refused<E: ToString>(what: &'static str) -> impl FnOnce(E) -> HardeningError 
     move |error| HardeningError::Refused { what, why: error.to_string() }
 }
 
-/// Becomes `user` when the process is root's (another user stays), keeps no capability, can gain none, and may from now on
-/// only make the system calls that [`ALLOWED`] lists; others fail with `EPERM`. `files` become the user's.
+/// The user that a process started as root becomes.
+#[derive(Debug)]
+pub struct Account {
+    name: CString,
+    uid: Uid,
+    gid: Gid,
+}
+
+impl Account {
+    /// The user called `name`; `None` when this process is not root's, for then it stays who it is.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub fn find(name: &str) -> Result<Option<Self>, HardeningError> {
+        if !geteuid().is_root() {
+            return Ok(None);
+        }
+        let unknown = || HardeningError::User(name.to_owned());
+        let user = User::from_name(name).map_err(refused("user"))?.ok_or_else(unknown)?;
+        let name = CString::new(name).map_err(|_| unknown())?;
+        Ok(Some(Self { name, uid: user.uid, gid: user.gid }))
+    }
+
+    fn become_it(&self) -> Result<(), HardeningError> {
+        // Only while it may: the bounding set.
+        for capability in caps::all() {
+            if caps::has_cap(None, caps::CapSet::Bounding, capability).unwrap_or(false) {
+                caps::drop(None, caps::CapSet::Bounding, capability).map_err(refused("bounding set"))?;
+            }
+        }
+        initgroups(&self.name, self.gid).map_err(refused("groups"))?;
+        setresgid(self.gid, self.gid, self.gid).map_err(refused("group"))?;
+        setresuid(self.uid, self.uid, self.uid).map_err(refused("user"))
+    }
+}
+
+/// Becomes `account`, keeps no capability, can gain none, and may from now on only make the system calls that [`ALLOWED`]
+/// lists, some of them with certain arguments alone; others fail with `EPERM`.
 ///
 /// Ports need no capability once they are open: sending, receiving, statistics and the detachment of an XDP program at the
 /// end go by descriptors. Call it before other threads are started: capabilities belong to a thread. Where some are
-/// (DPDK's), `elsewhere` has each of them call [`drop_capabilities`].
+/// (DPDK's), `elsewhere` has each of them call [`drop_capabilities`]. Call it before any file is opened whose name the
+/// user may change: root would follow the user's links.
 ///
 /// # Errors
-/// The user is not known, or the system refuses.
+/// The system refuses.
 pub fn lock_down(
-    user: &str,
-    files: &[&Path],
+    account: Option<&Account>,
     elsewhere: impl FnOnce() -> Result<(), HardeningError>,
 ) -> Result<(), HardeningError> {
-    if geteuid().is_root() {
-        become_user(user, files)?;
+    if let Some(account) = account {
+        account.become_it()?;
     }
     elsewhere()?;
     drop_capabilities()?;
     // Sets no_new_privs, which goes to all threads with the filter.
-    apply_filter_all_threads(&filter()?).map_err(refused("system call filter"))
+    apply_filter_all_threads(&filter::program()?).map_err(refused("system call filter"))
 }
 
 /// Leaves the calling thread no capability.
@@ -61,140 +110,99 @@ pub fn drop_capabilities() -> Result<(), HardeningError> {
     Ok(())
 }
 
-fn become_user(name: &str, files: &[&Path]) -> Result<(), HardeningError> {
-    let unknown = || HardeningError::User(name.to_owned());
-    let user = User::from_name(name).map_err(refused("user"))?.ok_or_else(unknown)?;
-    for file in files.iter().filter(|file| file.exists()) {
-        nix::unistd::chown(*file, Some(user.uid), Some(user.gid)).map_err(refused("owner of files"))?;
-    }
-    // Only while it may: the bounding set.
-    for capability in caps::all() {
-        if caps::has_cap(None, caps::CapSet::Bounding, capability).unwrap_or(false) {
-            caps::drop(None, caps::CapSet::Bounding, capability).map_err(refused("bounding set"))?;
+/// As root, makes the folder of each file where it is missing and gives it to `account`: `/var/lib/sojournd` and
+/// `/run/sojournd`. It does so only where every folder on the way is root's and nobody else can rename what is in it.
+/// Elsewhere it makes nothing, and nothing that exists changes its owner. What could not be made is logged.
+pub fn make_folders<'a>(files: impl IntoIterator<Item = &'a Path>, account: Option<&Account>) {
+    let Some(account) = account else { return };
+    for file in files {
+        if let Err(error) = make_folder(file, account) {
+            tracing::warn!(%error, file = %file.display(), "the folder of this file cannot be made");
         }
     }
-    let name = CString::new(name).map_err(|_| unknown())?;
-    initgroups(&name, user.gid).map_err(refused("groups"))?;
-    setresgid(user.gid, user.gid, user.gid).map_err(refused("group"))?;
-    setresuid(user.uid, user.uid, user.uid).map_err(refused("user"))
 }
 
-/// What a running process asks of the system.
-pub const ALLOWED: &[i64] = &[
-    // Memory and threads.
-    libc::SYS_brk,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_futex,
-    libc::SYS_clone,
-    libc::SYS_clone3,
-    libc::SYS_set_robust_list,
-    libc::SYS_rseq,
-    libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_gettid,
-    libc::SYS_getpid,
-    libc::SYS_tgkill,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_sigaltstack,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_restart_syscall,
-    // Time and chance.
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_getres,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_nanosleep,
-    libc::SYS_timerfd_settime,
-    libc::SYS_gettimeofday,
-    libc::SYS_getrandom,
-    // Ports and the control interfaces, on sockets that are open or accepted.
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_recvmmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_accept,
-    libc::SYS_accept4,
-    libc::SYS_shutdown,
-    libc::SYS_getsockopt,
-    libc::SYS_setsockopt,
-    libc::SYS_getsockname,
-    libc::SYS_getpeername,
-    libc::SYS_ppoll,
-    libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
-    libc::SYS_epoll_pwait,
-    libc::SYS_eventfd2,
-    libc::SYS_pipe2,
-    libc::SYS_ioctl,
-    // Files: the store, captures, the configuration at a reload.
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_lseek,
-    libc::SYS_close,
-    libc::SYS_openat,
-    libc::SYS_fstat,
-    libc::SYS_newfstatat,
-    libc::SYS_statx,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
-    libc::SYS_readlinkat,
-    libc::SYS_getcwd,
-    libc::SYS_fcntl,
-    libc::SYS_dup,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_fchmod,
-    libc::SYS_fchown,
-    libc::SYS_unlinkat,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
-];
-
-/// Older spellings of the same.
-#[cfg(target_arch = "x86_64")]
-const OLDER: &[i64] = &[
-    libc::SYS_poll,
-    libc::SYS_select,
-    libc::SYS_epoll_wait,
-    libc::SYS_open,
-    libc::SYS_stat,
-    libc::SYS_lstat,
-    libc::SYS_access,
-    libc::SYS_readlink,
-    libc::SYS_unlink,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[i64] = &[];
-
-fn filter() -> Result<BpfProgram, HardeningError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        ALLOWED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
-    // Of prctl, the name of a thread alone; of sockets, those on which a port asks whether its interface is still there.
-    for (call, first) in [(libc::SYS_prctl, libc::PR_SET_NAME), (libc::SYS_socket, libc::AF_UNIX)] {
-        let only = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, first as u64)
-            .and_then(|condition| SeccompRule::new(vec![condition]))
-            .map_err(refused("system call filter"))?;
-        rules.insert(call, vec![only]);
+fn make_folder(file: &Path, account: &Account) -> io::Result<()> {
+    let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    let begin = if folder.is_absolute() { "/" } else { "." };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = open(begin, flags, Mode::empty())?;
+    let mut made = false;
+    for component in folder.components() {
+        let name = match component {
+            Component::RootDir | Component::CurDir => continue,
+            Component::Normal(name) => name,
+            Component::ParentDir | Component::Prefix(_) => return Ok(()),
+        };
+        if !roots_alone(&at)? {
+            return Ok(());
+        }
+        match mkdirat(&at, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) => made = true,
+            Err(Errno::EXIST) => made = false,
+            Err(error) => return Err(error.into()),
+        }
+        at = match openat(&at, name, flags, Mode::empty()) {
+            Ok(next) => next,
+            // A link, or no folder.
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
     }
-    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(refused("system call filter"))?;
-    SeccompFilter::new(rules, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow, arch)
-        .and_then(BpfProgram::try_from)
-        .map_err(refused("system call filter"))
+    if made {
+        fchown(
+            &at,
+            Some(rustix::fs::Uid::from_raw(account.uid.as_raw())),
+            Some(rustix::fs::Gid::from_raw(account.gid.as_raw())),
+        )?;
+        fchmod(&at, Mode::from_raw_mode(0o750))?;
+    }
+    Ok(())
+}
+
+/// Whether only root can rename and remove what root has in `folder`.
+fn roots_alone(folder: &OwnedFd) -> io::Result<bool> {
+    let found = fstat(folder)?;
+    let (others_write, sticky) = (found.st_mode & 0o022 != 0, found.st_mode & 0o1000 != 0);
+    Ok(found.st_uid == 0 && (!others_write || sticky))
+}
+
+/// What keeps this process from reading and writing `file`, for the end of a message: empty where nothing is seen.
+#[must_use]
+pub fn hindrance(file: &Path) -> String {
+    let me = geteuid();
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match file.symlink_metadata() {
+        Ok(_) if access(file, Access::READ_OK | Access::WRITE_OK).is_ok() => String::new(),
+        Ok(found) if found.is_symlink() => {
+            let target = file.read_link().unwrap_or_default();
+            format!("; it is a symbolic link to {}, which uid {me} (run.user) may not open", target.display())
+        }
+        Ok(found) => format!("; it belongs to uid {}, and sojournd runs as uid {me} (run.user)", found.uid()),
+        Err(_) if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() => String::new(),
+        Err(_) => {
+            let folder = folder.display();
+            format!("; uid {me} (run.user) needs a folder of its own: `install -d -o {me} -m 750 {folder}` makes it")
+        }
+    }
+}
+
+/// Refuses `file` to root where its folder is another user's, who may have put a link in its place.
+///
+/// # Errors
+/// It is.
+pub fn not_for_root(file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.metadata() {
+        Ok(found) if geteuid().is_root() && found.uid() != 0 => {
+            let what = format!(
+                "{}: its folder belongs to uid {}, and root opens no files there; become that user (`runuser -u USER -- \
+                 sojournd ...`) or name a file elsewhere",
+                file.display(),
+                found.uid()
+            );
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+        }
+        _ => Ok(()),
+    }
 }

@@ -120,7 +120,8 @@ fn main() -> ExitCode {
     match act(Arguments::parse().command) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("sojournd: {error}");
+            // Not `eprintln!`, which panics when standard error is full or closed.
+            let _ = writeln!(std::io::stderr(), "sojournd: {error}");
             ExitCode::from(REFUSED)
         }
     }
@@ -190,7 +191,7 @@ fn wanted(config: &Config, file: PathBuf) -> doctor::Wanted {
     let device = |port: &PortTable| Device::parse(port.device.as_deref()?).ok();
     let devices: Vec<Device> = ports.into_iter().filter_map(device).collect();
     let ports = ports.into_iter().filter_map(|port| match port.back_end {
-        BackEnd::AfXdp => Some((port.interface.clone()?, doctor::Way::AfXdp)),
+        BackEnd::AfXdp => Some((port.interface.clone()?, doctor::Way::AfXdp(port.queue))),
         BackEnd::AfPacket => Some((port.interface.clone()?, doctor::Way::AfPacket)),
         // Of DPDK's drivers one has a packet socket too.
         BackEnd::Dpdk => Some((device(port)?.interface()?.to_owned(), doctor::Way::AfPacket)),
@@ -218,7 +219,8 @@ fn log(run: &RunTable) {
         Level::Info => tracing::Level::INFO,
         Level::Debug => tracing::Level::DEBUG,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    // A line that cannot be written is lost: to say so on the same standard error would panic, in the packet thread as well.
+    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).log_internal_errors(false);
     match run.log {
         Log::Text => lines.with_ansi(false).with_target(false).init(),
         Log::Json => lines.json().flatten_event(true).with_target(false).init(),

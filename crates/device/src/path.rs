@@ -2,17 +2,27 @@
 //!
 //! Time comes from the host alone, so the same frames at the same instants give the same decisions on a live port, in
 //! memory, and in the simulator. Departures have nominal instants: when the wire has sent what went before. A host that
-//! comes late serves what fell due meanwhile at those instants, so the rate is exact over time.
+//! comes late serves what fell due meanwhile at those instants, so the rate is exact over time. While the port has no room
+//! the wire stands still, and packets wait in the discipline.
+
+mod room;
 
 use crate::delay::Delay;
-use crate::frame::{self, Fault};
+use crate::frame::{self, Fault, Key};
 use crate::pool::{Frame, Pool};
+use crate::port::{Port, PortError, BURST};
 use crate::record::{Recorder, Setting};
 use ipnet::IpNet;
+use room::Room;
 use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
+
+pub use room::{RING, RING_FRAMES, RING_UNQUEUED};
+
+/// How long a frame may wait for room at the port, unless told otherwise.
+pub const STALE_AFTER: Span = Span::from_millis(100);
 
 /// How a direction treats its frames.
 #[derive(Clone, Debug)]
@@ -34,11 +44,16 @@ pub struct Path {
     queue: Option<Queued>,
     line: Delay,
     /// Frames to be sent at the next opportunity.
-    pub(crate) ready: VecDeque<Frame>,
+    ready: VecDeque<Frame>,
+    room: Room,
+    /// Released, and dropped because the port had no room for too long.
+    stale: u64,
+    /// Without a queue, and dropped because as many waited for the port as may.
+    no_room: u64,
     /// What was seen, for windows and status.
     pub recorder: Recorder,
     /// Of the flow hashes.
-    key: u64,
+    key: Key,
     /// Frames with a fault, in the order of [`Fault::ALL`].
     faults: [u64; 3],
     /// Frames that passed without a queue.
@@ -60,6 +75,10 @@ struct Queued {
     idle: bool,
     /// Time that the wire could have sent and the host came too late for.
     late: Span,
+    /// Time that the wire stood still because the port had no room.
+    blocked: Span,
+    /// Something is due, and finds no room.
+    held: bool,
     random: Box<dyn Random + Send>,
     counters: Counters,
     serial: u64,
@@ -126,7 +145,7 @@ pub struct Whereabouts {
 impl Path {
     /// A direction under `config`; `random` is its stream of random numbers, `key` that of its flow hashes.
     #[must_use]
-    pub fn new(config: &PathConfig, random: Box<dyn Random + Send>, key: u64, recorder: Recorder) -> Self {
+    pub fn new(config: &PathConfig, random: Box<dyn Random + Send>, key: impl Into<Key>, recorder: Recorder) -> Self {
         let queue = config.scheme.as_ref().map(|scheme| Queued {
             scheme: scheme.clone(),
             discipline: scheme.build(),
@@ -135,20 +154,27 @@ impl Path {
             free_at: Instant::ZERO,
             idle: true,
             late: Span::ZERO,
+            blocked: Span::ZERO,
+            held: false,
             random,
             counters: Counters::default(),
             serial: 0,
         });
-        Self {
+        let mut path = Self {
+            room: Room::new(queue.as_ref().map(|_| config.rate), STALE_AFTER),
             queue,
             line: Delay::new(config.delay),
             ready: VecDeque::new(),
+            stale: 0,
+            no_room: 0,
             recorder,
-            key,
+            key: key.into(),
             faults: [0; 3],
             passed: 0,
             log: None,
-        }
+        };
+        path.room.set_delay(path.line.longest());
+        path
     }
 
     /// Begins the decision log, or ends it.
@@ -175,6 +201,7 @@ impl Path {
             let length = u32::from(seen.length);
             let Some(queue) = &mut self.queue else {
                 self.passed += 1;
+                self.room.released(length);
                 self.line.push(now, frame, pool);
                 continue;
             };
@@ -209,6 +236,7 @@ impl Path {
     /// Bound: the departures that fit between the last call and `now`, at most what waits.
     pub fn serve(&mut self, now: Instant, pool: &mut Pool) {
         if let Some(queue) = &mut self.queue {
+            queue.held = false;
             let earliest = now.before(queue.burst);
             if queue.free_at < earliest {
                 if !queue.idle && queue.discipline.backlog().packets > 0 {
@@ -220,6 +248,10 @@ impl Path {
                 // An idle wire takes what arrives at once: nothing was due before now.
                 let at = if queue.idle { now } else { queue.free_at };
                 if queue.idle && queue.discipline.backlog().packets == 0 {
+                    break;
+                }
+                if self.room.is_full(now) && queue.discipline.backlog().packets > 0 {
+                    queue.held = true;
                     break;
                 }
                 let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
@@ -237,6 +269,7 @@ impl Path {
                         self.recorder.backlog(at, queue.discipline.backlog());
                         queue.idle = false;
                         queue.free_at = at + queue.wire.take(length);
+                        self.room.released(length);
                         // Out when its last bit is.
                         self.line.push(queue.free_at, frame, pool);
                     }
@@ -254,20 +287,91 @@ impl Path {
         }
         // Bound: what travels.
         while let Some(frame) = self.line.pop(now) {
+            if self.queue.is_none() && self.ready.len() as u64 >= RING_UNQUEUED && self.room.is_stuck() {
+                self.room.lost(u64::from(pool.note(frame).length));
+                pool.give(frame);
+                self.no_room += 1;
+                continue;
+            }
             self.ready.push_back(frame);
         }
     }
 
-    /// When [`Path::serve`] has something to do; `None` while nothing waits or travels.
+    /// Sends what is ready and serves what that makes room for, until nothing is due or the port takes no more; the wire
+    /// stands still then. How many frames the port took.
+    ///
+    /// Bound: a burst a turn, of what was due and ready.
+    ///
+    /// # Errors
+    /// The port stopped working.
+    pub fn send(&mut self, now: Instant, pool: &mut Pool, port: &mut dyn Port) -> Result<u64, PortError> {
+        let mut sent = 0;
+        loop {
+            self.room.look(port.leaving());
+            if self.is_held() && !self.room.is_full(now) {
+                self.serve(now, pool);
+            }
+            let taken = self.hand_over(now, pool, port)?;
+            sent += taken;
+            if taken == 0 || !self.is_held() {
+                break;
+            }
+        }
+        if let Some(queue) = self.queue.as_mut().filter(|queue| queue.held) {
+            // What is idle was not due before now.
+            if !queue.idle {
+                queue.blocked += now.since(queue.free_at);
+            }
+            queue.free_at = now.max(queue.free_at);
+            queue.idle = false;
+            self.room.found_full(now);
+        }
+        Ok(sent)
+    }
+
+    /// One burst to the port. How many frames it took.
+    fn hand_over(&mut self, now: Instant, pool: &mut Pool, port: &mut dyn Port) -> Result<u64, PortError> {
+        for _ in 0..self.room.stale(now) {
+            let Some(frame) = self.ready.pop_front() else { break };
+            self.room.lost(u64::from(pool.note(frame).length));
+            pool.give(frame);
+            self.stale += 1;
+        }
+        if self.ready.is_empty() {
+            return Ok(0);
+        }
+        let before = self.ready.len();
+        let offered = before.min(BURST);
+        let bytes = room::bytes(pool, &self.ready, offered);
+        if !self.room.is_port_full() {
+            port.send(pool, &mut self.ready)?;
+        }
+        let taken = before - self.ready.len();
+        let rest = room::bytes(pool, &self.ready, offered - taken.min(offered));
+        self.room.took(now, taken as u64, bytes - rest, self.ready.len());
+        self.room.look(port.leaving());
+        if taken == 0 {
+            self.room.found_full(now);
+        }
+        Ok(taken as u64)
+    }
+
+    /// Something is due, and found no room at the last [`Path::serve`].
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.held)
+    }
+
+    /// When [`Path::serve`] or [`Path::send`] has something to do; `None` while nothing waits or travels.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         let departure = self
             .queue
             .as_ref()
             .filter(|queue| queue.discipline.backlog().packets > 0 || !queue.idle)
-            .map(|queue| queue.free_at);
-        let arrival = self.line.next();
-        departure.into_iter().chain(arrival).min()
+            .map(|queue| if queue.held { self.room.retry_at() } else { queue.free_at });
+        let retry = (!self.ready.is_empty()).then(|| self.room.retry_at());
+        departure.into_iter().chain(self.line.next()).chain(retry).min()
     }
 
     /// Puts another scheme in force at `now`: what waits waits in it, or is dropped by it (see [`sojourn_aqm::replace`]).
@@ -294,6 +398,7 @@ impl Path {
         let (discipline, mut cx) = queue.at(now, &mut host);
         discipline.set_rate(&mut cx, rate);
         queue.wire = Wire::new(rate, Bytes::new(u64::from(queue.wire.overhead())));
+        self.room.set_rate(rate);
         let setting = self.recorder.setting().clone();
         self.recorder.switched(now, rate, setting);
         true
@@ -302,6 +407,12 @@ impl Path {
     /// The delay line becomes `delay` long for what leaves the queue from now on; order is kept.
     pub fn set_delay(&mut self, delay: Span) {
         self.line.set_span(delay);
+        self.room.set_delay(self.line.longest());
+    }
+
+    /// A frame that left the queue and found no room at the port for so long is dropped.
+    pub fn set_stale_after(&mut self, span: Span) {
+        self.room.set_stale_after(span);
     }
 
     /// Length of the delay line.
@@ -313,6 +424,7 @@ impl Path {
     /// Frames to these networks travel delay lines of other lengths from now on; the first that fits counts.
     pub fn set_delays(&mut self, delays: &[(IpNet, Span)]) {
         self.line.set_others(delays);
+        self.room.set_delay(self.line.longest());
     }
 
     /// Takes every frame out and gives it back to the pool, as the process ends. How many there were.
@@ -328,7 +440,21 @@ impl Path {
             pool.give(frame);
             frames += 1;
         }
+        self.room.clear();
         frames
+    }
+
+    /// Frames that wait, travel or are ready.
+    #[must_use]
+    #[inline]
+    pub fn inside(&self) -> u64 {
+        self.backlog().packets + self.room.behind()
+    }
+
+    /// What may lie between the queue and the wire.
+    #[must_use]
+    pub fn room(&self) -> Backlog {
+        self.room.bound()
     }
 
     /// Where the frames are that have arrived and not left.
@@ -382,6 +508,24 @@ impl Path {
     #[must_use]
     pub fn late(&self) -> Span {
         self.queue.as_ref().map_or(Span::ZERO, |queue| queue.late)
+    }
+
+    /// Time for which packets waited although they were due, because the port had no room.
+    #[must_use]
+    pub fn blocked(&self) -> Span {
+        self.queue.as_ref().map_or(Span::ZERO, |queue| queue.blocked)
+    }
+
+    /// Frames that left the queue, or had none, and were dropped because the port had no room for too long.
+    #[must_use]
+    pub fn stale(&self) -> u64 {
+        self.stale
+    }
+
+    /// Frames without a queue that were dropped because [`RING_UNQUEUED`] others waited for the port.
+    #[must_use]
+    pub fn no_room(&self) -> u64 {
+        self.no_room
     }
 
     /// Frames that passed without a queue.

@@ -1,6 +1,10 @@
 //! Frame memory: one region cut into frames, which every back end receives into and sends from.
 
+#[cfg(test)]
+mod tests;
+
 use crate::frame::Class;
+use crate::memory::{self, shown, Shortage};
 use memmap2::{MmapMut, MmapOptions};
 use std::io;
 
@@ -51,30 +55,63 @@ pub struct Pool {
     headroom: usize,
     notes: Vec<Note>,
     free: Vec<Frame>,
+    /// Free frames that are not given out.
+    aside: usize,
 }
 
 impl Pool {
     /// `frames` frames of `frame_bytes` (a power of two, 2048 or 4096 for AF_XDP), with `headroom` bytes before the contents.
     ///
     /// # Errors
-    /// The system does not give the memory.
+    /// There is less memory, or the system does not give it.
     pub fn new(frames: u32, frame_bytes: usize, headroom: usize) -> io::Result<Self> {
+        let asked = || {
+            let bytes = u64::from(frames) * frame_bytes as u64;
+            format!("key `frames.count`: {frames} frames of {frame_bytes} B, `frames.size`, are {}", shown(bytes))
+        };
+        let each = (frame_bytes + size_of::<Note>() + size_of::<Frame>()) as u64;
+        memory::room_for(u64::from(frames) * each).map_err(|Shortage { there, who }| {
+            let fit = there / each;
+            let what = format!(
+                "{}; there are {} by {who}; allowed: up to {fit} of this size, or more memory",
+                asked(),
+                shown(there)
+            );
+            io::Error::new(io::ErrorKind::OutOfMemory, what)
+        })?;
+        let refused = |error: &dyn std::fmt::Display| {
+            io::Error::new(io::ErrorKind::OutOfMemory, format!("{}; the system does not give them: {error}", asked()))
+        };
         // Present from the start: a page fault costs more than a packet.
-        let memory = MmapOptions::new().len(frames as usize * frame_bytes).populate().map_anon()?;
-        Ok(Self {
-            memory,
-            frame_bytes,
-            headroom,
-            notes: vec![Note::default(); frames as usize],
-            // The last is taken first: the lowest, while all are free.
-            free: (0..frames).rev().map(Frame).collect(),
-        })
+        let mut options = MmapOptions::new();
+        // Miri knows no such flag.
+        if cfg!(not(miri)) {
+            options.populate();
+        }
+        let memory = options.len(frames as usize * frame_bytes).map_anon();
+        let memory = memory.map_err(|error| refused(&error))?;
+        let (mut notes, mut free) = (Vec::new(), Vec::new());
+        notes.try_reserve_exact(frames as usize).map_err(|error| refused(&error))?;
+        free.try_reserve_exact(frames as usize).map_err(|error| refused(&error))?;
+        notes.resize(frames as usize, Note::default());
+        // The last is taken first: the lowest, while all are free.
+        free.extend((0..frames).rev().map(Frame));
+        Ok(Self { memory, frame_bytes, headroom, notes, free, aside: 0 })
     }
 
     /// Takes a free frame.
     #[inline]
     pub fn take(&mut self) -> Option<Frame> {
+        if self.free.len() <= self.aside {
+            return None;
+        }
         self.free.pop()
+    }
+
+    /// [`Pool::take`] leaves `frames` free frames from now on.
+    #[inline]
+    pub fn set_aside(&mut self, frames: usize) {
+        self.aside = frames;
     }
 
     /// Gives a frame back.

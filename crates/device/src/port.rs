@@ -16,7 +16,7 @@ mod system;
 mod tracer;
 
 pub use af_packet::AfPacket;
-pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy};
+pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
 pub use capture::{Capture, Record, Writer};
 #[cfg(feature = "dpdk")]
 pub use dpdk::Dpdk;
@@ -29,6 +29,7 @@ pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
 use serde::Serialize;
+use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
@@ -56,7 +57,8 @@ pub struct PortCounters {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Frames that the pipeline handed over and that have not left yet, where the port knows: between two cores of `dpdk`.
+    /// Frames that the pipeline handed over and that have not left yet, where the port knows: in the kernel (`af_xdp`), or
+    /// between two cores (`dpdk`).
     pub leaving: u64,
     /// Frames that arrived and never reached the pipeline, because no frame or ring entry was free for them.
     pub missed: u64,
@@ -64,8 +66,11 @@ pub struct PortCounters {
     pub oversize: u64,
     /// Frames whose checksum the sender left unfinished (`tx` offload of a veth peer), where the port can tell.
     pub checksum_unfinished: u64,
-    /// Frames that the system refused to send.
+    /// Frames that the system refused to send, or gave back unsent: the link is down.
     pub send_failed: u64,
+    /// Frames that the interface dropped instead of sending them, by its own count (`tx_dropped`), of whatever program.
+    /// Those that the port was not told of are among `sent`.
+    pub link_dropped: u64,
 }
 
 impl PortCounters {
@@ -100,6 +105,21 @@ pub trait Port: Send {
     /// # Errors
     /// The port stopped working.
     fn send(&mut self, pool: &mut Pool, frames: &mut VecDeque<Frame>) -> Result<(), PortError>;
+
+    /// What it took by [`Port::send`] and what has not left yet, as far as it knows. Asked at every turn.
+    fn leaving(&self) -> Backlog {
+        Backlog::default()
+    }
+
+    /// About as much may wait in it to be sent, so that frames wait in the queue before it. It keeps to that as far as it can.
+    fn set_room(&mut self, room: Backlog) {
+        let _ = room;
+    }
+
+    /// Frames of the pool that it keeps for arrivals. Asked at every turn.
+    fn standby(&self) -> usize {
+        0
+    }
 
     /// What it counted. May ask the system: not for every burst.
     fn counters(&mut self) -> PortCounters;

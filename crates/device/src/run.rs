@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::engine::{Direction, Engine};
 use crate::frame::Fault;
+use crate::orders::Orders;
 use crate::path::Path;
 use crate::port::PortError;
 use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, SojournTotals, Status};
@@ -12,7 +13,7 @@ use sojourn_measure::window::Class;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 /// What the rest of the process asks of the packet thread.
@@ -92,7 +93,7 @@ pub fn run(
     engine: &mut Engine,
     clock: Clock,
     config: &RunConfig,
-    commands: &Receiver<Command>,
+    commands: &Orders,
     board: &Board,
 ) -> Result<(), PortError> {
     let mut publisher = Publisher::default();
@@ -109,7 +110,7 @@ pub fn run(
             publisher.publish(engine, now, config.publish_every, board);
         }
         if !moved && config.idle == Idle::Wait {
-            sleep(engine, now, publisher.due);
+            sleep(engine, now, publisher.due, commands);
         }
     };
     let now = clock.now();
@@ -124,7 +125,7 @@ pub fn run(
 
 /// Carries out what was asked for since the last call, at `now`; true when the thread is to end. [`run`] does it at every turn.
 #[must_use]
-pub fn obey(engine: &mut Engine, now: Instant, commands: &Receiver<Command>) -> bool {
+pub fn obey(engine: &mut Engine, now: Instant, commands: &Orders) -> bool {
     use std::sync::mpsc::TryRecvError;
     for _ in 0..COMMANDS {
         match commands.try_recv() {
@@ -176,6 +177,7 @@ fn apply(engine: &mut Engine, now: Instant, order: &Order) {
         Order::SetRate { direction, rate } => {
             let (path, pool) = engine.path_mut(*direction);
             path.set_rate(now, pool, *rate);
+            engine.tell_room();
         }
         Order::SetDelay { direction, delay } => engine.path_mut(*direction).0.set_delay(*delay),
         Order::All(orders) => orders.iter().for_each(|order| apply(engine, now, order)),
@@ -183,7 +185,7 @@ fn apply(engine: &mut Engine, now: Instant, order: &Order) {
     }
 }
 
-fn sleep(engine: &mut Engine, now: Instant, publish: Instant) {
+fn sleep(engine: &mut Engine, now: Instant, publish: Instant, commands: &Orders) {
     let until = engine.next_due().map_or(publish, |due| due.min(publish));
     if until <= now + AWAKE {
         return;
@@ -197,16 +199,22 @@ fn sleep(engine: &mut Engine, now: Instant, publish: Instant) {
         std::thread::yield_now();
         return;
     };
-    wait(a, b, &timeout);
+    wait(a, b, commands, &timeout);
 }
 
+/// Until a frame or a command arrives.
 #[allow(unsafe_code)]
-fn wait(a: i32, b: i32, timeout: &Timespec) {
+fn wait(a: i32, b: i32, commands: &Orders, timeout: &Timespec) {
     // SAFETY: the ports own the descriptors and outlive this call.
     let (a, b) = unsafe { (BorrowedFd::borrow_raw(a), BorrowedFd::borrow_raw(b)) };
-    let mut descriptors = [PollFd::from_borrowed_fd(a, PollFlags::IN), PollFd::from_borrowed_fd(b, PollFlags::IN)];
+    // Without a bell, A once more.
+    let [a, b, bell] = [a, b, commands.bell().unwrap_or(a)].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let mut descriptors = [a, b, bell];
     // An interruption only means looking sooner.
     let _ = poll(&mut descriptors, Some(timeout));
+    if !descriptors[2].revents().is_empty() {
+        commands.quiet();
+    }
 }
 
 /// Shows the state, and remembers the last time, for rates. [`run`] does it at every turn that is due.
@@ -295,9 +303,12 @@ fn describe(
         rate_bit_s: rate.map(BitRate::bit_s),
         delay_s: path.delay().seconds(),
         late_s: path.late().seconds(),
+        blocked_s: path.blocked().seconds(),
         backlog: Count { packets: backlog.packets, bytes: backlog.bytes },
         delayed: whereabouts.delayed,
         ready: whereabouts.ready,
+        stale: path.stale(),
+        no_room: path.no_room(),
         passed: path.passed(),
         counts: counters.into(),
         classes: Class::ALL.iter().map(|class| class.name()).zip(path.recorder.totals()).collect(),

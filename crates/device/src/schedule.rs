@@ -6,8 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::clock::Dated;
+use crate::clock::{utc, Dated};
 use crate::engine::Direction;
+use crate::orders::Commands;
 use crate::random::Stream;
 use crate::run::{Command, Order};
 use crate::store::{Slot, SlotSink};
@@ -160,6 +161,15 @@ enum Wish {
     Stop,
 }
 
+/// The last slot carried out and when it was due, nanoseconds since 1970-01-01 UTC; the inner `None`: there was none.
+pub type LastSlot = Option<(u64, u64)>;
+
+/// Asks for the last slot; `None` while it is not known, because the store could not be opened yet.
+pub type AskLastSlot = Box<dyn Fn() -> Option<LastSlot> + Send>;
+
+/// Between two questions for the last slot.
+const ASK: Duration = Duration::from_millis(100);
+
 /// A schedule and the thread that carries it out. Ends when dropped; the scheme in force stays.
 pub struct Schedule {
     wishes: Option<Sender<Wish>>,
@@ -170,21 +180,22 @@ pub struct Schedule {
 impl Schedule {
     /// A stopped schedule that will tell the packet thread through `commands` and record in `slots`.
     ///
-    /// `last` is the last slot carried out and when it was due ([`crate::store::Store::last_slot`]): the grid goes on from
-    /// there. Without one, slot 0 is due at the first start.
+    /// `last` knows the last slot carried out ([`crate::store::Progress::last_slot`]): the grid goes on from there. Without
+    /// one, slot 0 is due at the first start. While it is not known nothing is switched: slots of the same numbers would be
+    /// given out twice.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn new(
         plan: Plan,
         dated: Dated,
-        last: Option<(u64, u64)>,
-        commands: Sender<Command>,
+        last: AskLastSlot,
+        commands: Commands,
         slots: SlotSink,
     ) -> std::io::Result<Self> {
         let (wishes, wanted) = channel();
         let state = Arc::new(Mutex::new(State::default()));
-        let worker = Worker { plan, dated, last, commands, slots, state: Arc::clone(&state) };
+        let worker = Worker { plan, dated, ask: last, last: None, commands, slots, state: Arc::clone(&state) };
         let thread = std::thread::Builder::new().name("schedule".into()).spawn(move || worker.work(&wanted))?;
         Ok(Self { wishes: Some(wishes), state, thread: Some(thread) })
     }
@@ -226,8 +237,10 @@ impl Drop for Schedule {
 struct Worker {
     plan: Plan,
     dated: Dated,
-    last: Option<(u64, u64)>,
-    commands: Sender<Command>,
+    ask: AskLastSlot,
+    /// Once it is known.
+    last: Option<LastSlot>,
+    commands: Commands,
     slots: SlotSink,
     state: Arc<Mutex<State>>,
 }
@@ -254,7 +267,9 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if running {
+            if running && !self.knows_last() {
+                wait = Some(ASK);
+            } else if running {
                 let now_ns = self.dated.now_unix_ns();
                 let Some(due_ns) = self.turn(now_ns) else { return };
                 wait = Some(Duration::from_nanos(due_ns.saturating_sub(self.dated.now_unix_ns())));
@@ -262,15 +277,43 @@ impl Worker {
         }
     }
 
+    fn knows_last(&mut self) -> bool {
+        if self.last.is_none() {
+            self.last = (self.ask)();
+        }
+        if self.last.is_none() {
+            let error = "waits for the store, which has the number of the last slot".to_owned();
+            self.say(|state| *state = State { running: true, error: Some(error), ..State::default() });
+        }
+        self.last.is_some()
+    }
+
+    /// Slot of `now_ns` and when it was due.
+    fn slot_of(&self, now_ns: u64) -> (u64, u64) {
+        let length_ns = self.plan.length.nanos();
+        match self.last.flatten() {
+            None => (0, now_ns),
+            // The clock was ahead when this slot was due, and was set back over a restart: its grid is one of dates that are
+            // still to come. The next slot begins now, and with it a grid.
+            Some((known, due_ns)) if due_ns.saturating_sub(now_ns) > length_ns => {
+                let slot = known.saturating_add(1);
+                let (due, now) = (utc(due_ns), utc(now_ns));
+                tracing::warn!("schedule: slot {known} was due at {due}, and it is {now}: the host's clock was set back; slot {slot} begins now");
+                (slot, now_ns)
+            }
+            // A date shortly before the last slot stays in that slot.
+            Some((known, due_ns)) => {
+                let passed = self.plan.slot_at(now_ns.saturating_sub(due_ns));
+                (known.saturating_add(passed), due_ns.saturating_add(passed.saturating_mul(length_ns)))
+            }
+        }
+    }
+
     /// Puts the slot of `now_ns` in force unless it is. When the next is due; `None` without a packet thread.
     fn turn(&mut self, now_ns: u64) -> Option<u64> {
-        // A date before the last slot (a clock set back over a restart) stays in that slot.
-        let (known, known_due_ns) = *self.last.get_or_insert((0, now_ns));
-        let passed = self.plan.slot_at(now_ns.saturating_sub(known_due_ns));
-        let slot = known + passed;
-        let due_ns = known_due_ns + passed * self.plan.length.nanos();
-        let next_ns = due_ns + self.plan.length.nanos();
-        self.last = Some((slot, due_ns));
+        let (slot, due_ns) = self.slot_of(now_ns);
+        let next_ns = due_ns.saturating_add(self.plan.length.nanos());
+        self.last = Some(Some((slot, due_ns)));
         let under_way = self.state.lock().ok()?.slot == Some(slot);
         if under_way {
             return Some(next_ns);

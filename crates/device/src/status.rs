@@ -124,12 +124,18 @@ pub struct DirectionStatus {
     pub delay_s: f64,
     /// Time that the rate lost because the packet thread came late while frames waited: the machine is too busy.
     pub late_s: f64,
+    /// Time for which packets were due and waited because port or link had no room: the way out is slower than the rate, or down.
+    pub blocked_s: f64,
     /// Waits now.
     pub backlog: Count,
     /// Frames on the delay line.
     pub delayed: u64,
     /// Frames that wait for room at the port.
     pub ready: u64,
+    /// Frames that left the queue and found no room at the port for `stale_after`: dropped, and not by the scheme.
+    pub stale: u64,
+    /// Frames of a direction without queue that were dropped because 256 others waited for room at the port.
+    pub no_room: u64,
     /// Frames forwarded without a queue.
     pub passed: u64,
     /// Since the start.

@@ -1,8 +1,12 @@
 //! Windows and slots in SQLite, each committed as it ends: a kill loses the window under way, nothing else.
 //!
-//! The packet thread hands a closed window to a storage thread through a bounded channel and never waits; what finds the
-//! channel full is counted as lost and said in the status. Write-ahead log, synchronous commits: others read while it runs.
+//! The packet thread hands a closed window to a storage thread through a bounded channel and never waits. The storage thread
+//! opens the store, and opens it again after an error; meanwhile windows wait, up to a bound, and beyond it they are counted
+//! as lost. Write-ahead log, synchronous commits: others read while it runs.
 
+mod aside;
+mod file;
+mod keeper;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -10,30 +14,46 @@ mod tests;
 use crate::clock::Dated;
 use crate::engine::Direction;
 use crate::record::{Closed, Sink};
-use rusqlite::types::Value;
-use rusqlite::{params, params_from_iter, Connection, OptionalExtension};
-use sojourn_measure::window::Class;
+use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use schema::whole;
+use file::File;
+use keeper::Keeper;
 pub use schema::VERSION as SCHEMA_VERSION;
 
-/// Windows and slots that wait for the disk; beyond, they are lost.
+/// Windows and slots that wait for a store that cannot be written; beyond, they are lost.
 const WAITING: usize = 1024;
 
 /// What refuses to be a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened, made or written.
-    #[error("store {path}: {source}")]
+    #[error("store {path}: {source}{}", crate::hardening::hindrance(path))]
     Sql {
         /// Which file.
         path: PathBuf,
         /// Why.
         source: rusqlite::Error,
+    },
+    /// The folder or the file cannot be made, looked at or renamed.
+    #[error("store {path}: {source}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A store whose contents are wrong.
+    #[error("store {path}: is damaged: {what}")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says of it.
+        what: String,
     },
     /// A SQLite file of something else.
     #[error("store {0}: a SQLite file, but not one of sojournd; give a path of its own")]
@@ -54,6 +74,29 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl StoreError {
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Sql { source, .. } => source.sqlite_error_code(),
+            _ => None,
+        }
+    }
+
+    /// The word under which such a file is set aside; `None`: it may become usable as it is.
+    fn aside(&self) -> Option<String> {
+        match self {
+            Self::Damaged { .. } => Some("damaged".to_owned()),
+            Self::Foreign(_) => Some("foreign".to_owned()),
+            Self::Version { found, .. } => Some(format!("version-{found}")),
+            Self::Sql { .. } => {
+                let damaged = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
+                self.code().filter(|code| damaged.contains(code)).map(|_| "damaged".to_owned())
+            }
+            Self::File { .. } | Self::Thread { .. } => None,
+        }
+    }
 }
 
 /// A process that measures.
@@ -95,15 +138,34 @@ pub struct Slot {
 /// Where slots go.
 pub type SlotSink = Box<dyn FnMut(Slot) + Send>;
 
-/// How the storage fares.
+/// An error and its time.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub struct Mishap {
+    /// When, nanoseconds since 1970-01-01 UTC.
+    pub at_ns: u64,
+    /// What it was.
+    pub what: String,
+}
+
+/// How the storage fares. Of the windows closed so far, `stored + waiting + lost` is all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Health {
+    /// The store is open and takes what it is given.
+    pub up: bool,
     /// Windows stored by this process.
     pub stored: u64,
-    /// Windows and slots that could not be stored.
+    /// Windows that wait to be stored.
+    pub waiting: u64,
+    /// Windows that could not be stored.
     pub lost: u64,
-    /// Why the last of these could not.
+    /// Slots of the schedule that could not be stored.
+    pub lost_slots: u64,
+    /// Why nothing can be stored now; `null` while it is up.
     pub error: Option<String>,
+    /// The last error, also after it is over.
+    pub last_error: Option<Mishap>,
+    /// The name under which this process last set a file aside that was damaged or no store of this version.
+    pub set_aside: Option<String>,
 }
 
 enum Entry {
@@ -111,14 +173,86 @@ enum Entry {
     Slot(Slot),
 }
 
-/// An open store and, once started, its thread.
+/// What is known of the last slot: nothing before the store was opened for the first time.
+type Known = Option<Option<(u64, u64, u64)>>;
+
+/// How the storage fares, for whoever asks while it runs.
+#[derive(Debug)]
+pub struct Progress {
+    dated: Dated,
+    offered: AtomicU64,
+    stored: AtomicU64,
+    lost: AtomicU64,
+    lost_slots: AtomicU64,
+    /// Its counts are not in use.
+    told: Mutex<Health>,
+    known: Mutex<Known>,
+}
+
+impl Progress {
+    fn new(dated: Dated) -> Arc<Self> {
+        let count = AtomicU64::default;
+        let (told, known) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { dated, offered: count(), stored: count(), lost: count(), lost_slots: count(), told, known })
+    }
+
+    fn told(&self) -> MutexGuard<'_, Health> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let told = self.told().clone();
+        let load = |count: &AtomicU64| count.load(Ordering::Acquire);
+        let (stored, lost, lost_slots) = (load(&self.stored), load(&self.lost), load(&self.lost_slots));
+        // Read last: a window is offered before it is anything else.
+        let waiting = load(&self.offered).saturating_sub(stored + lost);
+        Health { stored, waiting, lost, lost_slots, ..told }
+    }
+
+    /// Number and due time (nanoseconds since 1970-01-01 UTC) of the last slot that the store held when it was opened, if it is
+    /// of the schedule with this seed: a restarted schedule goes on from there. `None` before the store was opened.
+    #[must_use]
+    pub fn last_slot(&self, seed: u64) -> Option<Option<(u64, u64)>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.map(|last| last.filter(|last| last.0 == seed).map(|(_, slot, due_ns)| (slot, due_ns)))
+    }
+
+    fn lose(&self, entry: &Entry) {
+        match entry {
+            Entry::Window(..) => self.lost.fetch_add(1, Ordering::AcqRel),
+            Entry::Slot(_) => self.lost_slots.fetch_add(1, Ordering::AcqRel),
+        };
+    }
+
+    /// Something failed; said in the log once, however often it is tried again.
+    fn failed(&self, what: String) {
+        let mut told = self.told();
+        if told.error.as_ref() != Some(&what) {
+            tracing::warn!(error = what, "nothing can be stored; frames are forwarded, and the store is tried again");
+        }
+        told.up = false;
+        told.last_error = Some(Mishap { at_ns: self.dated.now_unix_ns(), what: what.clone() });
+        told.error = Some(what);
+    }
+
+    fn well(&self) {
+        let mut told = self.told();
+        if told.error.take().is_some() {
+            tracing::info!("the store works");
+        }
+        told.up = true;
+    }
+}
+
+/// A store and, once started, its thread.
 pub struct Store {
     path: PathBuf,
     sender: SyncSender<Entry>,
-    writer: Option<(Writer, Receiver<Entry>)>,
+    keeper: Option<(Keeper, Receiver<Entry>)>,
     thread: Option<JoinHandle<()>>,
-    health: Arc<Mutex<Health>>,
-    last_slot: Option<(u64, u64, u64)>,
+    progress: Arc<Progress>,
 }
 
 impl Store {
@@ -127,67 +261,77 @@ impl Store {
     /// # Errors
     /// The file cannot be written, is not a store, or is one of another version.
     pub fn open(path: &Path, run: &Run, dated: Dated) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Sql { path: path.to_owned(), source };
-        let connection = Connection::open(path).map_err(failed)?;
-        prepare(&connection, path)?;
-        let number = begin(&connection, run, dated).map_err(failed)?;
-        let last_slot = connection
-            .query_row("SELECT seed, slot, due_ns FROM slots ORDER BY rowid DESC LIMIT 1", [], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
-            })
-            .optional()
-            .map_err(failed)?
-            .and_then(|(seed, slot, due)| Some((seed.parse().ok()?, slot.try_into().ok()?, due.try_into().ok()?)));
-        let (sender, receiver) = sync_channel(WAITING);
-        let health = Arc::new(Mutex::new(Health::default()));
-        let writer = Writer { connection, run: number, dated, health: Arc::clone(&health) };
-        Ok(Self { path: path.to_owned(), sender, writer: Some((writer, receiver)), thread: None, health, last_slot })
+        let mut store = Self::keep(path, run, dated);
+        if let Some((keeper, _)) = &mut store.keeper {
+            keeper.open_strictly()?;
+        }
+        Ok(store)
     }
 
-    /// Starts the storage thread; what was handed over before waits for it. Apart from [`Store::open`], because a process
-    /// gives up its privileges in between, and a thread of before would keep them.
+    /// As [`Store::open`], but the storage thread opens the file. Whatever the matter is, it is said in the [`Health`] and tried
+    /// again; a file that is damaged or no store of this version is set aside under another name, and a new one begun.
+    #[must_use]
+    pub fn keep(path: &Path, run: &Run, dated: Dated) -> Self {
+        let (sender, receiver) = sync_channel(WAITING);
+        let progress = Progress::new(dated);
+        let keeper = Keeper::new(path, run.clone(), dated, Arc::clone(&progress));
+        Self { path: path.to_owned(), sender, keeper: Some((keeper, receiver)), thread: None, progress }
+    }
+
+    /// Starts the storage thread unless it runs; what was handed over before waits for it. After privileges are given up: a
+    /// thread of before would keep them.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system gives no thread. It may be asked again.
     pub fn start(&mut self) -> Result<(), StoreError> {
-        if let Some((writer, receiver)) = self.writer.take() {
-            let thread = std::thread::Builder::new()
-                .name("store".into())
-                .spawn(move || writer.write(&receiver))
-                .map_err(|source| StoreError::Thread { path: self.path.clone(), source })?;
-            self.thread = Some(thread);
+        let Some(keeper) = self.keeper.take() else { return Ok(()) };
+        // Here for the thread, or, where there is none, for the next attempt.
+        let keeper = Arc::new(Mutex::new(Some(keeper)));
+        let for_it = Arc::clone(&keeper);
+        let take = |keeper: &Mutex<Option<_>>| keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let keep = move || {
+            if let Some((keeper, receiver)) = take(&for_it) {
+                Keeper::keep(keeper, &receiver);
+            }
+        };
+        match std::thread::Builder::new().name("store".into()).spawn(keep) {
+            Ok(thread) => {
+                self.thread = Some(thread);
+                Ok(())
+            }
+            Err(source) => {
+                self.keeper = take(&keeper);
+                let error = StoreError::Thread { path: self.path.clone(), source };
+                self.progress.failed(error.to_string());
+                Err(error)
+            }
         }
-        Ok(())
     }
 
     /// Takes the closed windows of a direction.
     #[must_use]
     pub fn sink(&self, direction: Direction) -> Sink {
-        let (sender, health) = (self.sender.clone(), Arc::clone(&self.health));
-        Box::new(move |closed| offer(&sender, Entry::Window(direction, Box::new(closed)), &health))
+        let (sender, progress) = (self.sender.clone(), Arc::clone(&self.progress));
+        Box::new(move |closed| {
+            progress.offered.fetch_add(1, Ordering::AcqRel);
+            offer(&sender, Entry::Window(direction, Box::new(closed)), &progress);
+        })
     }
 
     /// Takes the slots of a schedule.
     #[must_use]
     pub fn slots(&self) -> SlotSink {
-        let (sender, health) = (self.sender.clone(), Arc::clone(&self.health));
-        Box::new(move |slot| offer(&sender, Entry::Slot(slot), &health))
-    }
-
-    /// Number and due time (nanoseconds since 1970-01-01 UTC) of the last slot that this store holds, if it is of the
-    /// schedule with this seed: a restarted schedule goes on from there.
-    #[must_use]
-    pub fn last_slot(&self, seed: u64) -> Option<(u64, u64)> {
-        self.last_slot.filter(|last| last.0 == seed).map(|(_, slot, due_ns)| (slot, due_ns))
+        let (sender, progress) = (self.sender.clone(), Arc::clone(&self.progress));
+        Box::new(move |slot| offer(&sender, Entry::Slot(slot), &progress))
     }
 
     /// How it fares, for whoever asks while it runs.
     #[must_use]
-    pub fn health(&self) -> Arc<Mutex<Health>> {
-        Arc::clone(&self.health)
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
-    /// Waits until everything handed over is stored. Sinks must have been dropped before.
+    /// Waits until everything handed over is stored or lost. Sinks must have been dropped before.
     ///
     /// # Errors
     /// It was never started, and the system gives no thread.
@@ -198,134 +342,14 @@ impl Store {
             // A thread that panicked has stored what it could.
             let _ = thread.join();
         }
-        Ok(self.health.lock().map(|health| health.clone()).unwrap_or_default())
+        Ok(self.progress.health())
     }
 }
 
 /// Never waits.
-fn offer(sender: &SyncSender<Entry>, entry: Entry, health: &Mutex<Health>) {
-    if sender.try_send(entry).is_err() {
-        if let Ok(mut health) = health.lock() {
-            health.lost += 1;
-            health.error = Some(format!("the disk is {WAITING} windows behind"));
-        }
-    }
-}
-
-fn prepare(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let failed = |source| StoreError::Sql { path: path.to_owned(), source };
-    let pragma = |name| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0)).map_err(failed);
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
-    let found = pragma("user_version")?;
-    if tables > 0 && pragma("application_id")? != schema::APPLICATION {
-        return Err(StoreError::Foreign(path.to_owned()));
-    }
-    if tables > 0 && found != schema::VERSION {
-        return Err(StoreError::Version { path: path.to_owned(), found });
-    }
-    connection
-        .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;",
-        )
-        .map_err(failed)?;
-    if tables == 0 {
-        connection.execute_batch(&format!("BEGIN; {} COMMIT;", schema::CREATE)).map_err(failed)?;
-    }
-    Ok(())
-}
-
-fn begin(connection: &Connection, run: &Run, dated: Dated) -> rusqlite::Result<i64> {
-    let sql = format!(
-        "INSERT INTO runs (version, config, seed, rate_bit_s, overhead_bytes, started_ns, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, {})",
-        schema::date(6)
-    );
-    connection.execute(
-        &sql,
-        params![
-            run.version,
-            run.config,
-            run.seed.to_string(),
-            whole(run.rate_bit_s),
-            whole(run.overhead_bytes),
-            whole(dated.unix_ns(0))
-        ],
-    )?;
-    Ok(connection.last_insert_rowid())
-}
-
-struct Writer {
-    connection: Connection,
-    run: i64,
-    dated: Dated,
-    health: Arc<Mutex<Health>>,
-}
-
-impl Writer {
-    /// Until every sender is gone.
-    fn write(mut self, entries: &Receiver<Entry>) {
-        let insert = schema::insert_window();
-        for entry in entries {
-            let outcome = match &entry {
-                Entry::Window(direction, closed) => self.window(&insert, *direction, closed),
-                Entry::Slot(slot) => self.slot(slot),
-            };
-            let Ok(mut health) = self.health.lock() else { return };
-            match outcome {
-                Ok(windows) => health.stored += windows,
-                Err(error) => {
-                    health.lost += 1;
-                    health.error = Some(error.to_string());
-                }
-            }
-        }
-    }
-
-    fn window(&mut self, insert: &str, direction: Direction, closed: &Closed) -> rusqlite::Result<u64> {
-        let Closed { row, setting, rate, complete } = closed;
-        let keys = [
-            Value::Integer(self.run),
-            whole(self.dated.unix_ns(row.started_ns)),
-            whole(self.dated.unix_ns(row.ended_ns)),
-            Value::Text(direction.name().to_owned()),
-            Value::Text(setting.scheme.clone()),
-            Value::Text(setting.label.clone()),
-            setting.slot.map_or(Value::Null, whole),
-            whole(rate.bit_s()),
-            Value::Integer(i64::from(*complete)),
-        ];
-        let values = schema::COLUMNS.iter().map(|(_, value)| value(row));
-        let transaction = self.connection.transaction()?;
-        transaction.prepare_cached(insert)?.execute(params_from_iter(keys.into_iter().chain(values)))?;
-        let window = transaction.last_insert_rowid();
-        {
-            let mut classes = transaction.prepare_cached("INSERT INTO classes VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-            for (class, counts) in Class::ALL.iter().zip(&row.classes) {
-                let [arrived, bytes, dropped, marked] =
-                    [counts.arrived, counts.arrived_bytes, counts.dropped, counts.marked].map(whole);
-                classes.execute(params![window, class.name(), arrived, bytes, dropped, marked])?;
-            }
-        }
-        transaction.commit()?;
-        Ok(1)
-    }
-
-    fn slot(&self, slot: &Slot) -> rusqlite::Result<u64> {
-        self.connection.execute(
-            "INSERT INTO slots VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                self.run,
-                whole(slot.slot),
-                slot.direction,
-                slot.label,
-                slot.scheme,
-                whole(slot.due_ns),
-                whole(slot.began_ns),
-                slot.seed.to_string(),
-                slot.design
-            ],
-        )?;
-        Ok(0)
+fn offer(sender: &SyncSender<Entry>, entry: Entry, progress: &Progress) {
+    match sender.try_send(entry) {
+        Ok(()) => {}
+        Err(TrySendError::Full(entry) | TrySendError::Disconnected(entry)) => progress.lose(&entry),
     }
 }

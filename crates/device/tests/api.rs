@@ -142,6 +142,9 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
         assert!(found == status && text.starts_with(error), "{body}: {found} {text}");
         assert_eq!(world.in_force(), before, "{body}");
     }
+    let deep = format!("{{\"label\": {}{}}}", "[".repeat(16_000), "]".repeat(16_000));
+    let why = "body:1:138: is nested too deeply; allowed: at most 128 levels of tables and lists";
+    assert_eq!(change(&mut world, &deep), (422, serde_json::json!({ "error": why }).to_string()));
     let long = format!("{{\"label\": \"{}\"}}", "x".repeat(70_000));
     assert_eq!(change(&mut world, &long).0, 413);
     let answer = world.please(Method::PATCH, "/directions/b_to_a", "{\"rate\": \"1 Mbit/s\"}");
@@ -209,7 +212,7 @@ fn a_running_schedule_keeps_its_direction_to_itself() {
             let slots = Box::new(|_| {});
             Schedule::new(plan, Dated::new(Clock::start()), last, commands.clone(), slots).map_err(|e| e.to_string())
         };
-        Schedules::new(Box::new(make), config.schedule.as_ref(), None).unwrap()
+        Schedules::new(Box::new(make), config.schedule.as_ref(), Box::new(|| Some(None)))
     });
     let scheme = "{\"scheme\": \"red limit 100p\"}";
     assert_eq!(world.please(Method::GET, "/schedule", "").json()["running"], false);
@@ -334,21 +337,26 @@ fn ten_thousand_requests_of_random_bytes_do_no_harm() {
 #[test]
 fn sockets_are_bound_on_loopback_alone() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-        let refused = api::bind(Some(address.parse().unwrap()), None).unwrap_err();
+        let refused = api::bind_tcp(address.parse().unwrap()).unwrap_err();
         assert!(refused.to_string().ends_with("is not loopback"), "{refused}");
     }
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("c.sock");
-    let bound = api::bind(Some("127.0.0.1:0".parse().unwrap()), Some(&socket)).unwrap();
-    assert!(bound.address().unwrap().ip().is_loopback());
+    assert!(api::bind_tcp("127.0.0.1:0".parse().unwrap()).unwrap().local_addr().unwrap().ip().is_loopback());
+    let bound = api::bind_unix(&socket).unwrap();
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    // One that answers is not replaced; one that a killed process left is.
-    assert!(api::bind(None, Some(&socket)).is_err());
+    // One that is in use is not replaced, nor that of another program; one that a killed process left is.
+    assert!(api::bind_unix(&socket).is_err());
+    assert!(bound.is_there());
     drop(bound);
+    assert!(!socket.exists());
+    let stranger = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert!(api::bind_unix(&socket).unwrap_err().to_string().ends_with("another program listens there"));
+    drop(stranger);
     assert!(socket.exists());
-    assert!(api::bind(None, Some(&socket)).is_ok());
+    drop(api::bind_unix(&socket).unwrap());
     std::fs::write(folder.path().join("file"), "kept").unwrap();
-    assert!(api::bind(None, Some(&folder.path().join("file"))).is_err());
+    assert!(api::bind_unix(&folder.path().join("file")).is_err());
 }
 
 #[test]

@@ -15,10 +15,10 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
     // This thread, and what it starts, alone; the mounts so that /sys is that of the namespace.
     nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET | nix::sched::CloneFlags::CLONE_NEWNS).unwrap();
     sh("mount --make-rprivate / && mount -t sysfs sysfs /sys
-        ip link add meas-p type veth peer name meas-h && ip link set meas-p mtu 3000
+        ip link add meas-p numrxqueues 4 numtxqueues 4 type veth peer name meas-h numrxqueues 4 numtxqueues 4 && ip link set meas-p mtu 3000
         ip address add 10.9.0.1/24 dev meas-p && ip link add meas-br type bridge && ip link set meas-p master meas-br");
     let found = facts::interface("meas-p").unwrap();
-    assert_eq!((found.driver.as_deref(), found.mtu, found.queues), (Some("veth"), Some(3000), Some(1)));
+    assert_eq!((found.driver.as_deref(), found.mtu, found.queues), (Some("veth"), Some(3000), Some(4)));
     assert_eq!((found.bridge.as_deref(), found.running), (Some("meas-br"), false));
     assert_eq!(found.addresses, [std::net::IpAddr::from([10, 9, 0, 1])]);
     assert_eq!(found.peer.as_ref().unwrap().0, "meas-h");
@@ -29,7 +29,7 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
     assert!(facts::interface("meas-p").unwrap().isolated);
 
     let wanted = Wanted {
-        ports: vec![("meas-p".into(), Way::AfXdp)],
+        ports: vec![("meas-p".into(), Way::AfXdp(None))],
         devices: vec![],
         cores: vec![],
         room_bytes: 1792,

@@ -130,13 +130,42 @@ impl Maker {
         frame
     }
 
+    /// A packet behind more tags, PPPoE or MPLS, as a provider's network carries it, and the same without them.
+    fn carried(&mut self) -> (Vec<u8>, Vec<u8>) {
+        let addresses = self.some(12);
+        let (kind, protocol, packet) =
+            if self.below(2) == 0 { ([8, 0], 0x21, self.ipv4()) } else { ([0x86, 0xdd], 0x57, self.ipv6()) };
+        let tags = [0, 0, 1, 2, 3][self.below(5)];
+        let mut frame = addresses.clone();
+        for _ in 0..tags {
+            frame.extend([[0x81, 0], [0x88, 0xa8], [0x91, 0]][self.below(3)]);
+            frame.extend([self.byte(), self.byte()]);
+        }
+        match self.below(3) {
+            0 => frame.extend(kind),
+            1 => {
+                frame.extend([0x88, 0x64, 0x11, 0, self.byte(), self.byte()]);
+                frame.extend((2 + packet.len() as u16).to_be_bytes());
+                frame.extend([0, protocol]);
+            }
+            _ => {
+                frame.extend([0x88, 0x47 + self.byte() % 2]);
+                for above in (0..=self.below(4)).rev() {
+                    frame.extend([self.byte(), self.byte(), self.byte() & 0xfe | u8::from(above == 0), self.byte()]);
+                }
+            }
+        }
+        frame.extend(&packet);
+        (frame, [&addresses[..], &kind, &packet].concat())
+    }
+
     /// A frame that is cut, lengthened, or has some bytes changed, most of them in the headers; or one of noise.
     fn malformed(&mut self) -> Vec<u8> {
         if self.below(10) == 0 {
             let length = self.below(120);
             return self.some(length);
         }
-        let mut frame = self.valid();
+        let mut frame = if self.below(3) == 0 { self.carried().0 } else { self.valid() };
         match self.below(4) {
             0 => frame.truncate(self.below(80)),
             1 => {
@@ -244,6 +273,23 @@ fn valid_frames_are_read_as_an_independent_parser_reads_them() {
             .iter()
             .all(|class| seen[&(class.name(), false, ip)] > 100));
     }
+}
+
+#[test]
+fn packets_behind_tags_pppoe_and_mpls_are_read_as_an_independent_parser_reads_them_without() {
+    let mut maker = Maker(Stream::new(4));
+    let mut seen: HashMap<u8, usize> = HashMap::new();
+    for _ in 0..10_000 {
+        let (frame, plain) = maker.carried();
+        let (dscp, ecn, class, ack, _) = independent(&plain);
+        let parsed = body::check_frame(&frame);
+        assert_eq!(parsed.fault, None, "{frame:x?}");
+        assert_eq!(usize::from(parsed.ip), frame.len() - plain.len() + 14, "{frame:x?}");
+        assert_eq!((parsed.dscp, parsed.ecn, parsed.class, parsed.ack), (dscp, ecn, class, ack), "{frame:x?}");
+        *seen.entry(frame[13]).or_default() += 1;
+    }
+    // EtherTypes by their second byte: 802.1Q or IPv4 and 0x9100, 802.1ad, IPv6, PPPoE, MPLS of either kind.
+    assert!([0x00, 0xa8, 0xdd, 0x64, 0x47, 0x48].iter().all(|kind| seen[kind] > 100), "{seen:?}");
 }
 
 #[test]

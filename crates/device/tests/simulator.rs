@@ -5,7 +5,7 @@
 
 use sojourn_aqm::registry;
 use sojourn_device::engine::{Direction, Engine};
-use sojourn_device::frame;
+use sojourn_device::frame::{self, Key};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
@@ -61,23 +61,36 @@ fn datagram(n: usize, length: u32) -> Vec<u8> {
     frame
 }
 
-/// What the device reads off the frames of flow `n`.
-fn facts(n: usize) -> Facts {
-    let parsed = frame::parse(&datagram(n, HEADERS), KEY);
-    assert_eq!(parsed.fault, None);
-    let frame::Parsed { flow, source, destination, ecn, dscp, .. } = parsed;
-    Facts { flow, source, destination, ecn, dscp, ..Facts::default() }
+/// What is known of each flow.
+type Known = [Facts; FLOWS.len()];
+
+/// What the device reads off the frames of each flow.
+fn known() -> Known {
+    std::array::from_fn(|n| {
+        let parsed = frame::parse(&datagram(n, HEADERS), KEY);
+        assert_eq!(parsed.fault, None);
+        let frame::Parsed { flow, source, destination, ecn, dscp, .. } = parsed;
+        Facts { flow, source, destination, ecn, dscp, ..Facts::default() }
+    })
+}
+
+/// The arrivals of a log.
+fn arrivals(log: &[Event]) -> impl Iterator<Item = (Instant, Facts)> + '_ {
+    log.iter().filter_map(|event| match event.what {
+        What::Arrived(facts) => Some((event.at, facts)),
+        _ => None,
+    })
 }
 
 /// The decisions of the simulated queue.
-fn simulated(scheme: &str) -> Vec<Event> {
+fn simulated(scheme: &str, known: &Known) -> Vec<Event> {
     let network = Arc::new(scenario::load(&scenario(), "test", &[]).unwrap().resolve().unwrap());
     let options = Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, ..Options::default() };
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
     assert_eq!(format!("queues/{}", network.ports[port].name), QUEUE);
     let mut simulation = Simulation::new(network, options);
-    for n in 0..FLOWS.len() {
-        assert!(simulation.identify(n, &facts(n)));
+    for (n, facts) in known.iter().enumerate() {
+        assert!(simulation.identify(n, facts));
     }
     assert!(simulation.log(port));
     simulation.run_until(simulation.end());
@@ -93,8 +106,8 @@ enum Host {
     Late,
 }
 
-/// The decisions of the device on the arrivals of `log`, up to its last event.
-fn device(scheme: &str, log: &[Event], host: Host) -> Vec<Event> {
+/// The decisions of the device under `key` on the arrivals of `log`, up to its last event.
+fn device(scheme: &str, log: &[Event], host: Host, key: Key) -> Vec<Event> {
     let config = PathConfig {
         scheme: Some(scheme.parse().unwrap()),
         rate: BitRate::from_bit_s(8_000_000),
@@ -104,18 +117,15 @@ fn device(scheme: &str, log: &[Event], host: Host) -> Vec<Event> {
     };
     let seen = Arc::<Mutex<Vec<Event>>>::default();
     let sink = Arc::clone(&seen);
-    let mut forth = Path::new(&config, Box::new(Stream::new(SEED, 0, QUEUE)), KEY, Recorder::idle());
+    let mut forth = Path::new(&config, Box::new(Stream::new(SEED, 0, QUEUE)), key, Recorder::idle());
     forth.log_to(Some(Box::new(move |event| sink.lock().unwrap().push(event))));
     let at_once = PathConfig { scheme: None, ..config };
-    let back = Path::new(&at_once, Box::new(random::Stream::new(1)), KEY, Recorder::idle());
+    let back = Path::new(&at_once, Box::new(random::Stream::new(1)), key, Recorder::idle());
     let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
     let mut engine = Engine::new(Pool::new(16384, 2048, 0).unwrap(), [Box::new(a), Box::new(b)], [forth, back]);
-    let flows: Vec<u32> = (0..FLOWS.len()).map(|n| facts(n).flow).collect();
+    let flows = known().map(|facts| facts.flow);
     let last = log.last().map_or(Instant::ZERO, |event| event.at);
-    let mut arrivals = log.iter().filter_map(|event| match event.what {
-        What::Arrived(facts) => Some((event.at, facts)),
-        _ => None,
-    });
+    let mut arrivals = arrivals(log);
     let mut next = arrivals.next();
     loop {
         let due = if host == Host::Late && next.is_some() { None } else { engine.next_due() };
@@ -164,14 +174,14 @@ fn schemes() -> Vec<String> {
 fn the_device_decides_as_the_simulator_does() {
     let mut deciding = 0;
     for scheme in schemes() {
-        let expected = simulated(&scheme);
+        let expected = simulated(&scheme, &known());
         let count = |is: fn(&What) -> bool| expected.iter().filter(|event| is(&event.what)).count();
         // 100 kB/s of payload by each of four, in packets of 18 to 1472 B: 5556 + 388 + 104 + 68 packets a second.
         assert!(count(|what| matches!(what, What::Arrived(_))) > 20_000, "{scheme}");
         assert!(count(|what| matches!(what, What::Left { .. })) > 3_000, "{scheme}");
         deciding += usize::from(count(|what| matches!(what, What::Dropped(_) | What::Marked)) > 50);
         for host in [Host::Prompt, Host::Late] {
-            let found = device(&scheme, &expected, host);
+            let found = device(&scheme, &expected, host, KEY.into());
             for (line, (expected, found)) in expected.iter().zip(&found).enumerate() {
                 assert_eq!(expected.to_string(), found.to_string(), "{scheme}, {host:?}: line {line}");
             }
@@ -180,4 +190,28 @@ fn the_device_decides_as_the_simulator_does() {
     }
     // All but the three with room for the whole overload.
     assert!(deciding + 3 >= schemes().len(), "only {deciding} dropped or marked");
+}
+
+/// A live device has a secret key. Its log has every packet's hashes: what they decide is repeated without the key.
+#[test]
+fn a_live_run_is_repeated_from_its_log_alone() {
+    for scheme in
+        ["fq_codel limit 60p flows 4 target 1ms interval 10ms", "cake bandwidth 6mbit hosts", "sfb target 2p max 4p"]
+    {
+        let sent = simulated(scheme, &known());
+        let log: Vec<String> =
+            device(scheme, &sent, Host::Prompt, Key::drawn().unwrap()).iter().map(Event::to_string).collect();
+        let live: Vec<Event> = log.iter().map(|line| line.parse().unwrap()).collect();
+        let (mut from_log, public) = (Known::default(), known());
+        for ((_, sent), (_, seen)) in arrivals(&sent).zip(arrivals(&live)) {
+            let n = public.iter().position(|facts| facts.flow == sent.flow).unwrap();
+            from_log[n] = seen;
+        }
+        assert!(from_log.iter().zip(&public).all(|(secret, public)| secret.flow != public.flow), "{scheme}");
+        let repeated = simulated(scheme, &from_log);
+        assert!(live.len() > 40_000 && repeated.len() >= live.len(), "{scheme}: {} and {}", live.len(), repeated.len());
+        for (line, (live, repeated)) in log.iter().zip(&repeated).enumerate() {
+            assert_eq!(*live, repeated.to_string(), "{scheme}: line {line}");
+        }
+    }
 }

@@ -24,12 +24,12 @@ fn child() {
     store.start().unwrap();
     let sink = store.sink(Direction::AToB);
     let mut recorder = Recorder::new(WINDOW, BitRate::from_bit_s(1), Bytes::new(0), Setting::default(), sink);
-    let health = store.health();
+    let progress = store.progress();
     for n in 0.. {
         recorder.arrived(Instant::ZERO + Span::from_micros(n), Note { length: 100, ..Note::default() });
         // The window before ended with this arrival.
         if n % WINDOW == 0 {
-            while health.lock().unwrap().stored < n / WINDOW {
+            while progress.health().stored < n / WINDOW {
                 std::thread::yield_now();
             }
             println!("stored {}", n / WINDOW);

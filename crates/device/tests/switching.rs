@@ -30,7 +30,7 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
     let paths = [path(&config, 1), path(&at_once, 2)];
     let frames = 16_384_u32;
     let mut engine = Engine::new(Pool::new(frames, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
-    let (commands, orders) = channel();
+    let (commands, orders) = sojourn_device::orders::orders();
     let schemes: Vec<_> =
         registry::ALL.iter().map(|entry| entry.name.parse::<sojourn_aqm::Config>().unwrap()).collect();
     let (mut put, mut got, mut switched) = (0_u64, 0_u64, 0_usize);

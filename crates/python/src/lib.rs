@@ -98,6 +98,12 @@ fn schema() -> String {
     scenario::schema().to_string()
 }
 
+/// What keys of a scenario may be at most, as a JSON list of keys, bound and reason.
+#[pyfunction]
+fn bounds() -> String {
+    json!(scenario::bounds()).to_string()
+}
+
 /// The canonical JSON of a scenario, after the overrides `sets` ("key=value").
 #[pyfunction]
 fn load(text: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
@@ -117,11 +123,12 @@ struct Task {
 }
 
 impl Task {
-    fn options(&self) -> PyResult<Options> {
+    fn options(&self, network: &Network) -> PyResult<Options> {
         let scheme = self.scheme.as_deref().map(str::parse::<Config>).transpose().map_err(refuse)?;
         let series = self.series.as_deref().map(str::parse::<Span>).transpose().map_err(refuse)?;
-        if series.is_some_and(Span::is_zero) {
-            return Err(refuse("series: an interval of 0; allowed: a time above 0, as in \"50 ms\""));
+        network.check_tables(scheme.as_ref()).map_err(refuse)?;
+        if let Some(interval) = series {
+            network.check_series(interval).map_err(|what| refuse(format!("series: the interval {what}")))?;
         }
         Ok(Options { scheme, seed: self.seed, replication: self.replication, series })
     }
@@ -142,7 +149,7 @@ fn run_many(
     let network = Arc::new(document.resolve().map_err(refuse)?);
     let tasks: Vec<Options> = tasks
         .iter()
-        .map(|task| serde_json::from_str::<Task>(task).map_err(refuse)?.options())
+        .map(|task| serde_json::from_str::<Task>(task).map_err(refuse)?.options(&network))
         .collect::<PyResult<_>>()?;
     let state = Progress::default();
     let results = std::thread::scope(|scope| {
@@ -216,7 +223,7 @@ fn run_batch(
         let one = |(scenario, task): &(usize, String)| -> Result<String, String> {
             let network = networks.get(*scenario).ok_or("no such scenario")?.clone()?;
             let task: Task = serde_json::from_str(task).map_err(|e| e.to_string())?;
-            let options = task.options().map_err(|e| e.to_string())?;
+            let options = task.options(&network).map_err(|e| e.to_string())?;
             let report = catch_unwind(AssertUnwindSafe(|| run_one(&network, &options, sign)))
                 .map_err(|_| "the run ended by a defect of the program; please report it with the scenario")?
                 .ok_or("stopped")?;
@@ -239,6 +246,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;

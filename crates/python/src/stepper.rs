@@ -33,7 +33,7 @@ impl Stepper {
     fn new(scenario_json: &str, task: &str) -> PyResult<Self> {
         let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
         let network = Arc::new(document.resolve().map_err(refuse)?);
-        let options = serde_json::from_str::<Task>(task).map_err(refuse)?.options()?;
+        let options = serde_json::from_str::<Task>(task).map_err(refuse)?.options(&network)?;
         let queues = network.ports.iter().map(|port| (port.name.clone(), port.under_test)).collect();
         let mut simulation = Simulation::new(network, options);
         simulation.watch();

@@ -48,15 +48,20 @@ pub fn run_all(
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<Result<RunReport, RunError>>>> = Mutex::new(tasks.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, tasks.len().max(1)) {
-            scope.spawn(|| loop {
-                let task = next.fetch_add(1, Ordering::Relaxed);
-                let Some(options) = tasks.get(task) else { return };
-                let Some(result) = run_one(network, options, progress) else { return };
-                progress.finished.fetch_add(1, Ordering::Relaxed);
-                results.lock().unwrap_or_else(PoisonError::into_inner)[task] = Some(result);
-            });
+        let work = || loop {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            let Some(options) = tasks.get(task) else { return };
+            let Some(result) = run_one(network, options, progress) else { return };
+            progress.finished.fetch_add(1, Ordering::Relaxed);
+            results.lock().unwrap_or_else(PoisonError::into_inner)[task] = Some(result);
+        };
+        // This thread is one of them; where the system gives no more, those that there are do the work.
+        for _ in 1..jobs.clamp(1, tasks.len().max(1)) {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
+        work();
     });
     results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,12 @@
 //! Where packets wait for a link or a bus.
 
+mod busy;
 mod line;
 mod meter;
 mod record;
 mod window;
 
+pub(crate) use busy::Busy;
 pub(crate) use line::{Line, LineQueue};
 pub(crate) use meter::Meter;
 pub(crate) use record::{class, Record};

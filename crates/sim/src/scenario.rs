@@ -3,6 +3,7 @@
 //! [`load`] takes a text and overrides to a [`Document`] that is possible as a whole, or says where and why it is not;
 //! [`Document::resolve`] gives the [`Network`] that the engine runs; [`schema`] describes documents.
 
+mod bounds;
 mod cell;
 mod document;
 mod flow;
@@ -13,6 +14,7 @@ mod sets;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::bounds;
 pub use cell::{CellTable, Profile};
 pub use document::{BusTable, ChangeTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
 pub use flow::*;

@@ -11,6 +11,7 @@ mod timing;
 
 pub(crate) use station::{Counts, Fate, Station};
 
+use crate::port::Busy;
 use crate::random::Stream;
 use crate::scenario;
 use sojourn_aqm::Random;
@@ -29,12 +30,12 @@ pub(crate) struct Cell {
     pub winners: Vec<u32>,
     backoff: Stream,
     errors: Stream,
-    /// The channel carries something until then.
-    pub busy_until: Instant,
-    /// Time for which the channel carried something.
-    pub busy: Span,
-    /// Time for which that was a collision.
-    pub collided: Span,
+    /// The channel carries something.
+    pub busy: Busy,
+    /// That is a collision.
+    pub collided: Busy,
+    /// Interfaces under test send, collide or wait for the answer.
+    pub tested: Busy,
 }
 
 impl Cell {
@@ -47,19 +48,21 @@ impl Cell {
             stations,
             backoff: stream("backoff"),
             errors: stream("errors"),
-            busy_until: Instant::ZERO,
-            busy: Span::ZERO,
-            collided: Span::ZERO,
+            busy: Busy::default(),
+            collided: Busy::default(),
+            tested: Busy::default(),
             spec: spec.clone(),
         }
     }
 
     /// Begins the measurement; what is on the channel counts from here on.
     pub fn restart(&mut self, now: Instant) {
-        self.busy = self.busy_until.since(now);
-        self.collided = Span::ZERO;
+        for busy in [&mut self.busy, &mut self.collided, &mut self.tested] {
+            busy.restart(now);
+        }
         for station in &mut self.stations {
             station.before = station.counts;
+            station.air.restart(now);
         }
     }
 
@@ -143,7 +146,7 @@ impl Cell {
         station.idle = end;
         station.ready = done.max(end + spec.difs());
         let difs = spec.difs();
-        self.occupy(now, end);
+        self.busy.add(now, end);
         self.silence(now, reserved, difs);
     }
 
@@ -171,15 +174,9 @@ impl Cell {
             station.idle = end;
             station.ready = station.done.max(end + if heard { eifs } else { spec.difs() });
         }
-        self.collided += end - now;
-        self.occupy(now, end);
+        self.collided.add(now, end);
+        self.busy.add(now, end);
         self.silence(now, end, eifs);
-    }
-
-    /// The channel carries something from `now` to `end`.
-    fn occupy(&mut self, now: Instant, end: Instant) {
-        self.busy += end - now.max(self.busy_until);
-        self.busy_until = self.busy_until.max(end);
     }
 
     /// All who do not transmit stop counting slots, until `space` after `idle`.

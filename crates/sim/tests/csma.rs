@@ -109,3 +109,26 @@ fn the_device_queue_hides_packets_from_the_scheme() {
     // Fifty more in the system, nearly from the start.
     assert!((system(&hidden) - system(&plain) - 50.0).abs() < 1.5, "{} {}", system(&plain), system(&hidden));
 }
+
+/// One station of `text`'s bus offers more than the channel takes.
+fn saturated(delay: &str, duration: &str, warm_up: &str) -> f64 {
+    let text =
+        bus(1, "900 Mbit/s", delay, duration).replace("[[nodes]]", &format!("warm_up = \"{warm_up}\"\n[[nodes]]"));
+    let text = text.replace("start = { uniform = [\"0 s\", \"10 ms\"] }", "start = \"0 s\"");
+    metric(&runs(&text, None, 1, 1).remove(0), "utilisation")
+}
+
+#[test]
+fn a_frame_on_the_channel_counts_within_the_measurement_only() {
+    // A frame of 1000 B holds the channel from 0 s (the first packet is there after an interval of 8.64 us) for 8 us and
+    // 400 ms of propagation, longer than the run: all that is left of it counts, and no more.
+    let gap = 972.0 * 8.0 / 900e6;
+    let whole = saturated("400 ms", "100 ms", "0 s");
+    assert!((whole - (0.1 - gap) / 0.1).abs() < 1e-6, "{whole}");
+    // The measurement begins within the frame: the channel is held all the time.
+    assert_eq!(saturated("400 ms", "100 ms", "50 ms"), 1.0);
+    // It begins in the frame's propagation, whose end at 40.01664 ms lies within it; the next one outlasts the run.
+    // In between the station looks again after at most a back-off of 1 ms.
+    let cut = saturated("40 ms", "50 ms", "30 ms");
+    assert!((0.95..=1.0).contains(&cut), "{cut}");
+}

@@ -323,3 +323,20 @@ fn a_scheme_on_the_access_points_queue_keeps_it_short() {
     assert!((120.0..300.0).contains(&tail), "{tail}");
     assert!(codel < 40.0, "{codel}");
 }
+
+/// Every share of the channel's time is at most 1, though colliding stations send at once and the last frame outlasts the run.
+#[test]
+fn shares_of_the_channels_time_are_at_most_one() {
+    // A window of two slots, so that most transmissions of eight stations collide.
+    let text = bianchi(8, false, "2 s").replace("warm_up = \"5 s\"", "warm_up = \"1 s\"");
+    let text = text.replace("cw_min = 31", "cw_min = 1").replace("cw_max = 1023", "cw_max = 1\nunder_test = true");
+    let report = runs(&text, None, 1, 1).remove(0);
+    let utilisation = metric(&report, "utilisation");
+    assert!((0.9..=1.0).contains(&utilisation), "{utilisation}");
+    // A frame of 34 B and 1023 B takes 8.584 ms: one is on the channel when the run of 4 ms begins to be measured and ends.
+    let text = bianchi(1, false, "8 ms").replace("warm_up = \"5 s\"", "warm_up = \"4 ms\"");
+    let text = text.replace("rate = \"1 Mbit/s\", packet_size", "rate = \"1 Gbit/s\", packet_size");
+    let report = runs(&text, None, 1, 1).remove(0);
+    let cell = &report.cells[0];
+    assert_eq!((cell.medium_utilisation, cell.stations[1].air_time_share), (1.0, 1.0));
+}

@@ -148,7 +148,7 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table: &[(&str, u64)] = if self.0 % 1000 == 0 {
+        let table: &[(&str, u64)] = if self.0.is_multiple_of(1000) {
             &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)]
         } else {
             &[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]
@@ -157,7 +157,9 @@ impl fmt::Display for Bytes {
         let (unit, scale) = table
             .iter()
             .find(|(_, scale)| {
-                self.0 >= *scale && self.0 % scale == 0 && (self.0 >= 1_000_000 || *scale == 1 || *scale % 1024 == 0)
+                self.0 >= *scale
+                    && self.0.is_multiple_of(*scale)
+                    && (self.0 >= 1_000_000 || *scale == 1 || *scale % 1024 == 0)
             })
             .copied()
             .unwrap_or(("B", 1));

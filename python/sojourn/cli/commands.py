@@ -8,18 +8,106 @@ import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import sojourn
-from sojourn import core, folder, tune
-from sojourn.cli import tc, text
-from sojourn.network import bundled_scenarios, load
-from sojourn.results import Results
-from sojourn.scheme import DEFAULT_SCHEMES
+from sojourn import core
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+
+def add(verbs: Any) -> None:
+    """Add the verbs ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema`` to `verbs`."""
+    one = verbs.add_parser("run", description="Run a scenario as it is written.")
+    _scenario_of(one)
+    _options_of(one, replicates="number of replications (default 1: no intervals)")
+    one.add_argument(
+        "--tc",
+        action="store_true",
+        help="print the queues under test at the end of one run in the shape of `tc -s -j qdisc show`, nothing else",
+    )
+    one.set_defaults(command=run)
+
+    several = verbs.add_parser(
+        "compare",
+        description="Compare schemes on a scenario. Each scheme replaces the queues under test, on the same traffic.",
+        epilog='example: sojourn compare dumbbell --aqm codel --aqm "red min 30p max 90p limit 1000p" --out results',
+    )
+    _scenario_of(several)
+    several.add_argument(
+        "--aqm",
+        action="append",
+        metavar="SCHEME",
+        help='a scheme as tc writes it, repeatable: --aqm codel --aqm "pie target 20ms" '
+        "(default: one of each family; see `sojourn list aqms`)",
+    )
+    _options_of(several, replicates="number of replications (default: the scenario's own)")
+    several.set_defaults(command=compare)
+
+    listed = verbs.add_parser("list", description="List what there is.")
+    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"))
+    listed.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    listed.set_defaults(command=listing)
+
+    demonstration = verbs.add_parser(
+        "demo",
+        description="Run the LAN experiment of the dAQM thesis on its eight schemes beside its published numbers, "
+        "and all schemes on a plain dumbbell; write one report.",
+    )
+    demonstration.add_argument("--quick", action="store_true", help="3 replications and a shorter dumbbell")
+    demonstration.add_argument(
+        "--replicates", type=int, metavar="N", help="number of replications (default 10, with --quick 3)"
+    )
+    demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
+    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    demonstration.add_argument(
+        "--out", default="out/demo", metavar="DIR", help="folder for results and report (default out/demo)"
+    )
+    demonstration.set_defaults(command=demo)
+
+    drawn = verbs.add_parser(
+        "report",
+        description="Draw a run folder's report.html again from the folder alone: the same bytes every time.",
+    )
+    drawn.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
+    drawn.set_defaults(command=report)
+
+    described = verbs.add_parser("schema", description="Print the JSON Schema of scenarios.")
+    described.set_defaults(command=schema)
+
+
+def _scenario_of(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a scenario (TOML or JSON), or the name of one that `sojourn list scenarios` shows",
+    )
+
+
+def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
+    parser.add_argument("--replicates", type=int, metavar="N", help=replicates)
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the scenario's own)")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="sets",
+        metavar="KEY=VALUE",
+        help='override a value of the scenario, repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
+    )
+    parser.add_argument("--series", metavar="INTERVAL", help="sample time series in every run: --series 50ms")
+    parser.add_argument("--out", metavar="DIR", help="write a run folder: tables (Parquet), scenario, report.html")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run a scenario as it is written."""
     if options.tc:
+        from sojourn.cli import tc
+
         tc.run(options)
     else:
         _execute(options, None)
@@ -27,34 +115,41 @@ def run(options: argparse.Namespace) -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Compare schemes on a scenario."""
+    from sojourn.scheme import DEFAULT_SCHEMES
+
     _execute(options, options.aqm or list(DEFAULT_SCHEMES))
 
 
 def _execute(options: argparse.Namespace, schemes: list[str] | None) -> None:
-    network = load(options.file, sets=options.sets)
+    from sojourn import network, runner
+
+    scenario = network.load(options.file, sets=options.sets)
     with ExitStack() as stack:
-        # Before the runs: an output folder that cannot be written must not cost an hour.
-        staging = stack.enter_context(folder.staged(options.out)) if options.out else None
+        if options.out:
+            from sojourn import folder
+
+            # Before the runs: an output folder that cannot be written must not cost an hour.
+            staging = stack.enter_context(folder.staged(options.out))
         # The warm-up is judged by time series: one run of each scheme always has them.
         series = options.series or "auto"
         if schemes is None:
-            results = sojourn.run(
-                network,
+            results = runner.run(
+                scenario,
                 replicates=1 if options.replicates is None else options.replicates,
                 seed=options.seed,
                 jobs=options.jobs,
                 series=series,
             )
         else:
-            results = sojourn.compare(
-                network,
+            results = runner.compare(
+                scenario,
                 schemes,
                 replicates=options.replicates,
                 seed=options.seed,
                 jobs=options.jobs,
                 series=series,
             )
-        if staging:
+        if options.out:
             folder.write(results, staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
     _print(options, results)
 
@@ -66,16 +161,23 @@ def _print(options: argparse.Namespace, results: Results) -> None:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))
         return
+    from sojourn.cli import text
+
     print(text.single(results) if results.kind == "run" else text.comparison(results))
     if differences := text.differences(results):
         print(f"\n{differences}\n")
     print(text.footnote(results))
     if options.out:
+        from sojourn import folder
+
         print(f"Report: {Path(options.out) / folder.REPORT}")
 
 
 def listing(options: argparse.Namespace) -> None:
     """List algorithms, scenarios or metrics."""
+    from sojourn.cli import text
+    from sojourn.network import bundled_scenarios
+
     match options.what:
         case "aqms":
             rows = list(core.aqms())
@@ -98,6 +200,8 @@ def _scenario(name: str, toml: str) -> core.Document:
 
 
 def _aqm(row: core.Document) -> str:
+    from sojourn.cli import text
+
     lines = [f"{row['name']}  ({row['title']})", text.paragraph(str(row["summary"]), "    ")]
     if row["presets"]:
         lines.append(f"    preset: {', '.join(row['presets'])}")
@@ -110,6 +214,8 @@ def _aqm(row: core.Document) -> str:
 
 def report(options: argparse.Namespace) -> None:
     """Draw a run folder's report again."""
+    from sojourn import folder, tune
+
     place = Path(options.folder)
     meta = folder.read_meta(place)
     if meta["format"] == folder.FORMAT:
@@ -128,6 +234,7 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _page(place: Path) -> str:
+    from sojourn import folder
     from sojourn.report import render
 
     return render(folder.read(place))

@@ -24,7 +24,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``interarrival`` to `verbs`."""
     parser = verbs.add_parser(
         "interarrival",
-        help="the mode of inter-arrival times at each queue, with a FIFO there",
         description="Run scenarios with a FIFO in every queue under test, and say which spacing of arrivals is most "
         "frequent at each: in whole milliseconds, as dAQM's `interarrival` takes it, and in bins of 0.01 ms.",
         epilog="example: sojourn interarrival lan dumbbell",

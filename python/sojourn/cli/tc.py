@@ -12,16 +12,10 @@ from sojourn.network import load
 from sojourn.runner import cores
 
 
-def add(verbs: Any, run: argparse.ArgumentParser) -> None:
-    """Add the verb ``export`` to `verbs`, and ``--tc`` to the parser of ``run``."""
-    run.add_argument(
-        "--tc",
-        action="store_true",
-        help="print the queues under test at the end of one run in the shape of `tc -s -j qdisc show`, nothing else",
-    )
+def add(verbs: Any) -> None:
+    """Add the verb ``export`` to `verbs`."""
     export = verbs.add_parser(
         "export",
-        help="write a scheme for another program",
         description="Write a scheme for another program.",
     )
     formats = export.add_subparsers(title="formats", metavar="FORMAT", required=True)

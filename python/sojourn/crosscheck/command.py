@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sojourn import crosscheck
+from sojourn import crosscheck, folder
 from sojourn.core import SojournError
 from sojourn.crosscheck import page, text
 
@@ -20,7 +20,6 @@ def add(verbs: Any) -> None:
     """Add the command to a parser's subcommands."""
     parser = verbs.add_parser(
         "crosscheck",
-        help="the same work on Linux, ns-3 or ns-2, and here",
         description="Compare with what Linux, ns-3 or ns-2 measured on the same work. Exit status 1 where fewer than "
         "nine points in ten agree, for any metric.",
     )
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         _show("")
     if options.page:
-        Path(options.page).write_text(page.page(outcomes), encoding="utf-8")
+        folder.write_text(Path(options.page), page.page(outcomes))
     if options.json:
         documents = [text.document(outcome) for outcome in outcomes]
         print(json.dumps(documents if options.peer == EVERYONE else documents[0], ensure_ascii=False))

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sojourn import folder
 from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
@@ -32,7 +32,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``device`` to `verbs`."""
     top = verbs.add_parser(
         "device",
-        help="what sojournd, the algorithms on real packets, measured",
         description="What sojournd measured. The device itself is the program `sojournd`.",
     )
     actions = top.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -111,16 +110,10 @@ def _experiment(options: argparse.Namespace) -> int:
 
 def _write(store: windows.Store, path: Path) -> None:
     table = store.to_arrow()
-    try:
-        if path.suffix == ".parquet":
-            pq.write_table(table, path)
-        elif path.suffix == ".csv":
-            _csv(table, path)
-        else:
-            raise SojournError(f'--out "{path}": allowed: a name that ends in .parquet or .csv')
-    except OSError as error:
-        raise SojournError(f"--out {path}: {error.strerror or error}") from error
-
-
-def _csv(table: pa.Table, path: Path) -> None:
-    table.to_pandas().to_csv(path, index=False)
+    if path.suffix == ".parquet":
+        with folder.aside(path) as file:
+            pq.write_table(table, file)
+    elif path.suffix == ".csv":
+        folder.write_text(path, table.to_pandas().to_csv(index=False))
+    else:
+        raise SojournError(f'--out "{path}": allowed: a name that ends in .parquet or .csv')

@@ -41,6 +41,8 @@ class Hosts:
         user space, which must notice.
     bridge
         Put ``port-a`` and ``port-b`` in a bridge, over which traffic passes while no device takes it.
+    queues
+        Receive queues of ``port-a`` and of ``port-b``; what is joined to them has as many to transmit by.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class Hosts:
         mtu: int = 1500,
         offloads: bool = False,
         bridge: bool = False,
+        queues: tuple[int, int] = (1, 1),
     ) -> None:
         if clients < 1:
             raise LabError(f"clients is {clients}; allowed: from 1")
@@ -69,6 +72,7 @@ class Hosts:
         self._mtu = mtu
         self._offloads = offloads
         self._bridge = bridge
+        self._queues = {"port-a": queues[0], "port-b": queues[1]}
         self._processes: list[subprocess.Popen[str]] = []
         self._namespaces: list[str] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -123,8 +127,10 @@ class Hosts:
         self.run(host, "ip", "link", "set", "lo", "up")
 
     def _cable(self, near: str, near_interface: str, far: str, far_interface: str) -> None:
-        ends = ["type", "veth", "peer", "name", far_interface, "netns", self.namespace(far)]
-        self.run(near, "ip", "link", "add", near_interface, *ends)
+        number = str(self._queues.get(near_interface, 1))
+        queues = ["numrxqueues", number, "numtxqueues", number]
+        ends = ["type", "veth", "peer", "name", far_interface, *queues, "netns", self.namespace(far)]
+        self.run(near, "ip", "link", "add", near_interface, *queues, *ends)
         for host, interface in ((near, near_interface), (far, far_interface)):
             if not self._offloads:
                 self.run(host, "ethtool", "-K", interface, "tx", "off", "tso", "off", "gso", "off", "gro", "off")

@@ -25,12 +25,14 @@ __all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 _FLOOD = Path(__file__).with_name("flood.py")
 
 # Prints a line when it is ready and every UDP frame as hexadecimal digits. The kernel takes the outermost tag out of
-# a frame and hands it over beside it (tpacket_auxdata: status, lengths and offsets, then tag and its type).
+# a frame and hands it over beside it (tpacket_auxdata: status, lengths and offsets, then tag and its type). The
+# receive buffer (SO_RCVBUFFORCE) holds more frames than a test sends.
 _CAPTURE = """
 import socket, struct, sys, time
-count, seconds = int(sys.argv[1]), float(sys.argv[2])
+count, seconds, last = int(sys.argv[1]), float(sys.argv[2]), bytes.fromhex(sys.argv[3])
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 link.setsockopt(263, 8, 1)
+link.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
 link.bind(("eth0", 3))
 print("ready", flush=True)
 until = time.monotonic() + seconds
@@ -47,6 +49,8 @@ while count > 0 and (left := until - time.monotonic()) > 0:
     while frame[at : at + 2] in (b"\\x81\\x00", b"\\x88\\xa8"):
         at += 4
     if address[2] != 4 and frame[at : at + 2] == b"\\x08\\x00" and frame[at + 11] == 17:
+        if frame == last:
+            break
         print(frame.hex(), flush=True)
         count -= 1
 """
@@ -445,7 +449,12 @@ class Lab(Hosts):
         raise LabError(f"iperf3 does not listen at port {port}")
 
     def flood(
-        self, frames: Sequence[bytes], *, count: int, rate: float = 0.0, client: str | None = None
+        self,
+        frames: Sequence[bytes],
+        *,
+        count: int,
+        rate: float = 0.0,
+        client: str | None = None,
     ) -> tuple[int, float]:
         """Send whole Ethernet frames from a client, in turn.
 
@@ -470,7 +479,7 @@ class Lab(Hosts):
         sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
         return int(sent), float(seconds)
 
-    def capture(self, host: str, *, count: int, seconds: float = 5.0) -> Callable[[], list[bytes]]:
+    def capture(self, host: str, *, count: int, seconds: float = 5.0, last: bytes = b"") -> Callable[[], list[bytes]]:
         """Begin to take UDP frames that arrive at a host as they are on the wire.
 
         Parameters
@@ -481,13 +490,16 @@ class Lab(Hosts):
             Ends after this many.
         seconds
             Ends after this time.
+        last
+            Ends with this frame, which is not returned; empty: with no frame.
 
         Returns
         -------
         callable
             Waits for the end and returns the frames.
         """
-        process = self.start(host, sys.executable, "-c", _CAPTURE, str(count), str(seconds), stdout=subprocess.PIPE)
+        command = [sys.executable, "-c", _CAPTURE, str(count), str(seconds), last.hex()]
+        process = self.start(host, *command, stdout=subprocess.PIPE)
         if process.stdout is not None:
             process.stdout.readline()
 

@@ -24,7 +24,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``papers`` to `verbs`."""
     papers = verbs.add_parser(
         "papers",
-        help="published studies, run again and judged claim by claim",
         description="Published studies as data: run them again, and judge what they say claim by claim.",
     )
     actions = papers.add_subparsers(title="actions", metavar="ACTION", required=True)

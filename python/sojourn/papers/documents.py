@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn import nesting
 from sojourn.core import SojournError
 from sojourn.papers import runs as running
 from sojourn.papers.model import Claim, Paper, Published, Row
@@ -117,8 +117,8 @@ def _check_schemes(paper: Paper) -> None:
 def read_toml(file: Path) -> dict[str, Any]:
     """Read a document; an error names the file."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return nesting.loads_toml(file.read_text(encoding="utf-8"), file)
+    except UnicodeDecodeError as error:
         raise SojournError(f"{file}: {error}") from None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn import nesting
 from sojourn.core import SojournError
 from sojourn.papers.model import Claim, Condition, Paper
 from sojourn.plan.read import in_base_unit
@@ -124,8 +124,8 @@ def load(paper: Paper) -> tuple[Figure, ...]:
     if not file.is_file():
         return ()
     try:
-        entries = tomllib.loads(file.read_text(encoding="utf-8")).get("figure", [])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        entries = nesting.loads_toml(file.read_text(encoding="utf-8"), file).get("figure", [])
+    except UnicodeDecodeError as error:
         raise SojournError(f"{file}: {error}") from None
     found = tuple(_figure(paper, file, entry) for entry in entries)
     names = [one.name for one in found]

@@ -8,7 +8,6 @@ and their sum where direction does not count. A study that prints neither alpha 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from sojourn import plot
+from sojourn import nesting, plot
 from sojourn.core import SojournError
 from sojourn.palette import INK
 from sojourn.papers.section import Drawing, Section
@@ -89,11 +88,13 @@ def read(folder: Path) -> Study | None:
     if not file.is_file():
         return None
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = nesting.loads_toml(file.read_text(encoding="utf-8"), file)
         routers = tuple(document["routers"])
         matrix = np.array(document["matrix"], dtype=np.float64)
         printed = {str(name): float(value) for name, value in document["printed"].items()}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, TypeError) as error:
+    except SojournError:
+        raise
+    except (UnicodeDecodeError, ValueError, TypeError) as error:
         raise SojournError(f"{file}: {error}") from None
     except KeyError as error:
         raise SojournError(f"{file}: {error} is missing") from None

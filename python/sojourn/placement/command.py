@@ -39,7 +39,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``place`` to `verbs`."""
     parser = verbs.add_parser(
         "place",
-        help="find the routers of a topology where a scheme helps most",
         description="Find the routers of a topology where a scheme helps most: by centralities, and by greedy and "
         "local search with the simulator in the loop, all judged on fresh seeds. The same command continues a search "
         "that was stopped.",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sojourn.plan.document import dumps, load, loads
 from sojourn.plan.expand import Cell, Cells, cells
+from sojourn.plan.manifest import StoreDamagedError
 from sojourn.plan.model import Factor, Figure, Plan, Precision, Variation
 from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
 from sojourn.scheme import Scheme
 
 __all__ = [
-    "Cell", "Cells", "Factor", "Figure", "Plan", "Precision", "Scheme", "Variation",
+    "Cell", "Cells", "Factor", "Figure", "Plan", "Precision", "Scheme", "StoreDamagedError", "Variation",
     "cells", "dimension", "dumps", "grid", "latin_hypercube", "load", "loads", "span", "zipped",
 ]  # fmt: skip

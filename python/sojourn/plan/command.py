@@ -31,7 +31,6 @@ def add(verbs: Any) -> None:
 def _add_plan(verbs: Any) -> None:
     plan = verbs.add_parser(
         "plan",
-        help="sweeps: check, run, continue and show a plan",
         description="A plan is a scenario, what varies, and how often or how precisely (TOML). What has been run is "
         "in a store and is never run again, so the command that was interrupted continues.",
     )
@@ -78,6 +77,31 @@ def _add_plan(verbs: Any) -> None:
                 "--json", action="store_true", help="one JSON document on standard output, nothing else"
             )
         action.set_defaults(command=command)
+    verify = actions.add_parser(
+        "verify",
+        help="compare every file of a store with its manifest; repair it",
+        description="Compare every file of a store with the manifest that was written with it. "
+        "Exit status 0 if the store is whole, 1 if a file is damaged.",
+    )
+    verify.add_argument("folder", metavar="DIR", help="the store")
+    how = verify.add_mutually_exclusive_group()
+    how.add_argument(
+        "--repair",
+        action="store_true",
+        help="move damaged files into DIR/damaged and restore what they held: results by repeating their runs",
+    )
+    how.add_argument(
+        "--adopt",
+        action="store_true",
+        help="write a manifest for a store of an earlier version, or for one that has lost its manifest",
+    )
+    verify.add_argument(
+        "--drop",
+        action="store_true",
+        help="with --repair: take out of the store what cannot be restored, such as runs of another build",
+    )
+    verify.add_argument("--jobs", type=int, metavar="N", help="number of threads for --repair (default: one a core)")
+    verify.set_defaults(command=_verify)
 
 
 def _plan_and_store(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +112,6 @@ def _plan_and_store(parser: argparse.ArgumentParser) -> None:
 def _add_results(verbs: Any) -> None:
     results = verbs.add_parser(
         "results",
-        help="ask a store, or write it for other programs",
         description="Ask a store, or write it for other programs.",
     )
     actions = results.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -129,7 +152,7 @@ def _check(options: argparse.Namespace) -> None:
     plan = cells.plan
     least, most = len(cells) * plan.least, len(cells) * plan.most
     found = 0
-    if (Path(options.store) / "store.json").exists():
+    if Store.is_there(options.store):
         from sojourn.plan import read
 
         store = Store.open(options.store)
@@ -236,6 +259,50 @@ def _report(options: argparse.Namespace) -> None:
     cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
     folder.write_text(Path(options.out), show.page(cells, store))
     print(options.out)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from sojourn.plan import verify
+
+    if options.drop and not options.repair:
+        raise SojournError("--drop goes with --repair alone")
+    if options.adopt:
+        count = verify.adopt(options.folder)
+        print(f"{options.folder}: a manifest of {count} files has been written; earlier damage may be among them")
+        return 0
+    found = verify.verify(options.folder)
+    for one in found.damaged:
+        print(f"{one.file}: {one.problem}")
+    if found.unfinished:
+        print(
+            f"{len(found.unfinished)} files of an interrupted command are no part of the store; the next removes them"
+        )
+    if not found.damaged:
+        print(f"{options.folder}: whole: {found.files} files, {_bytes(found.size)}")
+        return 0
+    if not options.repair:
+        print(f"{options.folder}: {len(found.damaged)} of {found.files} files damaged; --repair restores them")
+        return FAILED
+    repaired = verify.repair(
+        options.folder,
+        jobs=options.jobs,
+        drop=options.drop,
+        say=lambda line: print(f"sojourn: {line}", file=sys.stderr, flush=True),
+    )
+    for file, how in repaired.restored.items():
+        print(f"{file}: {how}")
+    for file, why in repaired.lost.items():
+        print(f"{file}: {'taken out of the store' if repaired.dropped else 'not restored'}: {why}")
+    is_whole = not repaired.lost or repaired.dropped
+    print(
+        f"{options.folder}: {'whole again' if is_whole else 'still damaged'}; "
+        f"damaged files are in {Path(options.folder) / verify.ASIDE}"
+    )
+    return 0 if is_whole else FAILED
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:.3g} MB" if size >= 1e6 else f"{size / 1e3:.3g} kB"
 
 
 def _query(options: argparse.Namespace) -> None:

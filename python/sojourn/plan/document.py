@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, toml
+from sojourn import core, nesting, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import place, vary
@@ -65,10 +64,7 @@ def loads(text: str, *, source: str = "plan", folder: Path | None = None) -> Pla
     SojournError
         If it is not a plan.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SojournError(f"{source}: {error}") from None
+    document = nesting.loads_toml(text, source)
     return _Reader(source, place.lines(text), folder or Path()).plan(document)
 
 
@@ -183,7 +179,9 @@ class _Reader:
                 for k, column in enumerate(self._tables(path, table, "zip")):
                     here = (*path, "zip", k)
                     self._keys(here, column, ("key", "name", "values"), needed=("key", "values"))
-                    columns.append(vary.grid(*self._factor(here, column), values=self._values(here, column)))
+                    keys, name = self._factor(here, column)
+                    values = self._values(here, column)
+                    columns.append(self._try(here, partial(vary.grid, keys, name, values=values)))
                 return self._try(path, lambda: vary.zipped(*columns))
             case _:
                 self._keys(path, table, ("latin_hypercube", "points", "seed"), needed=("points",))
@@ -238,6 +236,10 @@ class _Reader:
 
     def _precision(self, document: Mapping[str, Any]) -> tuple[Precision, ...]:
         found = document.get("precision", [])
+        if not isinstance(found, Mapping | list):
+            self.refuse(
+                ("precision",), f"{found!r} is no goal; allowed: a table with `metric` and `within`, or a list"
+            )
         tables = [((), found)] if isinstance(found, Mapping) else [((k,), t) for k, t in enumerate(found)]
         goals = []
         for number, table in tables:
@@ -268,8 +270,9 @@ class _Reader:
         table = self._table((), document, "show")
         self._keys(("show",), table, ("metrics", "figures"))
         known = [metric["name"] for metric in core.metrics() if "run" in metric["scopes"]]
-        names = table.get("metrics", [])
-        for name in names if isinstance(names, list) else [names]:
+        found = table.get("metrics", [])
+        names = found if isinstance(found, list) else [found]
+        for name in names:
             if name not in known:
                 self.refuse(("show", "metrics"), f"unknown metric {name!r}; allowed: {', '.join(known)}")
         factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]

@@ -199,15 +199,15 @@ class Driver:
             store.remove(_known(cells, store, [*store.builds(), build()]))
         else:
             refuse_other_builds(cells, store)
-        store.add_scenarios(cells.scenarios)
-        for plan in cells.parts or (cells.plan,):
-            store.add_plan(plan.name, document.dumps(plan))
+        plans = {plan.name: document.dumps(plan) for plan in cells.parts or (cells.plan,)}
+        store.add_texts(cells.scenarios, plans)
         fill(self.states, store, self._metrics, build(), cells.plan)
         self.found = sum(state.done for state in self.states)
         self.ran = 0
         self.failures: list[Failure] = []
         self.run_s: float | None = None
         self._buffer: list[dict[str, pa.Table]] = []
+        self._failed: dict[str, tuple[str, str]] = {}
         self._pending: deque[tuple[CellState, int]] = deque()
         self._flying: dict[int, list[tuple[CellState, int]]] = {}
         self._attempts: dict[tuple[int, int], int] = {}
@@ -347,7 +347,7 @@ class Driver:
             f"# again: sojourn run {identity}.toml --seed {own.seed} --replicates {k + 1}\n"
         )
         text = f"{state.cell}, replication {k}: {why}\n"
-        self.store.add_failure(identity, head + toml.dumps(scenario), text)
+        self._failed[identity] = (head + toml.dumps(scenario), text)
 
     def _settle(self, state: CellState) -> None:
         """Ask, once a cell has all that it was to have, whether it needs more."""
@@ -372,6 +372,8 @@ class Driver:
             self._buffer = []
             if len(self.store.parts()) > PARTS:
                 self.store.merge()
+        self.store.add_failures(self._failed)
+        self._failed = {}
         self._written = time.monotonic()
 
 

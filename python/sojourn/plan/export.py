@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from sojourn import core, metrics
+from sojourn import core, folder, metrics
 from sojourn.core import SojournError
 from sojourn.plan import read, rows
 from sojourn.plan.expand import Cells
@@ -55,19 +55,19 @@ def write(cells: Cells, store: Store, kind: str, target: Path, *, table: str = "
     list of pathlib.Path
         The files written. The same results give the same bytes.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        match kind:
-            case "csv":
-                read.frame(cells, store, table).to_csv(target, index=False)
-            case "parquet":
-                pq.write_table(read.arrow(read.frame(cells, store, table), table), target, compression="zstd")
-            case "netcdf":
-                dataset(cells, store).to_netcdf(target, engine="h5netcdf")
-            case _:
-                return _flent(cells, store, target)
-    except OSError as error:
-        raise SojournError(f"cannot write {str(target)!r}: {error.strerror or error}") from None
+    match kind:
+        case "csv":
+            folder.write_text(target, read.frame(cells, store, table).to_csv(index=False))
+        case "parquet":
+            found = read.arrow(read.frame(cells, store, table), table)
+            with folder.aside(target) as file:
+                pq.write_table(found, file, compression="zstd")
+        case "netcdf":
+            made = dataset(cells, store)
+            with folder.aside(target) as file:
+                made.to_netcdf(file, engine="h5netcdf")
+        case _:
+            return _flent(cells, store, target)
     return [target]
 
 
@@ -135,14 +135,13 @@ def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
     return np.array(["" if value is None else str(value) for value in values])
 
 
-def _flent(cells: Cells, store: Store, folder: Path) -> list[Path]:
+def _flent(cells: Cells, store: Store, place: Path) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
     series = read.frame(cells, store, "series")
     if series.empty:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     lengths = store.read("runs", columns=["duration_s"])
     length_of = dict(zip(lengths["run"].to_pylist(), lengths["duration_s"].to_pylist(), strict=True))
@@ -160,9 +159,9 @@ def _flent(cells: Cells, store: Store, folder: Path) -> list[Path]:
             "Ping is the sojourn time in the queues under test.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
-        file = folder / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"
+        file = place / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"
         # No name and no time in the header of gzip: the same results give the same bytes.
-        file.write_bytes(gzip.compress(json.dumps(document, indent=2, sort_keys=True).encode(), mtime=0))
+        folder.write_bytes(file, gzip.compress(json.dumps(document, indent=2, sort_keys=True).encode(), mtime=0))
         written.append(file)
     return written
 

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
 
+_LONGEST = 4096
+"""Longer lines are not searched: the time that a pattern takes grows with the square of a line's length."""
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
@@ -25,6 +27,8 @@ def lines(text: str) -> dict[Path, int]:
     counts: defaultdict[Path, int] = defaultdict(int)
     here: Path = ()
     for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > _LONGEST:
+            continue
         if header := _HEADER.match(line):
             here = _parts(header[2])
             if header[1] == "[[":

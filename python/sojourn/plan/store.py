@@ -2,17 +2,23 @@
 
 ============================ ==============================================================================
 ``store.json``               format and nothing else
+``manifest.jsonl``           size and digest of every file, see :mod:`sojourn.plan.manifest`
 ``runs/``                    one row a run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
+``recipes/``                 what each run is made from, a second time: for repair
 ``scenarios/HASH.json``      the canonical scenarios
 ``plans/NAME.toml``          the plans that were run into it
 ``failed/RUN.toml, .txt``    scenarios of runs that failed, and why
+``copies/``                  the manifest, the scenarios and the plans a second time: for repair
+``damaged/``                 what repair has moved aside
 ============================ ==============================================================================
 
-One *part* is one file in each data set under the same name. A file appears whole (written aside, flushed to the disk,
-renamed), the one in ``runs/`` last: a part is there when its runs are, and what an interrupted writer left of a part
-without runs is ignored, and cleared away by the next writer. Merging parts into one follows the same order with a
-note, ``merging.json``, of what the new part replaces. So everything is in the files, and no kill can leave a run
-half there or twice.
+One *part* is one file in each data set under the same name, that in ``runs/`` written last. What the manifest lists
+is the store. A file that it does not list is not finished: readers ignore it, and the next writer clears it away.
+A writer writes every file aside, flushes it to the disk and renames it, and then does the same with the manifest. So
+a kill at any moment leaves the store as it was before or as it is afterwards. Files that have been merged into a new
+part are removed once the manifest lists that part in their place.
+
+Every file is compared with the manifest before it is read, so damage is an error and never another result.
 
 One process writes at a time (a lock on ``lock``); any number read.
 """
@@ -23,26 +29,31 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sojourn import disk
 from sojourn.core import Document, SojournError
-from sojourn.plan import rows
+from sojourn.plan import manifest, rows
+from sojourn.plan.manifest import COPY, FOLDERS, MANIFEST, MARK, TABLES, Content, Files, StoreDamagedError
 
-FORMAT: Final = "sojourn store 1"
+FORMAT: Final = "sojourn store 2"
+WITHOUT_MANIFEST: Final = "sojourn store 1"
 MERGE_UP_TO: Final = 20_000
 """Parts with this many runs or more stay as they are."""
+RECIPE: Final = ("build", "scenario", "scheme", "seed", "replication", "sampled")
+"""The columns of ``runs`` that say what a run is made from."""
 
-_MARK: Final = "store.json"
-_NOTE: Final = "merging.json"
 _LOCK: Final = "lock"
-_PARTIAL: Final = ".partial"
+_RETRIES: Final = 10
+
+_T = TypeVar("_T")
 
 
 class Store:
@@ -57,6 +68,8 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._lock: IO[str] | None = None
+        self._files: Files = {}
+        self._read_from: tuple[int, ...] | None = None
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
@@ -64,34 +77,45 @@ class Store:
 
         Raises
         ------
+        StoreDamagedError
+            If a file of it is missing or shorter than it was, or the manifest is not what was written.
         SojournError
-            If the folder is no store.
+            If the folder is no store, or one of another version.
         """
-        try:
-            mark = json.loads((Path(folder) / _MARK).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise SojournError(
-                f"{folder} is no store: it has no {_MARK}; `sojourn plan run PLAN --store DIR` makes one"
-            ) from None
-        if mark.get("format") != FORMAT:
-            raise SojournError(
-                f"{folder}: a store of another version (format {mark.get('format')!r}, this is {FORMAT!r})"
-            )
-        return cls(folder)
+        store = cls(folder)
+        store._check_mark()
+        store._steady(store._look)
+        return store
+
+    @classmethod
+    def is_there(cls, folder: str | Path) -> bool:
+        """Whether a folder is a store, whole or damaged."""
+        return any((Path(folder) / name).exists() for name in (MARK, MANIFEST))
 
     @classmethod
     @contextmanager
-    def writing(cls, folder: str | Path) -> Iterator[Store]:
+    def writing(cls, folder: str | Path, *, unchecked: bool = False) -> Iterator[Store]:
         """Open a store to write, made if it is not there; nobody else writes until the block ends.
+
+        Parameters
+        ----------
+        folder
+            Where it is.
+        unchecked
+            Take it as it is, without its manifest: for repair, which calls :meth:`trust` or :meth:`adopt`.
 
         Raises
         ------
+        StoreDamagedError
+            As :meth:`open`.
         SojournError
             If the folder is something else, cannot be written, or another process writes to it.
         """
         store = cls(folder)
         try:
-            store._make()
+            if not unchecked:
+                store._refuse_others()
+            store.folder.mkdir(parents=True, exist_ok=True)
             with (store.folder / _LOCK).open("a+") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,7 +129,7 @@ class Store:
                 lock.write(str(os.getpid()))
                 lock.flush()
                 store._lock = lock
-                store._clear()
+                store._make(unchecked=unchecked)
                 yield store
         except OSError as error:
             # Those of a network have no number, and are no matter of the folder's.
@@ -117,15 +141,15 @@ class Store:
 
     def parts(self) -> list[str]:
         """Return the names of the parts that are there whole, sorted."""
-        names = {file.name for file in (self.folder / "runs").glob("*.parquet")}
-        note = self._note()
-        if note and note["part"] in names:
-            names -= set(note["replaces"])
-        return sorted(names)
+        return sorted(path.removeprefix("runs/") for path in self.listed() if path.startswith("runs/"))
 
     def files(self, table: str) -> list[Path]:
-        """Return the files of a data set."""
-        return [self.folder / table / name for name in self.parts()]
+        """Return the files of a data set, compared with the manifest."""
+
+        def files() -> list[Path]:
+            return [self._checked(f"{table}/{name}") for name in self.parts()]
+
+        return self._steady(files)
 
     def read(self, table: str, columns: Sequence[str] | None = None, runs: Iterable[str] | None = None) -> pa.Table:
         """Read a data set in the order of its runs' identities.
@@ -138,24 +162,26 @@ class Store:
             All by default.
         runs
             Identities; all by default.
+
+        Raises
+        ------
+        StoreDamagedError
+            If a file of it is not what was written.
         """
         wanted = None if columns is None else list(dict.fromkeys((rows.KEY, *columns)))
         chosen = None if runs is None else pc.field(rows.KEY).isin(pa.array(list(runs), pa.string()))
 
         def parts() -> list[pa.Table]:
-            return [pq.read_table(file, columns=wanted, filters=chosen) for file in self.files(table)]
+            return [self._table(f"{table}/{name}", columns=wanted, filters=chosen) for name in self.parts()]
 
-        try:
-            found = parts()
-        except FileNotFoundError:
-            # A writer has just merged parts.
-            found = parts()
-        except pa.ArrowException as error:
-            raise SojournError(f"{self.folder}: a file of the store is damaged: {error}") from None
+        found = self._steady(parts)
         if not found:
             empty = rows.schema(table).empty_table()
             return empty if wanted is None else empty.select(wanted)
-        return _sorted(pa.concat_tables(found, promote_options="default"))
+        whole = pa.concat_tables(found, promote_options="default")
+        if unknown := [name for name in wanted or () if name not in whole.column_names]:
+            raise SojournError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
+        return ordered(whole)
 
     def identities(self) -> set[str]:
         """Return the identities of all finished runs."""
@@ -167,169 +193,327 @@ class Store:
         return {row["values"]: row["counts"] for row in counted}
 
     def scenario(self, name: str) -> Document:
-        """Return a canonical scenario by its hash."""
-        document: Document = json.loads((self.folder / "scenarios" / f"{name}.json").read_text(encoding="utf-8"))
+        """Return a canonical scenario by its hash.
+
+        Raises
+        ------
+        KeyError
+            If the store has none of that name.
+        """
+        path = f"scenarios/{name}.json"
+        if path not in self.listed():
+            raise KeyError(name)
+        document: Document = json.loads(self._steady(lambda: self._text(path)))
         return document
 
     def plans(self) -> dict[str, str]:
         """Return the text of every plan that was run into the store, by name."""
-        found = sorted((self.folder / "plans").glob("*.toml"))
-        return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in found}
+        return self._texts("plans", ".toml")
 
     def failures(self) -> dict[str, str]:
         """Return what went wrong in each run that failed, by identity."""
-        found = sorted((self.folder / "failed").glob("*.txt"))
-        return {file.stem: file.read_text(encoding="utf-8") for file in found}
+        return self._texts("failed", ".txt")
+
+    # Reading: nothing comes from a file that has not been compared with the manifest.
+
+    def _texts(self, folder: str, suffix: str) -> dict[str, str]:
+        def texts() -> dict[str, str]:
+            paths = [path for path in self.listed() if path.startswith(f"{folder}/") and path.endswith(suffix)]
+            return {path[len(folder) + 1 : -len(suffix)]: self._text(path) for path in sorted(paths)}
+
+        return self._steady(texts)
+
+    def _text(self, path: str) -> str:
+        try:
+            return self._checked(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreDamagedError(self.folder, path, f"unreadable: {error}") from None
+
+    def _table(self, path: str, **which: object) -> pa.Table:
+        try:
+            return pq.read_table(self._checked(path), **which)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreDamagedError(self.folder, path, f"unreadable: {error}") from None
+
+    def _checked(self, path: str) -> Path:
+        listed = self.listed().get(path)
+        problem = manifest.problem(self.folder, path, listed) if listed else "missing: the manifest does not list it"
+        if problem:
+            raise StoreDamagedError(self.folder, path, problem)
+        return self.folder / path
+
+    def listed(self) -> Files:
+        """Return every file with the contents that it may have, from the manifest."""
+        if self._lock is None:
+            # A writer may have published another manifest since.
+            signature = self._signature()
+            if signature is None or signature != self._read_from:
+                self._files, self._read_from = manifest.load(self.folder), signature
+        return self._files
+
+    def _signature(self) -> tuple[int, ...] | None:
+        try:
+            found = (self.folder / MANIFEST).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    def _steady(self, work: Callable[[], _T]) -> _T:
+        """Read; again if what is not there as the manifest has it was taken away by a writer meanwhile."""
+        for _ in range(_RETRIES):
+            try:
+                return work()
+            except StoreDamagedError:
+                if self._lock is not None or self._read_from is None or self._signature() == self._read_from:
+                    raise
+        return work()
+
+    def _look(self) -> None:
+        """Raise if a file is missing, or not as long as it was."""
+        for path, contents in self.listed().items():
+            if problem := manifest.problem(self.folder, path, contents, by_size=True):
+                raise StoreDamagedError(self.folder, path, problem)
+
+    def _check_mark(self) -> None:
+        try:
+            found = (self.folder / MARK).read_bytes()
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
+                raise SojournError(
+                    f"{self.folder} is no store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
+                ) from None
+            raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
+        if found == mark():
+            return
+        if found == mark(WITHOUT_MANIFEST):
+            raise SojournError(
+                f"{self.folder}: a store of an earlier version, without a manifest that shows damage; "
+                f"`sojourn plan verify {self.folder} --adopt` checks what can be checked and writes one"
+            )
+        listed = manifest.load(self.folder).get(MARK, ())
+        if listed and not manifest.problem(self.folder, MARK, listed):
+            raise SojournError(f"{self.folder}: a store of another version ({found!r}, this is {FORMAT!r})")
+        raise StoreDamagedError(self.folder, MARK, "changed: it does not say what was written")
 
     # Writing: only under the lock.
 
     def add(self, done: Sequence[dict[str, pa.Table]]) -> None:
         """Add finished runs, the tables of :func:`sojourn.plan.rows.tables`, as one part."""
         if done:
-            self._write_part({name: _sorted(pa.concat_tables([one[name] for one in done])) for name in rows.NAMES})
+            self._write_part({name: ordered(pa.concat_tables([one[name] for one in done])) for name in rows.NAMES})
 
-    def add_scenarios(self, scenarios: dict[str, str]) -> None:
-        """Keep the texts of scenarios."""
-        for name, text in scenarios.items():
-            file = self.folder / "scenarios" / f"{name}.json"
-            if not file.exists():
-                _write(file, text.encode())
+    def add_texts(self, scenarios: Mapping[str, str], plans: Mapping[str, str]) -> None:
+        """Keep the texts of scenarios, and of plans; a plan of the same name is replaced."""
+        texts = {f"scenarios/{name}.json": text for name, text in scenarios.items()}
+        texts |= {f"plans/{name}.toml": text for name, text in plans.items()}
+        contents = {path: text.encode() for path, text in texts.items()}
+        new = {path: one for path, one in contents.items() if self._files.get(path) != (Content.of(one),)}
+        replaced = {path: one for path, one in new.items() if path in self._files}
+        if new:
+            # The copy first: a file that is being replaced counts as soon as it is there.
+            self._commit({**copy(texts), **{path: one for path, one in new.items() if path not in replaced}})
+        if replaced:
+            self._commit(replaced)
 
-    def add_plan(self, name: str, text: str) -> None:
-        """Keep a plan's text; one of the same name is replaced."""
-        file = self.folder / "plans" / f"{name}.toml"
-        if not file.exists() or file.read_bytes() != text.encode():
-            _write(file, text.encode())
-
-    def add_failure(self, identity: str, scenario: str, why: str) -> None:
-        """Keep the scenario of a run that failed, and why."""
-        _write(self.folder / "failed" / f"{identity}.toml", scenario.encode())
-        _write(self.folder / "failed" / f"{identity}.txt", why.encode())
+    def add_failures(self, failures: Mapping[str, tuple[str, str]]) -> None:
+        """Keep the scenarios of runs that failed, and why, by identity."""
+        new: dict[str, bytes] = {}
+        for identity, (scenario, why) in failures.items():
+            new |= {f"failed/{identity}.toml": scenario.encode(), f"failed/{identity}.txt": why.encode()}
+        if new:
+            self._commit(new)
 
     def clear_failures(self, identities: Iterable[str]) -> None:
         """Forget failures of runs that have gone well since."""
-        there = {file.stem for file in (self.folder / "failed").iterdir()}
-        for identity in there.intersection(identities):
-            for suffix in (".txt", ".toml"):
-                (self.folder / "failed" / f"{identity}{suffix}").unlink(missing_ok=True)
+        there = {path for path in self._files if path.startswith("failed/")}
+        paths = [f"failed/{identity}{suffix}" for identity in identities for suffix in (".txt", ".toml")]
+        if gone := there.intersection(paths):
+            self._commit({}, gone)
 
     def remove(self, identities: set[str]) -> None:
         """Take runs out of the store."""
         touched = []
         for name in self.parts():
-            ids = pq.read_table(self.folder / "runs" / name, columns=[rows.KEY])[rows.KEY].to_pylist()
+            ids = self._table(f"runs/{name}", columns=[rows.KEY])[rows.KEY].to_pylist()
             if not identities.isdisjoint(ids):
                 touched.append(name)
         self._merge(touched, without=identities)
 
     def merge(self) -> None:
         """Merge small parts into one, sorted by identity: the same runs give the same bytes, however they came."""
-        small = [
-            name for name in self.parts() if pq.read_metadata(self.folder / "runs" / name).num_rows < MERGE_UP_TO
-        ]
+        small = [name for name in self.parts() if self._rows(name) < MERGE_UP_TO]
         if len(small) > 1:
             self._merge(small)
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Take files out of the store."""
+        self._commit({}, paths)
+
+    def restore(self, contents: Mapping[str, bytes]) -> None:
+        """Write files anew."""
+        self._commit(contents)
+
+    def trust(self, files: Files) -> None:
+        """Take a list of files for the manifest, as repair does that has found out what they must hold."""
+        self._files = files
+        self._settle()
+
+    def adopt(self, files: Files, new: Mapping[str, bytes]) -> None:
+        """Take files into the store that are there, and write others, the last of which makes it a store."""
+        self._files = files
+        self._commit(new)
+        for path in (*self.unfinished(), "merging.json"):
+            (self.folder / path).unlink(missing_ok=True)
+
+    def _rows(self, name: str) -> int:
+        file = self._checked(f"runs/{name}")
+        return int(pq.read_metadata(file).num_rows)
 
     def _merge(self, names: list[str], without: set[str] | None = None) -> None:
         if not names:
             return
         merged = {}
         for table in rows.NAMES:
-            whole = pa.concat_tables(
-                [pq.read_table(self.folder / table / name) for name in names], promote_options="default"
-            )
+            whole = pa.concat_tables([self._table(f"{table}/{name}") for name in names], promote_options="default")
             if without:
                 gone = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
                 whole = whole.filter(pc.invert(gone))
-            merged[table] = _sorted(whole)
-        part = self._write_part(merged, replaces=names)
-        self._drop([name for name in names if name != part])
-        (self.folder / _NOTE).unlink(missing_ok=True)
+            merged[table] = ordered(whole)
+        self._write_part(merged, replaces=names)
 
-    def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> str:
-        digest = hashlib.blake2b(digest_size=8)
-        for identity in tables["runs"][rows.KEY].to_pylist():
-            digest.update(identity.encode())
-        name = f"{digest.hexdigest()}.parquet"
-        for table in reversed(rows.NAMES):
-            if table == "runs" and replaces:
-                note = {"part": name, "replaces": [old for old in replaces if old != name]}
-                _write(self.folder / _NOTE, json.dumps(note).encode())
-            file = self.folder / table / name
-            partial = file.with_suffix(_PARTIAL)
-            pq.write_table(tables[table], partial, compression="zstd")
-            _settle(partial, file)
-        return name
+    def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> None:
+        new = part(tables)
+        gone = {f"{table}/{name}" for name in replaces for table in TABLES}
+        self._commit(new, gone.difference(new))
 
-    def _note(self) -> dict[str, Any] | None:
-        try:
-            note: dict[str, Any] = json.loads((self.folder / _NOTE).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        return note
+    def _commit(self, new: Mapping[str, bytes], gone: Iterable[str] = ()) -> None:
+        """Write files in their order, then the manifest, then remove others: all of it or, for readers, nothing."""
+        contents = {path: Content.of(content) for path, content in new.items()}
+        # Until a file is replaced it is right as it was, and from then on as it will be.
+        taken = {
+            path: (*self._files[path], content)
+            for path, content in contents.items()
+            if path in self._files and content not in self._files[path]
+        }
+        if taken:
+            self._publish({**self._files, **taken})
+        for path, content in new.items():
+            disk.put(self.folder / path, content)
+        for folder in dict.fromkeys((self.folder / path).parent for path in new):
+            disk.flush(folder)
+        away = set(gone)
+        kept = {path: found for path, found in self._files.items() if path not in away}
+        self._publish({**kept, **{path: (content,) for path, content in contents.items()}})
+        for path in away:
+            (self.folder / path).unlink(missing_ok=True)
 
-    def _make(self) -> None:
-        mark = self.folder / _MARK
-        if mark.exists():
-            Store.open(self.folder)
-        else:
-            if self.folder.exists() and not self.folder.is_dir():
-                raise SojournError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
-            foreign = (
-                sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not f.name.endswith(_PARTIAL))
-                if self.folder.exists()
-                else []
+    def _publish(self, files: Files) -> None:
+        text = manifest.dump(files)
+        for path in (MANIFEST, COPY):
+            disk.put(self.folder / path, text)
+            disk.flush((self.folder / path).parent)
+            # The first counts.
+            self._files = files
+
+    def _refuse_others(self) -> None:
+        """Raise if the folder holds anything but a store, or what an interrupted writer left of making one."""
+        if self.is_there(self.folder) or not self.folder.exists():
+            return
+        if not self.folder.is_dir():
+            raise SojournError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
+        foreign = sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not _is_partial(f))
+        if not {*FOLDERS, "damaged"}.issuperset(foreign):
+            raise SojournError(
+                f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder"
             )
-            own = {*rows.NAMES, "scenarios", "plans", "failed"}
-            if not own.issuperset(foreign):
-                raise SojournError(
-                    f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; "
-                    "name a new or empty folder"
-                )
-        for name in (*rows.NAMES, "scenarios", "plans", "failed"):
+        for name in FOLDERS:
+            if any(not _is_partial(file) for file in (self.folder / name).glob("*") if f"{name}/{file.name}" != COPY):
+                raise StoreDamagedError(self.folder, MANIFEST, f"missing, and so is {MARK}")
+
+    def _make(self, *, unchecked: bool) -> None:
+        for name in FOLDERS:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        if not mark.exists():
-            _write(mark, json.dumps({"format": FORMAT}).encode())
+        if unchecked:
+            return
+        new = mark()
+        if (self.folder / MARK).exists():
+            self._check_mark()
+        if (self.folder / MANIFEST).exists() or (self.folder / MARK).exists():
+            self._files = manifest.load(self.folder)
+        if (self.folder / MARK).exists() or set(self._files) - {MARK}:
+            self._look()
+            self._settle()
+        else:
+            # The manifest first: a store has one as soon as it is a store.
+            self._publish({MARK: (Content.of(new),)})
+            disk.put(self.folder / MARK, new)
+            disk.flush(self.folder)
+        for path in self.unfinished():
+            (self.folder / path).unlink(missing_ok=True)
 
-    def _clear(self) -> None:
-        """Clear away what an interrupted writer left."""
-        whole = set(self.parts())
-        for folder in (self.folder, *(self.folder / name for name in (*rows.NAMES, "scenarios", "plans", "failed"))):
-            for file in folder.glob(f"*{_PARTIAL}"):
-                file.unlink(missing_ok=True)
-        for table in rows.NAMES:
-            for file in (self.folder / table).glob("*.parquet"):
-                if file.name not in whole:
-                    file.unlink()
-        (self.folder / _NOTE).unlink(missing_ok=True)
+    def _settle(self) -> None:
+        """Finish what an interrupted writer began: say which content a file has, and bring the copy up to date."""
+        settled = {
+            path: (one,)
+            for path, contents in self._files.items()
+            if len(contents) > 1
+            for one in contents
+            if not manifest.problem(self.folder, path, (one,))
+        }
+        text = manifest.dump(self._files)
+        if settled or manifest.problem(self.folder, COPY, (Content.of(text),)):
+            self._publish({**self._files, **settled})
 
-    def _drop(self, names: Iterable[str]) -> None:
-        for name in names:
-            # The runs first: a part is there as long as they are.
-            for table in rows.NAMES:
-                with suppress(FileNotFoundError):
-                    (self.folder / table / name).unlink()
+    def unfinished(self) -> list[str]:
+        """Return the files that an interrupted writer left, which the manifest does not list."""
+        listed = self.listed()
+        partial = [file for folder in ("", *FOLDERS) for file in (self.folder / folder).glob(f"*{disk.PARTIAL}")]
+        found = [str(file.relative_to(self.folder)) for file in partial]
+        # What somebody has put into the folder of plans is left alone.
+        for folder in FOLDERS:
+            kinds = {"scenarios": ("json",), "copies": ("json",), "failed": ("toml", "txt"), "plans": ()}
+            for kind in kinds.get(folder, ("parquet",)):
+                found += [f"{folder}/{file.name}" for file in (self.folder / folder).glob(f"*.{kind}")]
+        return sorted(path for path in found if path not in listed)
 
 
-def _sorted(table: pa.Table) -> pa.Table:
+def mark(form: str = FORMAT) -> bytes:
+    """Return what ``store.json`` holds."""
+    return json.dumps({"format": form}).encode()
+
+
+def part(tables: Mapping[str, pa.Table]) -> dict[str, bytes]:
+    """Return the files of a part, the runs last; none if there are no runs."""
+    identities = tables["runs"][rows.KEY].to_pylist()
+    if not identities:
+        return {}
+    whole = {**tables, "recipes": tables["runs"].select([rows.KEY, *RECIPE])}
+    return {f"{table}/{part_name(identities)}": _parquet(whole[table]) for table in reversed(TABLES)}
+
+
+def part_name(identities: Sequence[str]) -> str:
+    """Return the name of the part that holds some runs, sorted."""
+    return f"{hashlib.blake2b(''.join(identities).encode(), digest_size=8).hexdigest()}.parquet"
+
+
+def copy(texts: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the file in ``copies`` that holds some texts a second time."""
+    content = json.dumps(texts, ensure_ascii=False, sort_keys=True).encode()
+    return {f"copies/{hashlib.blake2b(content, digest_size=8).hexdigest()}.json": content}
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _is_partial(file: Path) -> bool:
+    return file.name.endswith(disk.PARTIAL)
+
+
+def ordered(table: pa.Table) -> pa.Table:
     """Order by run and nothing else: the rows of one run stay in their order."""
     order = pc.sort_indices(table[rows.KEY])  # stable
     return table.take(order).combine_chunks()
-
-
-def _write(file: Path, content: bytes) -> None:
-    partial = file.with_name(file.name + _PARTIAL)
-    partial.write_bytes(content)
-    _settle(partial, file)
-
-
-def _settle(partial: Path, file: Path) -> None:
-    """Flush a file to the disk, give it its name, and flush that."""
-    for path, flags in ((partial, os.O_RDONLY), (file.parent, os.O_RDONLY | os.O_DIRECTORY)):
-        if path == file.parent:
-            partial.replace(file)
-        handle = os.open(path, flags)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -24,7 +24,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``sensitivity`` to `verbs`."""
     parser = verbs.add_parser(
         "sensitivity",
-        help="find which parameters of an algorithm matter",
         description="Find which parameters of an algorithm matter for a metric on a scenario: Sobol's indices "
         "(shares of the variance) or Morris' (mean size of the change), with their intervals.",
         epilog="example: sojourn sensitivity red --scenario dumbbell --vary min=5p..20p --vary max=30p..100p "

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import special
 
 from sojourn.statistics.estimates import LEVEL, Floats
 
@@ -109,6 +108,8 @@ def _standardised(values: Sequence[float] | Floats, baseline: Sequence[float] | 
 
 
 def _p(n: int, standardised: float) -> float:
+    from scipy import special
+
     return 2 * float(special.stdtr(n - 1, -abs(standardised) * math.sqrt(n))) if n > 1 else math.nan
 
 
@@ -137,6 +138,8 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
 
 def _unbiased(degrees: int) -> float:
     """Return Hedges' factor J; NaN for one degree of freedom, where the mean of d_z does not exist."""
+    from scipy import special
+
     if degrees < 2:
         return math.nan
     half = degrees / 2
@@ -150,6 +153,8 @@ def _noncentralities(t: float, degrees: int, level: float) -> tuple[float, float
     The mean over S is taken at its quantiles (the midpoint rule in probability), and delta found by bisection: this
     holds where libraries' noncentral t gives up, t in the hundreds.
     """
+    from scipy import special
+
     share = (np.arange(_NODES) + 0.5) / _NODES
     spread = np.sqrt(2 * special.gammaincinv(degrees / 2, share) / degrees)
 

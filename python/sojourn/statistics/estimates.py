@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 LEVEL: Final = 0.95
 """Confidence level of every interval."""
@@ -60,6 +59,8 @@ def quantile_t(degrees: int, level: float = LEVEL) -> float:
     >>> round(quantile_t(4), 3)
     2.776
     """
+    from scipy import special
+
     return float(special.stdtrit(degrees, 0.5 + level / 2))
 
 

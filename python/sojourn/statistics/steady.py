@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import special
 
 from sojourn.statistics.estimates import Floats
 
@@ -27,12 +26,18 @@ class Bias:
     statistic
         Student's t under the hypothesis that it does not; negative where the series starts low. NaN of a series that
         is too short to tell.
-    p
-        Two-sided; 1 where it cannot be told.
     """
 
     statistic: float
-    p: float
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value; 1 where it cannot be told."""
+        from scipy import special
+
+        if math.isnan(self.statistic):
+            return 1.0
+        return 2 * float(special.stdtr(_TAIL_BATCHES - 1, -abs(self.statistic)))
 
 
 def mser(values: Sequence[float] | Floats, batch: int = BATCH) -> int | None:
@@ -90,7 +95,7 @@ def initial_bias(values: Sequence[float] | Floats) -> Bias:
     series = series[np.isfinite(series)]
     n = series.size
     if n < _LEAST:
-        return Bias(math.nan, 1.0)
+        return Bias(math.nan)
     size = n // 2 // _TAIL_BATCHES
     tail = series[n - size * _TAIL_BATCHES :].reshape(_TAIL_BATCHES, size).mean(axis=1)
     sigma = math.sqrt(float(tail.var(ddof=1)) * size)
@@ -101,6 +106,6 @@ def initial_bias(values: Sequence[float] | Floats) -> Bias:
     if scale <= 1e-12 * abs(weighted) or scale == 0:
         # A constant second half: any other beginning is certainly different.
         differs = abs(weighted) > 1e-9 * n * n * (abs(float(series.mean())) or 1.0)
-        return Bias(math.copysign(math.inf, -weighted), 0.0) if differs else Bias(0.0, 1.0)
+        return Bias(math.copysign(math.inf, -weighted) if differs else 0.0)
     statistic = -weighted / scale
-    return Bias(statistic, 2 * float(special.stdtr(_TAIL_BATCHES - 1, -abs(statistic))))
+    return Bias(statistic)

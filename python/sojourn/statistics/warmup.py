@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from sojourn import tables
 from sojourn.statistics.estimates import Floats
 from sojourn.statistics.steady import initial_bias, mser
 
@@ -75,17 +76,30 @@ def check(results: Results) -> tuple[Warning, ...]:
 
 
 def _found(results: Results) -> Iterator[Warning]:
-    if results.series.empty:
+    curves: dict[tuple[str, str], list[tables.Row]] = {}
+    for row in tables.rows(results.frames, "series"):
+        if row["name"] in SERIES:
+            curves.setdefault((row["scheme"], row["name"]), []).append(row)
+    if not curves:
         return
-    warm_up = float(results.runs["warm_up_s"].iloc[0])
-    for (label, name), part in results.series.groupby(["scheme", "name"], sort=False):
-        if name not in SERIES:
-            continue
-        mean = part.groupby("t_s", sort=True)["value"].mean()
-        times: Floats = mean.index.to_numpy(dtype=np.float64)
-        values: Floats = mean.to_numpy(dtype=np.float64)
-        bias = initial_bias(values[times > warm_up])
+    warm_up = float(tables.rows(results.frames, "runs")[0]["warm_up_s"])
+    for (label, name), rows in curves.items():
+        times, values = _mean(rows)
         place = mser(values)
         settled = None if place is None else float(times[place - 1]) if place else 0.0
         if settled is None or settled > warm_up:
-            yield Warning(str(label), str(name), warm_up, settled, bias.statistic < 0, bias.p)
+            bias = initial_bias(values[times > warm_up])
+            yield Warning(label, name, warm_up, settled, bias.statistic < 0, bias.p)
+
+
+def _mean(rows: Sequence[tables.Row]) -> tuple[Floats, Floats]:
+    """Return the instants at which any replication has a sample, and the mean of those that have one."""
+    times = np.concatenate([np.array(row["t_s"], dtype=np.float64) for row in rows])
+    values = np.concatenate([np.array(row["value"], dtype=np.float64) for row in rows])
+    known = np.isfinite(values)
+    instants, place = np.unique(times, return_inverse=True)
+    counts = np.bincount(place, known, instants.size)
+    sums = np.bincount(place, np.where(known, values, 0.0), instants.size)
+    means = np.full(instants.size, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return instants, means

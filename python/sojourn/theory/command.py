@@ -19,7 +19,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``theory`` to `verbs`."""
     top = verbs.add_parser(
         "theory",
-        help="what queueing theory and control theory say: queues, designs, stability, rules of thumb",
         description="What theory says, without a simulation.",
     )
     actions = top.add_subparsers(title="questions", metavar="QUESTION", required=True)

@@ -20,7 +20,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``topology`` to `verbs`."""
     parser = verbs.add_parser(
         "topology",
-        help="real topologies as scenarios",
         description="Real topologies as scenarios.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)

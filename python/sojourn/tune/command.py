@@ -32,7 +32,6 @@ def add(verbs: Any) -> None:
     """Add the verb ``tune`` to `verbs`."""
     tune = verbs.add_parser(
         "tune",
-        help="search an algorithm's parameters for one or several objectives",
         description="Search an algorithm's parameters for one or several objectives; run the best again on fresh "
         "seeds and on held-out scenarios, beside the scheme as given and the published presets. The same command "
         "continues a tuning that was stopped.",

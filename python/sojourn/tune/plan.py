@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sojourn import core, metrics, toml
+from sojourn import core, metrics, nesting, toml
 from sojourn.core import SojournError
 from sojourn.network import load
 from sojourn.scheme import Scheme
@@ -199,11 +198,10 @@ class Plan:
             If it is not one.
         """
         try:
-            document = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+            text = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SojournError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', error)}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise SojournError(f"{file}: {error}") from None
+        document = nesting.loads_toml(text, file)
         beside = Path(file).parent / str(document.get("scenario", ""))
         if beside.is_file():
             document["scenario"] = str(beside)

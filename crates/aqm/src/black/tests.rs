@@ -44,6 +44,7 @@ fn a_match_enters_the_cache_and_from_then_on_every_drawn_packet_hits() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn hits_by_match_alone_never_exceed_a_fair_share() {
     let params = Params { hit: Hit::Matched, ..Params::default() };
     let mut black = sampled(&params, &[(1, 2), (2, 2), (3, 2), (2, 2)]);
@@ -175,6 +176,7 @@ fn samples_are_drawn_above_q_th_only() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_flood_is_found_and_its_share_of_the_queue_estimated() {
     // The average never moves, so that nothing is dropped and the shares are known: 11/20 and nine times 1/20.
     let mut host = Host::<Black>::new(Params { w: Probability::clamped(1e-15), ..Params::default() });
@@ -200,6 +202,7 @@ fn a_flood_is_found_and_its_share_of_the_queue_estimated() {
 
 /// The rules on lists, against the algorithm on a random walk.
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_agrees_with_the_rules() {
     let (w, max_p, m, room) = (0.05, 0.2, 60.0, 3);
     let (min, max, q_th) = (5.0, 15.0, 4);

@@ -237,6 +237,7 @@ fn voice_within_its_share_goes_first() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn hosts_share_equally_and_their_flows_within() {
     // Source 1 has one flow, source 2 has four; every flow has a destination of its own.
     let run = |mode: &str| {

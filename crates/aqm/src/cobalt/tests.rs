@@ -310,6 +310,7 @@ fn fair_queueing_tells_blue_of_overflow() {
 
 /// The same decisions from the equations written out again with signed time, over random traffic.
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn random_traffic_agrees_with_a_direct_model() {
     let (mut host, mut queue) = (Host::new(), cobalt(|params| params.limit = Limit::packets(50)));
     let mut traffic = Stream::new(9);

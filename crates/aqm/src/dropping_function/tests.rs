@@ -127,6 +127,7 @@ fn the_draw_is_compared_with_d() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn drops_are_as_frequent_as_d_says() {
     let mut host = host("table 0:0.3 limit 1p");
     let mut dropped = 0;

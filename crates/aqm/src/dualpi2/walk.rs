@@ -236,6 +236,7 @@ fn walk(params: &Params, seed: u64, steps: usize) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn decisions_are_those_of_a_direct_model() {
     let rfc = Params { limit: BufferLimit::Time(Span::from_millis(100)), ..Params::default() };
     let linux = Params {

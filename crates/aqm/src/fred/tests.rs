@@ -268,6 +268,7 @@ impl Model {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_agrees_with_the_rules_one_by_one() {
     let (w, max_p) = (Probability::clamped(W), Probability::clamped(MAX_P));
     let params = Params { w, max_p, limit: Limit::packets(LIMIT as u64), ..Params::default() };

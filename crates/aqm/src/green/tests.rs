@@ -68,6 +68,7 @@ fn of_too_many_the_longest_silent_is_forgotten() {
 
 /// Last arrivals in a map, and everything counted anew at each step.
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_of_flows_agrees_with_a_map() {
     let (window, most) = (3_000_000, 6);
     let mut host = Host::<Green>::new(Params {

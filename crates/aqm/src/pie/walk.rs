@@ -226,6 +226,7 @@ fn walk(params: Params, seed: u64) -> [usize; 3] {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_agrees_with_the_printed_pseudocode() {
     let base = Params { max_burst: Span::from_millis(60), limit: Limit::packets(90), ..Params::default() };
     let variants = [

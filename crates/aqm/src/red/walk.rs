@@ -165,6 +165,7 @@ fn walk(params: Params, seed: u64) -> [usize; 3] {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_agrees_with_the_printed_pseudocode() {
     let base = Params { w: Probability::new(0.05), limit: Limit::packets(60), max_p: p(0.3), ..Params::default() };
     let kilo = |n: u64| Some(Length::Bytes(Bytes::new(n * 1000)));

@@ -80,6 +80,7 @@ fn half_is_still_marked_in_full() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn one_greedy_flow_does_not_hurt_the_others() {
     let mut host = Host::<Sfb>::new(Params::default());
     let (mut greedy, mut modest) = (0, 0);
@@ -165,6 +166,7 @@ fn packets_that_a_container_takes_are_no_longer_counted() {
 
 /// The rules written down with one list of waiting packets and counts taken from it afresh.
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn a_random_walk_agrees_with_a_direct_model() {
     let params = Params {
         limit: Limit::packets(60),

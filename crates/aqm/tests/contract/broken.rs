@@ -54,7 +54,7 @@ impl Broken {
             return false;
         }
         self.n += 1;
-        self.n % 20 == 0
+        self.n.is_multiple_of(20)
     }
 }
 
@@ -94,9 +94,9 @@ impl Discipline for Broken {
         }
         // Every decision to drop hangs on what happened before: a copy must remember, and a run must not know of another.
         let forgets = matches!(self.fault, Fault::CopyForgets | Fault::ObservationDisturbs);
-        if forgets || (self.fault == Fault::Unseeded && GLOBAL.fetch_add(1, Ordering::Relaxed) % 7 == 0) {
+        if forgets || (self.fault == Fault::Unseeded && GLOBAL.fetch_add(1, Ordering::Relaxed).is_multiple_of(7)) {
             self.n += 1;
-            if !forgets || self.n % 7 == 0 {
+            if !forgets || self.n.is_multiple_of(7) {
                 if let Some(packet) = self.inner.drain() {
                     cx.drop(packet, Reason::Overflow);
                 }

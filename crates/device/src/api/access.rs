@@ -1,6 +1,7 @@
 //! Who may ask: peers on this machine, with the token or a session that came from it.
 
 use super::{Api, ApiError};
+use crate::hardening::hindrance;
 use axum::extract::{Request, State};
 use axum::http::{header, HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -59,7 +60,10 @@ impl Token {
     /// # Errors
     /// The file cannot be read or made, others may read it, or it holds less than a token.
     pub fn open(file: &Path) -> io::Result<Self> {
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("token file {}: {e}", file.display()));
+        let named = |e: io::Error| {
+            let hint = hindrance(file);
+            io::Error::new(e.kind(), format!("token file {}: {e}{hint}", file.display()))
+        };
         match OpenOptions::new().read(true).open(file) {
             Ok(mut opened) => {
                 let mode = opened.metadata().map_err(named)?.permissions().mode();
@@ -97,7 +101,7 @@ impl Token {
         }
     }
 
-    fn is(&self, given: &str) -> bool {
+    pub(super) fn is(&self, given: &str) -> bool {
         same(&self.0, given)
     }
 }
@@ -187,7 +191,7 @@ fn check(api: &Api, address: SocketAddr, request: &Request) -> Result<(), Refuse
         return Ok(());
     }
     if let Some(given) = bearer(request.headers()) {
-        if api.token.is(given) {
+        if api.lets_in(given) {
             return Ok(());
         }
         tracing::warn!(%address, path, "wrong token");
@@ -233,7 +237,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 
 /// Begins a session for whoever has the token; the header `Set-Cookie`.
 pub(super) fn log_in(api: &Api, given: &str) -> Result<String, ApiError> {
-    if !api.token.is(given.trim()) {
+    if !api.lets_in(given.trim()) {
         tracing::warn!("wrong token at the login");
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong token"));
     }

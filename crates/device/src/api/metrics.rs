@@ -1,5 +1,6 @@
 //! Metrics by the conventions of Prometheus: base units, `_total` for what only grows, one name a quantity.
 
+use super::Interfaces;
 use crate::port::PortCounters;
 use crate::status::{Count, DirectionStatus, PortStatus, Status, BOUNDS_S};
 use crate::store::Health;
@@ -16,9 +17,14 @@ use std::fmt;
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics as text.
-pub(super) fn encode(status: Status, windows_closed: [u64; 2], store: Option<Health>) -> Result<String, fmt::Error> {
+pub(super) fn encode(
+    status: Status,
+    windows_closed: [u64; 2],
+    store: Option<Health>,
+    interfaces: Interfaces,
+) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Look { status, windows_closed, store }));
+    registry.register_collector(Box::new(Look { status, windows_closed, store, interfaces }));
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
     Ok(text)
@@ -29,6 +35,7 @@ struct Look {
     status: Status,
     windows_closed: [u64; 2],
     store: Option<Health>,
+    interfaces: Interfaces,
 }
 
 type Of<T, N> = fn(&T) -> N;
@@ -54,11 +61,12 @@ const PORTS: [(&str, &str, Of<PortCounters, u64>); 4] = [
     ("sent_frames", "Frames that left", |c| c.sent),
     ("sent_bytes", "Their bytes, without FCS", |c| c.sent_bytes),
 ];
-const TROUBLES: [(&str, Of<PortCounters, u64>); 4] = [
+const TROUBLES: [(&str, Of<PortCounters, u64>); 5] = [
     ("missed", |c| c.missed),
     ("oversize", |c| c.oversize),
     ("checksum_unfinished", |c| c.checksum_unfinished),
     ("send_failed", |c| c.send_failed),
+    ("link_dropped", |c| c.link_dropped),
 ];
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
@@ -151,10 +159,16 @@ impl Collector for Look {
         let late = queued.iter().map(|d| (vec![("direction", d.direction)], ConstCounter::new(d.late_s)));
         let help = "Time that the rate lost because the packet thread came late while packets waited";
         family(e, "sojourn_late_seconds", help, MetricType::Counter, late)?;
-        let stored = self.store.iter().map(|health| (Labels::new(), health.stored));
-        counters(e, "sojourn_store_windows", "Windows stored", stored)?;
-        let lost = self.store.iter().map(|health| (Labels::new(), health.lost));
-        counters(e, "sojourn_store_lost", "Windows and slots that could not be stored", lost)?;
+        let blocked = queued.iter().map(|d| (vec![("direction", d.direction)], ConstCounter::new(d.blocked_s)));
+        let help = "Time for which packets were due and waited because the way out had no room";
+        family(e, "sojourn_blocked_seconds", help, MetricType::Counter, blocked)?;
+        let lost = directions.iter().flat_map(|d| {
+            let label = |reason| vec![("direction", d.direction), ("reason", reason)];
+            [(label("stale"), d.stale), (label("no_room"), d.no_room)]
+        });
+        let help = "Frames dropped behind the queue because the way out had no room";
+        counters(e, "sojourn_unsent_frames", help, lost)?;
+        self.beside(e)?;
         gauge_of(e, &queued, "sojourn_backlog_packets", "Packets that wait now", |d| Some(d.backlog.packets as f64))?;
         gauge_of(e, &queued, "sojourn_backlog_bytes", "Bytes that wait now", |d| Some(d.backlog.bytes as f64))?;
         gauge_of(e, &queued, "sojourn_rate_bits_per_second", "The shaped rate", |d| d.rate_bit_s.map(|r| r as f64))?;
@@ -203,6 +217,30 @@ impl Collector for Look {
         gauges(e, "sojourn_frames_free", "Free frames of the frame memory", [(Labels::new(), *frames_free as f64)])?;
         gauges(e, "sojourn_frames", "All frames of the frame memory", [(Labels::new(), *frames as f64)])?;
         gauges(e, "sojourn_uptime_seconds", "Time since the packet thread began", [(Labels::new(), *uptime_s)])
+    }
+}
+
+impl Look {
+    /// Store and control interface.
+    fn beside(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let health = self.store.as_ref();
+        let one = |value: fn(&Health) -> u64| health.map(|health| (Labels::new(), value(health)));
+        counters(e, "sojourn_store_windows", "Windows stored", one(|h| h.stored))?;
+        counters(e, "sojourn_store_lost_windows", "Windows that could not be stored", one(|h| h.lost))?;
+        counters(
+            e,
+            "sojourn_store_lost_slots",
+            "Slots of the schedule that could not be stored",
+            one(|h| h.lost_slots),
+        )?;
+        let gauge = |value: fn(&Health) -> f64| health.map(|health| (Labels::new(), value(health)));
+        gauges(e, "sojourn_store_waiting_windows", "Windows that wait to be stored", gauge(|h| h.waiting as f64))?;
+        gauges(e, "sojourn_store_up", "1: windows can be stored; 0: not now", gauge(|h| f64::from(u8::from(h.up))))?;
+        let Interfaces { tcp, unix } = &self.interfaces;
+        let sockets = [("tcp", tcp), ("unix", unix)].into_iter().filter_map(|(name, interface)| {
+            Some((vec![("socket", name)], f64::from(u8::from(interface.as_ref()?.up))))
+        });
+        gauges(e, "sojourn_control_up", "1: the socket of the control interface answers; 0: not now", sockets)
     }
 }
 

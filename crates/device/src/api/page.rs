@@ -47,7 +47,7 @@ async fn log_in(State(api): Shared, form: Result<Form<Login>, FormRejection>) ->
 
 async fn page(State(api): Shared) -> Result<Html<String>, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    Ok(Html(status_page(&status, &api.control.windows(WINDOWS))))
+    Ok(Html(status_page(&status, &api.troubles(), &api.control.windows(WINDOWS))))
 }
 
 fn frame(title: &str, head: &str, body: &str) -> String {
@@ -100,7 +100,7 @@ fn whole(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push('\u{202f}');
         }
         text.push(digit);
@@ -193,12 +193,19 @@ const ROWS: &[Row] = &[
         series: None,
     },
     Row { key: "late", name: "Time lost to the rate: the machine was busy", show: |d| si(d.late_s, "s"), series: None },
+    Row { key: "blocked", name: "Time without room at the port", show: |d| si(d.blocked_s, "s"), series: None },
+    Row {
+        key: "unsent",
+        name: "Dropped behind the queue: no room",
+        show: |d| whole(d.stale + d.no_room),
+        series: None,
+    },
     Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
     Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
     Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },
 ];
 
-fn status_page(status: &Status, windows: &[Recent]) -> String {
+fn status_page(status: &Status, troubles: &[String], windows: &[Recent]) -> String {
     let mut body = String::from("<main>\n<h1>sojournd</h1>\n");
     // Writing to a String cannot fail; here and below.
     let _ = writeln!(
@@ -209,6 +216,11 @@ fn status_page(status: &Status, windows: &[Recent]) -> String {
         whole(status.frames_free),
         whole(status.frames)
     );
+    body.push_str("<div id=\"troubles\" role=\"alert\">");
+    for trouble in troubles {
+        let _ = write!(body, "<p>{}</p>", escaped(trouble));
+    }
+    body.push_str("</div>\n");
     directions(&mut body, status);
     body.push_str("<section id=\"charts\" hidden></section>\n");
     ports(&mut body, status);

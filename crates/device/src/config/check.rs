@@ -12,9 +12,20 @@ const FRAMES: std::ops::RangeInclusive<u32> = 256..=4_194_304;
 /// Longest delay line and burst: a typing error rather than a path.
 const LONGEST_DELAY: Span = Span::from_secs(60);
 const LONGEST_BURST: Span = Span::from_secs(1);
+const STALE_AFTER: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 const SHORTEST_SLOT: Span = Span::from_millis(10);
+const NICENESS: std::ops::RangeInclusive<i32> = -20..=19;
 const STATUS_EVERY: (Span, Span) = (Span::from_millis(10), Span::from_secs(10));
 const LABEL_BYTES: usize = 64;
+/// What the clock, which counts nanoseconds, can tell apart: a full frame takes one.
+const FASTEST: BitRate = BitRate::from_bit_s(10_000_000_000_000);
+const SLOWEST: BitRate = BitRate::from_bit_s(1000);
+/// Windows of more packets never close.
+const LONGEST_WINDOW: u64 = 1_000_000_000_000;
+const LONGEST_SLOT: Span = Span::from_secs(366 * 86_400);
+/// Every frame looks through them.
+const NETWORKS: usize = 1024;
+const SCHEMES: usize = 1000;
 /// The packet thread's, and one for receiving and one for sending at each port.
 const CORES: usize = 5;
 
@@ -43,15 +54,20 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     if !sizes.contains(&config.frames.size.0.get()) {
         return Err(Error::new(frames.then("size"), format!("is {}; allowed: {allowed}", config.frames.size.0)));
     }
-    if config.windows.packets == 0 {
-        return Err(Error::new(Path::from("windows").then("packets"), "is 0; allowed: 1 or more"));
+    if !(1..=LONGEST_WINDOW).contains(&config.windows.packets) {
+        let what = format!("is {}; allowed: 1 to {LONGEST_WINDOW}", config.windows.packets);
+        return Err(Error::new(Path::from("windows").then("packets"), what));
     }
     if let Some(schedule) = &config.schedule {
         check_schedule(schedule, config)?;
     }
     let run = Path::from("run");
     if config.run.user.is_empty() {
-        return Err(Error::new(run.then("user"), "is empty; allowed: the name of a user, as in \"nobody\""));
+        return Err(Error::new(run.then("user"), "is empty; allowed: the name of a user, as in \"sojournd\""));
+    }
+    if !NICENESS.contains(&config.run.niceness) {
+        let what = format!("is {}; allowed: {} to {}", config.run.niceness, NICENESS.start(), NICENESS.end());
+        return Err(Error::new(run.then("niceness"), what));
     }
     let every = config.run.status_every.0;
     let (least, most) = STATUS_EVERY;
@@ -137,8 +153,8 @@ fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
     if back_end == BackEnd::Dpdk && port.device.is_none() {
         return missing("device", Device::ALLOWED);
     }
-    if port.load.is_some_and(|load| load.0.is_zero()) {
-        return Err(Error::new(at.then("load"), "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
+    if let Some(load) = port.load {
+        check_rate(load.0).map_err(|what| Error::new(at.then("load"), what))?;
     }
     let size = port.load_size.0;
     if size < Bytes::new(60) || size > Bytes::new(1514) {
@@ -177,6 +193,10 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
         check_rate(rate.0).map_err(|what| Error::new(at.then("rate"), what))?;
     }
     check_delay(direction.delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
+    if direction.delays.len() > NETWORKS {
+        let what = format!("has {} networks; allowed: up to {NETWORKS}", direction.delays.len());
+        return Err(Error::new(at.then("delays"), what));
+    }
     for (to, delay) in &direction.delays {
         let at = at.then("delays").then(Step::Key(to.clone().into()));
         if to.parse::<ipnet::IpNet>().is_err() {
@@ -188,6 +208,11 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
     if burst > LONGEST_BURST {
         return Err(Error::new(at.then("burst"), format!("is {burst}; allowed: 0 s to {LONGEST_BURST}")));
     }
+    let (least, most) = STALE_AFTER;
+    let stale_after = direction.stale_after.0;
+    if stale_after < least || stale_after > most {
+        return Err(Error::new(at.then("stale_after"), format!("is {stale_after}; allowed: {least} to {most}")));
+    }
     if direction.overhead.0 > Bytes::new(1000) {
         let what = format!("is {}; allowed: 0 B to 1000 B", direction.overhead.0);
         return Err(Error::new(at.then("overhead"), what));
@@ -197,8 +222,8 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
 
 /// Refuses a rate that is none; the API asks as well.
 pub(crate) fn check_rate(rate: BitRate) -> Result<(), String> {
-    if rate < BitRate::from_bit_s(1000) {
-        return Err(format!("is {rate}; allowed: 1 kbit/s or more, as in \"10 Mbit/s\""));
+    if !(SLOWEST..=FASTEST).contains(&rate) {
+        return Err(format!("is {rate}; allowed: {SLOWEST} to {FASTEST}, as in \"10 Mbit/s\""));
     }
     Ok(())
 }
@@ -221,15 +246,15 @@ pub(crate) fn check_label(label: &str) -> Result<(), String> {
 
 fn check_schedule(schedule: &ScheduleTable, config: &Config) -> Result<(), Error> {
     let at = Path::from("schedule");
-    if schedule.schemes.len() < 2 {
-        let what = format!("has {}; allowed: two or more", schedule.schemes.len());
+    if !(2..=SCHEMES).contains(&schedule.schemes.len()) {
+        let what = format!("has {}; allowed: two or more, up to {SCHEMES}", schedule.schemes.len());
         return Err(Error::new(at.then("schemes"), what));
     }
     for label in schedule.schemes.keys() {
         check_label(label).map_err(|what| Error::new(at.then("schemes"), format!("a name {what}")))?;
     }
-    if schedule.every.0 < SHORTEST_SLOT {
-        let what = format!("is {}; allowed: {SHORTEST_SLOT} or more", schedule.every.0);
+    if !(SHORTEST_SLOT..=LONGEST_SLOT).contains(&schedule.every.0) {
+        let what = format!("is {}; allowed: {SHORTEST_SLOT} to {LONGEST_SLOT}", schedule.every.0);
         return Err(Error::new(at.then("every"), what));
     }
     if config.direction(schedule.direction.into()).scheme.is_none() {

@@ -62,7 +62,7 @@ pub struct PortTable {
     /// The network interface; for `af_xdp` and `af_packet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// The receive queue of the interface; absent: the only one. For `af_xdp`.
+    /// The only receive queue of the interface to read, from 0; absent: all of them. For `af_xdp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// Where the XDP program runs: in the driver where it can (`auto`), in the driver or not at all (`native`), before the
@@ -81,10 +81,10 @@ pub struct PortTable {
     /// The device: as DPDK's `--vdev` takes it, `net_af_packet0,iface=eth0`, or a PCI address, `0000:01:00.0`. For `dpdk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Frames that arrive by themselves, at this rate: UDP of `load_size`, from 16 flows. For `loopback`.
+    /// Frames that arrive by themselves, at this rate up to 10 Tbit/s: UDP of `load_size`, from 16 flows. For `loopback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Quantity<BitRate>>,
-    /// Length of the frames of `load`, without FCS.
+    /// Length of the frames of `load`, without FCS, 60 B to 1514 B.
     #[serde(default = "thousand")]
     pub load_size: Quantity<Bytes>,
     /// A capture (pcapng) of everything that passes the port; absent: none.
@@ -123,21 +123,26 @@ pub struct DirectionTable {
     /// The queueing scheme. Can change while the device runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// The shaped rate. Can change while the device runs.
+    /// The shaped rate, 1 kbit/s to 10 Tbit/s. Can change while the device runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Quantity<BitRate>>,
     /// Counted on the link with every frame, besides its bytes from the destination address to the last of the contents: `24 B`
     /// makes `rate` that of an Ethernet line (FCS, preamble, gap).
     #[serde(default)]
     pub overhead: Quantity<Bytes>,
-    /// Time that a late thread may catch up on; what it loses beyond is lost to the rate.
-    #[serde(default = "millisecond")]
+    /// Time that a packet thread that comes late may catch up on: what fell due in it leaves at once, as fast as the port takes it.
+    /// What it is late beyond that is lost to the rate and counted in `late_s`. Longer keeps the rate on a busy host; shorter
+    /// spares a small buffer behind the device.
+    #[serde(default = "burst")]
     pub burst: Quantity<Span>,
-    /// A delay line after the queue: emulates a longer path. Can change while the device runs.
+    /// A frame that left the queue and found no room at the port for so long, as the link is down, is dropped.
+    #[serde(default = "stale_after")]
+    pub stale_after: Quantity<Span>,
+    /// A delay line after the queue, up to 60 s: emulates a longer path. Can change while the device runs.
     #[serde(default)]
     pub delay: Quantity<Span>,
     /// Delay lines of other lengths for frames to these networks, `{ "10.0.1.0/24" = "20 ms" }`: hosts with round-trip times
-    /// of their own. The smallest network that holds the destination counts.
+    /// of their own. The smallest network that holds the destination counts. Up to 1024, each up to 60 s.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delays: BTreeMap<String, Quantity<Span>>,
 }
@@ -148,7 +153,8 @@ impl Default for DirectionTable {
             scheme: None,
             rate: None,
             overhead: Quantity::default(),
-            burst: millisecond(),
+            burst: burst(),
+            stale_after: stale_after(),
             delay: Quantity::default(),
             delays: BTreeMap::new(),
         }
@@ -169,11 +175,12 @@ pub struct DpdkTable {
     pub arguments: Vec<String>,
 }
 
-/// Frame memory, which every frame between arrival and departure lies in. Its size bounds what can wait.
+/// Frame memory, which every frame between arrival and departure lies in. Its size bounds what can wait. A device whose frames
+/// need more memory than the machine, its control group or its limits (`ulimit`) leave does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct FramesTable {
-    /// How many.
+    /// How many, 256 to 4,194,304.
     #[serde(default = "frame_count")]
     pub count: u32,
     /// Bytes of one, 256 of them headroom: `2048 B`, `4096 B`, and for jumbo frames `16384 B`, not with `af_xdp`.
@@ -191,10 +198,11 @@ impl Default for FramesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct WindowsTable {
-    /// Arrivals in one window. A switch of schemes ends a window early.
+    /// Arrivals in one window, up to 10^12. A switch of schemes ends a window early.
     #[serde(default = "two_million")]
     pub packets: u64,
-    /// The SQLite file that keeps them, or `none`.
+    /// The SQLite file that keeps them, or `none`. A file that is damaged or no store of this version is set aside under another
+    /// name.
     #[serde(default = "store")]
     pub store: PathOrNone,
 }
@@ -209,9 +217,9 @@ impl Default for WindowsTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ScheduleTable {
-    /// Names and schemes to draw from, at least two.
+    /// Names and schemes to draw from, at least two and at most 1000.
     pub schemes: BTreeMap<String, Scheme>,
-    /// Length of a slot.
+    /// Length of a slot, 10 ms to 366 days (8784 h).
     #[serde(default = "hour")]
     pub every: Quantity<Span>,
     /// Of the draws: the same seed and schemes give the same assignment.
@@ -231,7 +239,8 @@ pub struct ScheduleTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ControlTable {
-    /// Address and port of HTTP, on loopback alone, or `none`. Needs the token.
+    /// Address and port of HTTP, on loopback alone, or `none`. Needs the token. A port that is taken is tried again every 5 s;
+    /// with port 0 the system chooses a free one, which `sojournd status` names.
     #[serde(default = "listen")]
     pub listen: Listen,
     /// Unix socket of HTTP, or `none`. Open to root and `run.user`, without token.
@@ -256,13 +265,20 @@ pub struct RunTable {
     /// until a frame arrives or something falls due (`wait`).
     #[serde(default)]
     pub idle: Idle,
-    /// Becomes this user once ports and sockets are open, when started as root.
-    #[serde(default = "nobody")]
+    /// Becomes this user once its ports are open, when started as root. Store, token and sockets are opened as this user, who
+    /// should be the device's alone: `useradd --system --user-group sojournd`. The Debian package makes it.
+    #[serde(default = "own_user")]
     pub user: String,
-    /// Of the schemes' random numbers and the flow hashes; absent: drawn at each start, so that flows cannot be chosen to collide.
+    /// Of the schemes' random numbers; absent: drawn at each start. Of the flow hashes as well where no port is `af_xdp`,
+    /// `af_packet` or `dpdk`; with these their key is a secret, drawn at each start and stored nowhere, so that nobody can choose
+    /// flows that collide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Time between two looks at the state: of the page, the metrics and the live quantiles.
+    /// Priority beside other processes, from -20 (first) to 19, as `nice` has it. The unit of the Debian package has the same;
+    /// who may not have it runs on with what there is, and the log says so.
+    #[serde(default = "niceness")]
+    pub niceness: i32,
+    /// Time between two looks at the state, 10 ms to 10 s: of the page, the metrics and the live quantiles.
     #[serde(default = "status_every")]
     pub status_every: Quantity<Span>,
     /// Form of the log lines on standard error. Can change only at a start, as all of `run`.
@@ -277,8 +293,9 @@ impl Default for RunTable {
     fn default() -> Self {
         Self {
             idle: Idle::default(),
-            user: nobody(),
+            user: own_user(),
             seed: None,
+            niceness: niceness(),
             status_every: status_every(),
             log: Log::default(),
             level: Level::default(),
@@ -374,8 +391,17 @@ fn thousand() -> Quantity<Bytes> {
     Quantity(Bytes::new(1000))
 }
 
-fn millisecond() -> Quantity<Span> {
-    Quantity(Span::from_millis(1))
+fn burst() -> Quantity<Span> {
+    Quantity(Span::from_millis(20))
+}
+
+/// With ten busy processes on two cores and `burst` at 1 ms, 13 % of the rate are lost, and 74 % at 0.
+fn niceness() -> i32 {
+    -10
+}
+
+fn stale_after() -> Quantity<Span> {
+    Quantity(crate::path::STALE_AFTER)
 }
 
 fn hour() -> Quantity<Span> {
@@ -415,6 +441,6 @@ fn token_file() -> PathBuf {
     "/var/lib/sojournd/token".into()
 }
 
-fn nobody() -> String {
-    "nobody".into()
+fn own_user() -> String {
+    "sojournd".into()
 }

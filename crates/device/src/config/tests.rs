@@ -60,6 +60,18 @@ fn the_smallest_network_comes_first() {
 }
 
 #[test]
+fn the_keys_of_a_network_are_secret_and_others_are_those_of_the_seed() {
+    let live = read(&format!("{GOOD}\n[run]\nseed = 5\n")).unwrap();
+    let [drawn, again] = [live.keys(5).unwrap(), live.keys(5).unwrap()];
+    assert!(drawn[0] != drawn[1] && drawn[0] != again[0] && drawn[0] != 5.into());
+    let port = "back_end = \"af_xdp\"\ninterface = \"eth0\"";
+    for other in ["back_end = \"loopback\"", "back_end = \"pcap\""] {
+        let config = read(&GOOD.replace(port, other)).unwrap();
+        assert_eq!(config.keys(5).unwrap(), [5.into(), 6.into()], "{other}");
+    }
+}
+
+#[test]
 fn the_canonical_form_reads_back_to_the_same() {
     let config = read(GOOD).unwrap();
     assert_eq!(parse(&config.to_json(), Path::new("")).unwrap(), config);
@@ -78,13 +90,14 @@ fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
         ("\"loopback\"", "\"loopback\"\ninterface = \"x\"", "dir/d.toml:7:13: key `ports.b.interface`: is not for \"loopback\"; allowed: with back_end = \"af_xdp\" or \"af_packet\""),
         ("\"loopback\"", "\"af_packet\"\ninterface = \"eth0\"", "dir/d.toml:7:13: key `ports.b.interface`: is the interface of port A; allowed: another one"),
         ("\"100 Mbit/s\"", "100", "dir/d.toml:10:8: key `a_to_b.rate`: 100 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
-        ("\"100 Mbit/s\"", "\"0 bit/s\"", "dir/d.toml:10:8: key `a_to_b.rate`: is 0 bit/s; allowed: 1 kbit/s or more, as in \"10 Mbit/s\""),
+        ("\"100 Mbit/s\"", "\"0 bit/s\"", "dir/d.toml:10:8: key `a_to_b.rate`: is 0 bit/s; allowed: 1 kbit/s to 10000 Gbit/s, as in \"10 Mbit/s\""),
         ("rate = \"100 Mbit/s\"\n", "", "dir/d.toml:8:1: key `a_to_b.rate`: is missing, and `scheme` needs it; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
         ("scheme = \"fq_codel target 5ms\"\n", "", "dir/d.toml:9:8: key `a_to_b.rate`: is given without `scheme`; allowed: both, as in scheme = \"fq_codel\", or neither: frames are forwarded at once"),
         ("\"fq_codel target 5ms\"", "\"fq_codel target 5\"", "dir/d.toml:9:10: key `a_to_b.scheme`: fq_codel: target: \"5\" has no unit (tc would read microseconds); allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
+        ("delay = \"10 ms\"", "stale_after = \"20 s\"", "dir/d.toml:12:15: key `a_to_b.stale_after`: is 20 s; allowed: 1 ms to 10 s"),
         ("\"10 ms\"", "\"10 min\"", "dir/d.toml:12:9: key `a_to_b.delay`: is 600 s; allowed: 0 s to 60 s"),
-        ("codel = \"codel\", ", "", "dir/d.toml:18:11: key `schedule.schemes`: has 1; allowed: two or more"),
-        ("every = \"1 h\"", "every = \"1 ms\"", "dir/d.toml:19:9: key `schedule.every`: is 1 ms; allowed: 10 ms or more"),
+        ("codel = \"codel\", ", "", "dir/d.toml:18:11: key `schedule.schemes`: has 1; allowed: two or more, up to 1000"),
+        ("every = \"1 h\"", "every = \"1 ms\"", "dir/d.toml:19:9: key `schedule.every`: is 1 ms; allowed: 10 ms to 31622400 s"),
         ("seed = 7", "seed = 7\ndirection = \"b_to_a\"", "dir/d.toml:21:13: key `schedule.direction`: is \"b_to_a\", which has no queue; allowed: a direction with `scheme` and `rate`, which are in force before the first slot"),
         ("seed = 7", "design = \"random\"", "dir/d.toml:17:1: key `schedule.seed`: is missing"),
         ("127.0.0.1:9180", "0.0.0.0:9180", "dir/d.toml:23:10: key `control.listen`: \"0.0.0.0:9180\" can be reached from other machines; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),

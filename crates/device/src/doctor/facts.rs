@@ -51,6 +51,8 @@ pub struct Host {
     pub free_huge_bytes: u64,
     /// What keeps the user of [`super::Wanted`] from its file; see [`barrier`].
     pub barrier: Option<PathBuf>,
+    /// The user of [`super::Wanted`] does not exist.
+    pub unknown_user: bool,
 }
 
 /// A card on the PCI bus.
@@ -73,6 +75,7 @@ pub fn host() -> Host {
         capabilities: capabilities.iter().map(ToString::to_string).collect(),
         free_huge_bytes: free_huge_bytes(),
         barrier: None,
+        unknown_user: false,
     }
 }
 
@@ -105,6 +108,12 @@ pub fn card(address: &str) -> Option<Card> {
     let driver = std::fs::read_link(folder.join("driver")).ok();
     let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     folder.exists().then_some(Card { driver })
+}
+
+/// Whether the system has no user of this name.
+#[must_use]
+pub fn unknown(user: &str) -> bool {
+    matches!(User::from_name(user), Ok(None))
 }
 
 /// What keeps `user` from reading `file`: the outermost folder that it may not pass, or the file. Permission bits alone

@@ -24,6 +24,7 @@ fn host() -> Host {
         capabilities: ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"].map(str::to_owned).into(),
         free_huge_bytes: 0,
         barrier: None,
+        unknown_user: false,
     }
 }
 
@@ -50,8 +51,8 @@ fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> 
 
 #[test]
 fn a_host_that_suits_has_nothing_to_mend() {
-    assert!(commands(Way::AfXdp, &host(), Some(interface())).is_empty());
-    let notes = judge(&wanted(Way::AfXdp), &host(), &[Some(interface())], &[]);
+    assert!(commands(Way::AfXdp(None), &host(), Some(interface())).is_empty());
+    let notes = judge(&wanted(Way::AfXdp(None)), &host(), &[Some(interface())], &[]);
     assert!(notes.iter().all(|finding| finding.weight == Weight::Fine), "{notes:?}");
 }
 
@@ -60,10 +61,10 @@ fn every_unsuitable_thing_has_its_command() {
     let of = |change: &dyn Fn(&mut Interface)| {
         let mut one = interface();
         change(&mut one);
-        commands(Way::AfXdp, &host(), Some(one)).join("; ")
+        commands(Way::AfXdp(None), &host(), Some(one)).join("; ")
     };
     assert_eq!(of(&|one| one.features.extend(["gro", "rxvlan"])), "ethtool -K a gro off rxvlan off");
-    assert_eq!(of(&|one| one.queues = Some(8)), "ethtool -L a combined 1");
+    assert_eq!(of(&|one| one.queues = Some(65)), "ethtool -L a combined 64");
     assert_eq!(of(&|one| one.running = false), "ip link set dev a up");
     assert_eq!(of(&|one| one.addresses.push([10, 0, 0, 1].into())), "ip address flush dev a");
     // 9000 + 14 + 8 B do not fit into 2048 - 256.
@@ -76,7 +77,23 @@ fn every_unsuitable_thing_has_its_command() {
         one.peer = Some(("h".into(), vec!["rx", "tx", "gso"]));
     };
     assert_eq!(of(&veth), "ethtool -K h tx off gso off");
-    assert_eq!(commands(Way::AfXdp, &host(), None), ["ip link"]);
+    assert_eq!(commands(Way::AfXdp(None), &host(), None), ["ip link"]);
+}
+
+#[test]
+fn all_receive_queues_are_read_unless_one_is_named() {
+    let of = |queue, queues| {
+        let one = Interface { queues: Some(queues), ..interface() };
+        let findings = judge(&wanted(Way::AfXdp(queue)), &host(), &[Some(one)], &[]);
+        let about = findings.into_iter().find(|finding| finding.what.contains("receive queue")).unwrap();
+        (about.weight, about.what)
+    };
+    assert_eq!(of(None, 1), (Weight::Fine, "one receive queue".to_owned()));
+    assert_eq!(of(Some(0), 1), (Weight::Fine, "one receive queue".to_owned()));
+    assert_eq!(of(None, 64), (Weight::Fine, "64 receive queues, all are read".to_owned()));
+    assert_eq!(of(Some(3), 4).0, Weight::Note);
+    let missing = "there is no receive queue 4: it has 4, from 0";
+    assert_eq!(of(Some(4), 4), (Weight::Mend, missing.to_owned()));
 }
 
 #[test]
@@ -91,19 +108,19 @@ fn a_bridge_suits_af_xdp_and_not_af_packet() {
 #[test]
 fn a_host_that_does_not_suit() {
     let small = Host { memlock_bytes: Some(8 << 20), ..host() };
-    assert!(commands(Way::AfXdp, &small, Some(interface()))[0].starts_with("ulimit -l unlimited"));
+    assert!(commands(Way::AfXdp(None), &small, Some(interface()))[0].starts_with("ulimit -l unlimited"));
     let mut locks = small.clone();
     locks.capabilities.push("CAP_IPC_LOCK".into());
-    assert!(commands(Way::AfXdp, &locks, Some(interface())).is_empty());
+    assert!(commands(Way::AfXdp(None), &locks, Some(interface())).is_empty());
     let alone = Interface { bridge: None, ..interface() };
     assert!(commands(Way::AfPacket, &small, Some(alone)).is_empty());
     let nobody = Host { capabilities: vec![], ..host() };
-    let findings = judge(&wanted(Way::AfXdp), &nobody, &[Some(interface())], &[]);
+    let findings = judge(&wanted(Way::AfXdp(None)), &nobody, &[Some(interface())], &[]);
     assert!(findings[0].what.contains("CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF"), "{}", findings[0]);
     let single = Host { cpus: 1, ..host() };
-    assert_eq!(commands(Way::AfXdp, &single, Some(interface())).len(), 1);
+    assert_eq!(commands(Way::AfXdp(None), &single, Some(interface())).len(), 1);
     let saving = Host { governor: Some("powersave".into()), ..host() };
-    let findings = judge(&wanted(Way::AfXdp), &saving, &[Some(interface())], &[]);
+    let findings = judge(&wanted(Way::AfXdp(None)), &saving, &[Some(interface())], &[]);
     assert!(findings.iter().any(|one| one.weight == Weight::Note && one.what.contains("powersave")));
 }
 
@@ -141,7 +158,7 @@ fn devices_of_dpdk_need_pages_drivers_and_cores() {
 fn a_configuration_that_the_user_cannot_read_again_is_told_with_what_opens_it() {
     let noted = |barrier: &str| {
         let host = Host { barrier: Some(barrier.into()), ..host() };
-        let findings = judge(&wanted(Way::AfXdp), &host, &[Some(interface())], &[]);
+        let findings = judge(&wanted(Way::AfXdp(None)), &host, &[Some(interface())], &[]);
         assert!(findings.iter().all(|finding| finding.weight != Weight::Mend));
         let note = findings.into_iter().find(|finding| finding.weight == Weight::Note).unwrap();
         assert!(note.what.contains(barrier), "{}", note.what);
@@ -149,6 +166,14 @@ fn a_configuration_that_the_user_cannot_read_again_is_told_with_what_opens_it() 
     };
     assert_eq!(noted("/etc/d.toml"), "chgrp \"$(id -gn nobody)\" /etc/d.toml && chmod g+r /etc/d.toml");
     assert_eq!(noted("/etc"), "chmod o+x /etc");
+}
+
+#[test]
+fn a_user_that_does_not_exist_is_told_with_what_makes_it() {
+    let host = Host { unknown_user: true, ..host() };
+    let made = ["useradd --system --user-group --shell /usr/sbin/nologin nobody"];
+    assert_eq!(commands(Way::AfXdp(None), &host, Some(interface())), made);
+    assert!(facts::unknown("no-such-user") && !facts::unknown("root"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-use super::{Class, Fault, Parsed};
+use super::link::{self, IPV4, IPV6};
+use super::{Class, Fault, Key, Parsed};
 use sojourn_aqm::AckFields;
 
 const ETHERNET: usize = 14;
-const TAGS: usize = 2;
 const EXTENSIONS: usize = 8;
 
 const TCP: u8 = 6;
@@ -13,7 +13,12 @@ const ICMP6: u8 = 58;
 /// Reads a frame, from its destination address on. `key` keeps others from choosing flows that collide.
 #[must_use]
 #[inline]
-pub fn parse(frame: &[u8], key: u64) -> Parsed {
+pub fn parse(frame: &[u8], key: impl Into<Key>) -> Parsed {
+    read(frame, key.into())
+}
+
+#[inline]
+fn read(frame: &[u8], key: Key) -> Parsed {
     let mut parsed = Parsed {
         class: Class::Other,
         flow: 0,
@@ -29,14 +34,14 @@ pub fn parse(frame: &[u8], key: u64) -> Parsed {
         parsed.fault = Some(Fault::Runt);
         return parsed;
     };
-    let Some((ether_type, start)) = ether_type(frame) else {
+    let Some(payload) = link::payload(frame) else {
         parsed.fault = Some(if frame.len() < ETHERNET { Fault::Runt } else { Fault::Truncated });
         by_link(&mut parsed, addresses, key);
         return parsed;
     };
-    let outcome = match ether_type {
-        0x0800 => ipv4(frame, start, key, &mut parsed),
-        0x86dd => ipv6(frame, start, key, &mut parsed),
+    let outcome = match payload.ether_type {
+        IPV4 => ipv4(payload.frame, payload.start, key, &mut parsed),
+        IPV6 => ipv6(payload.frame, payload.start, key, &mut parsed),
         _ => {
             by_link(&mut parsed, addresses, key);
             return parsed;
@@ -50,7 +55,7 @@ pub fn parse(frame: &[u8], key: u64) -> Parsed {
             dscp: 0,
             ack: AckFields::default(),
             ip: 0,
-            fault: Some(fault),
+            fault: (!payload.carried).then_some(fault),
             ..parsed
         };
         by_link(&mut parsed, addresses, key);
@@ -58,23 +63,8 @@ pub fn parse(frame: &[u8], key: u64) -> Parsed {
     parsed
 }
 
-/// The EtherType behind the VLAN tags (IEEE 802.1Q, 802.1ad), and where its payload begins.
 #[inline]
-fn ether_type(frame: &[u8]) -> Option<(u16, usize)> {
-    let mut at = 12;
-    let mut ether_type = be16(frame, at)?;
-    for _ in 0..TAGS {
-        if ether_type != 0x8100 && ether_type != 0x88a8 {
-            break;
-        }
-        at += 4;
-        ether_type = be16(frame, at)?;
-    }
-    Some((ether_type, at + 2))
-}
-
-#[inline]
-fn ipv4(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(), Fault> {
+fn ipv4(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(), Fault> {
     let header: &[u8; 20] = frame.get(start..start + 20).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
     let length = usize::from(header[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -84,17 +74,20 @@ fn ipv4(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(),
     // What follows `total` is padding of a short Ethernet frame.
     let packet = frame.get(start..start + total).ok_or(Fault::Truncated)?;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
-    let (source, destination) = (be32_of(header, 12), be32_of(header, 16));
     parsed.dscp = header[1] >> 2;
     parsed.ecn = header[1] & 3;
     parsed.ip = start as u16;
-    let source = mix(key, u64::from(source));
-    let destination = mix(key, u64::from(destination));
-    transport(packet, length, header[9], fragment != 0, [source, destination], key, parsed)
+    let last = transport(packet, length, header[9], fragment != 0, parsed)?;
+    let addresses = le64_of(header, 12);
+    let host = |address: u64| key.hash([address & 0xffff_ffff | 4 << 56]);
+    parsed.source = host(addresses);
+    parsed.destination = host(addresses >> 32);
+    parsed.flow = key.hash([addresses, last | 13 << 56]);
+    Ok(())
 }
 
 #[inline]
-fn ipv6(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(), Fault> {
+fn ipv6(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(), Fault> {
     let header: &[u8; 40] = frame.get(start..start + 40).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
     if header[0] >> 4 != 6 {
         return Err(Fault::Malformed);
@@ -105,8 +98,6 @@ fn ipv6(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(),
     parsed.dscp = traffic_class >> 2;
     parsed.ecn = traffic_class & 3;
     parsed.ip = start as u16;
-    let address = |at: usize| mix(mix(key, be64_of(header, at)), be64_of(header, at + 8));
-    let addresses = [address(8), address(24)];
     let mut next = header[6];
     let mut at = 40;
     let mut fragment = false;
@@ -139,22 +130,17 @@ fn ipv6(frame: &[u8], start: usize, key: u64, parsed: &mut Parsed) -> Result<(),
             _ => break,
         }
     }
-    transport(packet, at, next, fragment, addresses, key, parsed)
+    let last = transport(packet, at, next, fragment, parsed)?;
+    let [a, b, c, d] = [8, 16, 24, 32].map(|at| le64_of(header, at));
+    parsed.source = key.hash([a, b, 16 << 56]);
+    parsed.destination = key.hash([c, d, 16 << 56]);
+    parsed.flow = key.hash([a, b, c, d, last | 37 << 56]);
+    Ok(())
 }
 
-/// Ports, class and ACK fields. `packet` begins with the IP header and ends where IP says.
+/// Class and ACK fields; returns protocol and ports, five bytes. `packet` begins with the IP header and ends where IP says.
 #[inline]
-fn transport(
-    packet: &[u8],
-    at: usize,
-    protocol: u8,
-    fragment: bool,
-    [source, destination]: [u64; 2],
-    key: u64,
-    parsed: &mut Parsed,
-) -> Result<(), Fault> {
-    parsed.source = fold(source);
-    parsed.destination = fold(destination);
+fn transport(packet: &[u8], at: usize, protocol: u8, fragment: bool, parsed: &mut Parsed) -> Result<u64, Fault> {
     parsed.class = match protocol {
         TCP => Class::Tcp,
         UDP => Class::Udp,
@@ -171,9 +157,7 @@ fn transport(
             parsed.ack = ack_fields(packet, at)?;
         }
     }
-    let last = u64::from(protocol) << 32 | u64::from(ports);
-    parsed.flow = fold(mix(mix(key ^ source, destination), last));
-    Ok(())
+    Ok(u64::from(protocol) << 32 | u64::from(ports))
 }
 
 /// RFC 9293 section 3.1; SACK is option 5 (RFC 2018).
@@ -218,12 +202,12 @@ fn has_sack(options: &[u8]) -> bool {
 }
 
 #[inline]
-fn by_link(parsed: &mut Parsed, addresses: &[u8], key: u64) {
-    let half = |at: usize| u64::from(be32_of(addresses, at)) << 16 | u64::from(be16(addresses, at + 4).unwrap_or(0));
-    let (destination, source) = (mix(key, half(0)), mix(key, half(6)));
-    parsed.source = fold(source);
-    parsed.destination = fold(destination);
-    parsed.flow = fold(mix(key ^ source, destination));
+fn by_link(parsed: &mut Parsed, addresses: &[u8], key: Key) {
+    let (first, last) = (le64_of(addresses, 0), u64::from(be32_of(addresses, 8)));
+    let destination = first & 0xffff_ffff_ffff;
+    parsed.destination = key.hash([destination | 6 << 56]);
+    parsed.source = key.hash([first >> 48 | last << 16 | 6 << 56]);
+    parsed.flow = key.hash([first, last | 12 << 56]);
 }
 
 #[inline]
@@ -232,7 +216,7 @@ fn pair(packet: &[u8], at: usize) -> Result<(u8, u8), Fault> {
 }
 
 #[inline]
-fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
 }
 
@@ -242,19 +226,8 @@ fn be32_of(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+/// The caller has checked the length.
 #[inline]
-fn be64_of(bytes: &[u8], at: usize) -> u64 {
-    u64::from(be32_of(bytes, at)) << 32 | u64::from(be32_of(bytes, at + 4))
-}
-
-/// Both halves of a 128-bit product, folded: every bit of both arguments reaches every bit.
-#[inline]
-fn mix(key: u64, value: u64) -> u64 {
-    let product = u128::from(key ^ 0x9e37_79b9_7f4a_7c15) * u128::from(value ^ 0xd6e8_feb8_6659_fd93);
-    (product as u64) ^ (product >> 64) as u64
-}
-
-#[inline]
-fn fold(hash: u64) -> u32 {
-    (hash ^ hash >> 32) as u32
+fn le64_of(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|n| bytes[at + n]))
 }

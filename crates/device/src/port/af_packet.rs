@@ -6,6 +6,7 @@
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Note, Pool};
+use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -28,6 +29,11 @@ pub struct AfPacket {
     scratch: Box<Scratch>,
     /// Frames to be received into.
     standby: Vec<Frame>,
+    /// Of a frame of the pool.
+    frame_bytes: usize,
+    link: system::Link,
+    /// The kernel took no frame, as the carrier is down.
+    is_down: bool,
     counters: PortCounters,
     gone: bool,
 }
@@ -143,6 +149,9 @@ impl AfPacket {
             socket,
             scratch: Scratch::new(),
             standby: Vec::with_capacity(BURST),
+            frame_bytes: pool.frame_bytes(),
+            link: system::Link::open(interface, index),
+            is_down: false,
             counters: PortCounters::default(),
             gone: false,
         })
@@ -236,6 +245,10 @@ impl Port for AfPacket {
     }
 
     fn send(&mut self, pool: &mut Pool, frames: &mut VecDeque<Frame>) -> Result<(), PortError> {
+        if self.is_down && !self.link.is_up(&self.socket) {
+            return Ok(());
+        }
+        self.is_down = false;
         let burst = frames.len().min(BURST);
         for (at, frame) in frames.iter().take(burst).enumerate() {
             self.scratch.point(at, pool.contents_mut(*frame), false);
@@ -253,9 +266,14 @@ impl Port for AfPacket {
                 let error = io::Error::last_os_error();
                 match error.raw_os_error() {
                     // No room: what is left stays.
-                    Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => break,
-                    // This frame: longer than the MTU, or the link is down.
-                    Some(libc::EMSGSIZE | libc::EINVAL | libc::ENETDOWN) => {
+                    Some(libc::EAGAIN | libc::EINTR) => break,
+                    // No room in the driver, or no carrier or interface: tried again when it is back, as each trial costs a copy.
+                    Some(libc::ENOBUFS | libc::ENETDOWN) => {
+                        self.is_down = !self.link.is_up(&self.socket);
+                        break;
+                    }
+                    // This frame: longer than the MTU.
+                    Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.counters.send_failed += 1;
                         from += 1;
                         if let Some(frame) = frames.pop_front() {
@@ -284,7 +302,21 @@ impl Port for AfPacket {
         if let Ok(system) = system::get(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, none) {
             self.counters.missed += u64::from(system.tp_drops);
         }
+        self.counters.link_dropped = self.link.dropped();
         self.counters
+    }
+
+    /// The kernel counts a frame by the memory that it takes until it has left: 256 B more than its buffer.
+    fn set_room(&mut self, room: Backlog) {
+        let frame = self.frame_bytes as u64;
+        let memory = (room.packets * (frame + 256)).max(room.bytes * 3 / 2);
+        // It doubles what is asked for, and grants what it allows; without any of it the ordinary size remains.
+        let half = i32::try_from(memory / 2).unwrap_or(i32::MAX);
+        let _ = system::set(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &half);
+    }
+
+    fn standby(&self) -> usize {
+        self.standby.len()
     }
 
     fn descriptor(&self) -> Option<RawFd> {

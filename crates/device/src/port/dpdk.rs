@@ -11,6 +11,7 @@
 
 use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Pool};
+use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, CString};
 use std::ptr::NonNull;
@@ -44,6 +45,7 @@ mod shim {
         pub fn sojourn_dpdk_send(line: *mut Line, from: *const *const u8, lengths: *const u32, n: u16) -> u32;
         pub fn sojourn_dpdk_longest() -> u32;
         pub fn sojourn_dpdk_counts(line: *const Line, counts: *mut Counts);
+        pub fn sojourn_dpdk_left(line: *const Line, frames: *mut u64, bytes: *mut u64);
         pub fn sojourn_dpdk_finish(line: *mut Line);
         pub fn sojourn_dpdk_close(line: *mut Line);
     }
@@ -109,8 +111,8 @@ pub struct Dpdk {
     line: NonNull<shim::Line>,
     /// Of frames that can be sent.
     longest: u32,
-    /// Frames for the driver.
-    handed: u64,
+    /// Frames for the driver, and their bytes.
+    handed: Backlog,
     /// Of receiving, and of frames that never reached the shim.
     counters: PortCounters,
 }
@@ -146,7 +148,14 @@ impl Dpdk {
             1 => "dpdk, 1 core receives and sends".to_owned(),
             n => format!("dpdk, {n} cores receive and send"),
         };
-        Ok(Self { name: name.to_owned(), mode, line, longest, handed: 0, counters: PortCounters::default() })
+        Ok(Self {
+            name: name.to_owned(),
+            mode,
+            line,
+            longest,
+            handed: Backlog::default(),
+            counters: PortCounters::default(),
+        })
     }
 }
 
@@ -225,7 +234,8 @@ impl Port for Dpdk {
         // SAFETY: `n` places with as many lengths, in frames that are not changed meanwhile; they are copied.
         let taken = unsafe { shim::sojourn_dpdk_send(self.line.as_ptr(), places.as_ptr(), lengths.as_ptr(), n as u16) };
         for frame in frames.drain(..(taken as usize).min(n)) {
-            self.handed += 1;
+            self.handed.packets += 1;
+            self.handed.bytes += u64::from(pool.note(frame).length);
             pool.give(frame);
         }
         Ok(())
@@ -242,9 +252,19 @@ impl Port for Dpdk {
             sent_bytes,
             missed,
             send_failed: self.counters.send_failed + failed,
-            leaving: self.handed.saturating_sub(sent + failed),
+            leaving: self.handed.packets.saturating_sub(sent + failed),
             ..self.counters
         }
+    }
+
+    #[allow(unsafe_code)]
+    fn leaving(&self) -> Backlog {
+        let (mut frames, mut bytes) = (0, 0);
+        // SAFETY: the line is open; the places for the two numbers are ours.
+        unsafe { shim::sojourn_dpdk_left(self.line.as_ptr(), &raw mut frames, &raw mut bytes) };
+        // A frame that failed, at the end alone, is in none of the bytes.
+        let Backlog { packets, bytes: handed } = self.handed;
+        Backlog { packets: packets.saturating_sub(frames), bytes: handed.saturating_sub(bytes) }
     }
 
     #[allow(unsafe_code)]

@@ -3,7 +3,7 @@
 use super::{Port, PortCounters, PortError};
 use crate::pool::{Frame, Pool};
 use crate::random::Stream;
-use sojourn_aqm::Random;
+use sojourn_aqm::{Backlog, Random};
 use sojourn_units::Probability;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -128,6 +128,18 @@ impl Port for Faults {
 
     fn send(&mut self, pool: &mut Pool, frames: &mut VecDeque<Frame>) -> Result<(), PortError> {
         self.port.send(pool, frames)
+    }
+
+    fn leaving(&self) -> Backlog {
+        self.port.leaving()
+    }
+
+    fn set_room(&mut self, room: Backlog) {
+        self.port.set_room(room);
+    }
+
+    fn standby(&self) -> usize {
+        self.port.standby() + usize::from(self.held.is_some())
     }
 
     fn finish(&mut self) -> Result<(), PortError> {

@@ -3,9 +3,11 @@
 
 use super::PortError;
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 /// Plain data that the kernel reads and writes as bytes.
 ///
@@ -101,33 +103,59 @@ pub(super) fn gone(interface: &str) -> PortError {
     failed(interface, "the interface is gone; `ip link` lists those that are there")
 }
 
-/// Receive queues in use; 1 where the driver does not tell.
-pub(super) fn receive_queues(socket: RawFd, interface: &str) -> u32 {
-    /// `struct ethtool_channels` of linux/ethtool.h.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Channels {
-        command: u32,
-        maximum: [u32; 4],
-        receive: u32,
-        transmit: u32,
-        other: u32,
-        combined: u32,
-    }
-    const ETHTOOL_GCHANNELS: u32 = 0x3c;
-    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::default() };
+/// An empty request about `interface`.
+fn request(interface: &str) -> libc::ifreq {
     // SAFETY: all zeros is a value of this structure.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IF_NAMESIZE - 1)) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-    // SAFETY: the kernel writes a `struct ethtool_channels` where the request points, which lives until after the call.
-    let outcome = unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &raw mut request) };
-    if outcome < 0 {
-        return 1;
+    request
+}
+
+/// What the kernel says of an interface while its port is open.
+pub(super) struct Link {
+    interface: String,
+    /// Its count of frames dropped on sending, where /sys shows this network namespace.
+    tx_dropped: Option<File>,
+    /// What it was at first, and when it was last read.
+    first: u64,
+    last: u64,
+}
+
+impl Link {
+    /// Of the interface called `interface`, whose number is `index`.
+    pub(super) fn open(interface: &str, index: u32) -> Self {
+        let folder = format!("/sys/class/net/{interface}");
+        let here =
+            std::fs::read_to_string(format!("{folder}/ifindex")).is_ok_and(|text| text.trim() == index.to_string());
+        let tx_dropped = File::open(format!("{folder}/statistics/tx_dropped")).ok().filter(|_| here);
+        let first = tx_dropped.as_ref().and_then(number).unwrap_or_default();
+        Self { interface: interface.to_owned(), tx_dropped, first, last: first }
     }
-    (channels.receive + channels.combined).max(1)
+
+    /// Frames that the interface dropped on sending since the port was opened; 0 where nobody tells.
+    pub(super) fn dropped(&mut self) -> u64 {
+        self.last = self.tx_dropped.as_ref().and_then(number).unwrap_or(self.last);
+        self.last.saturating_sub(self.first)
+    }
+
+    /// The interface is up and its carrier too, as far as the kernel has noticed; true where it does not say.
+    pub(super) fn is_up(&self, socket: &OwnedFd) -> bool {
+        const BOTH: i32 = libc::IFF_UP | libc::IFF_RUNNING;
+        let mut request = request(&self.interface);
+        // SAFETY: the kernel reads and writes one `struct ifreq`, which lives until after the call.
+        let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) };
+        // SAFETY: after success the kernel has written the flags.
+        outcome < 0 || i32::from(unsafe { request.ifr_ifru.ifru_flags }) & BOTH == BOTH
+    }
+}
+
+/// The number in a file of /sys, from its beginning.
+fn number(file: &File) -> Option<u64> {
+    let mut text = [0; 24];
+    let length = file.read_at(&mut text, 0).ok()?;
+    std::str::from_utf8(text.get(..length)?).ok()?.trim().parse().ok()
 }
 
 /// Lets the process lock as much memory as it wants, where it may; who may not is told when the lock fails.

@@ -6,6 +6,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::DataLink;
+use sojourn_aqm::Backlog;
 use sojourn_units::{Instant, Span};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -105,6 +106,18 @@ impl Port for Tracer {
         let sent = before - frames.len();
         self.write(pool, offered.into_iter().take(sent), OUTBOUND);
         outcome
+    }
+
+    fn leaving(&self) -> Backlog {
+        self.port.leaving()
+    }
+
+    fn set_room(&mut self, room: Backlog) {
+        self.port.set_room(room);
+    }
+
+    fn standby(&self) -> usize {
+        self.port.standby()
     }
 
     fn finish(&mut self) -> Result<(), PortError> {

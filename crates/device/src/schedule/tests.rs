@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::clock::Clock;
+use crate::orders::{orders, Orders};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn schemes(n: usize) -> Vec<(String, Config)> {
     (0..n).map(|n| (format!("s{n}"), format!("pfifo limit {}p", n + 1).parse().unwrap())).collect()
@@ -57,12 +59,22 @@ fn what_is_no_schedule_is_refused() {
 
 type Recorded = Arc<Mutex<Vec<Slot>>>;
 
+fn next(received: &Orders) -> Option<Command> {
+    loop {
+        match received.try_recv() {
+            Ok(command) => return Some(command),
+            Err(std::sync::mpsc::TryRecvError::Empty) => std::thread::yield_now(),
+            Err(std::sync::mpsc::TryRecvError::Disconnected) => return None,
+        }
+    }
+}
+
 /// A worker in whose place of a packet thread all orders are granted, unless `refused`.
 fn worker(last: Option<(u64, u64)>, refused: bool) -> (Worker, Recorded, JoinHandle<Vec<Order>>) {
-    let (commands, received) = channel::<Command>();
+    let (commands, received) = orders();
     let thread = std::thread::spawn(move || {
         let mut orders = Vec::new();
-        for Command { order, reply } in received {
+        while let Some(Command { order, reply }) = next(&received) {
             orders.push(order);
             reply.unwrap().send(if refused { Err("no queue".into()) } else { Ok(()) }).unwrap();
         }
@@ -73,7 +85,8 @@ fn worker(last: Option<(u64, u64)>, refused: bool) -> (Worker, Recorded, JoinHan
     let worker = Worker {
         plan: plan(10, 7, Design::Random),
         dated: Dated::new(Clock::start()),
-        last,
+        ask: Box::new(|| None),
+        last: Some(last),
         commands,
         slots: Box::new(move |slot| into.lock().unwrap().push(slot)),
         state: Arc::default(),
@@ -120,22 +133,66 @@ fn a_refused_switch_is_said_and_not_recorded() {
     assert_eq!(worker.state.lock().unwrap().error.as_deref(), Some("no queue"));
 }
 
+/// A clock that was years ahead and was set right over a restart: on the old grid the next slot is years away.
+#[test]
+fn a_slot_that_lies_in_the_future_stalls_nothing() {
+    let (now, decade) = (1_000 * HOUR_NS, 87_600 * HOUR_NS);
+    let (mut worker, recorded, _) = worker(Some((90_000, now + decade)), false);
+    let next: Vec<_> = [now, now + HOUR_NS / 2, now + HOUR_NS].map(|now| worker.turn(now).unwrap()).into();
+    assert_eq!(next, [now + HOUR_NS, now + HOUR_NS, now + 2 * HOUR_NS]);
+    let slots = recorded.lock().unwrap();
+    let found: Vec<_> = slots.iter().map(|slot| (slot.slot, slot.due_ns)).collect();
+    assert_eq!(found, [(90_001, now), (90_002, now + HOUR_NS)]);
+}
+
+/// Dates of a store that somebody wrote are no reason to overflow.
+#[test]
+fn the_last_slot_there_can_be_is_no_end() {
+    for last in [(u64::MAX, u64::MAX), (u64::MAX, 0), (i64::MAX as u64, i64::MAX as u64), (0, 0)] {
+        let (mut worker, recorded, _) = worker(Some(last), false);
+        let now = 1_000 * HOUR_NS;
+        let next = worker.turn(now).unwrap();
+        assert!(next > now && next <= now + 2 * HOUR_NS, "{last:?}: {next}");
+        assert!(recorded.lock().unwrap()[0].slot >= last.0);
+    }
+}
+
+#[test]
+fn it_waits_for_the_number_of_the_last_slot() {
+    let (commands, received) = orders();
+    let known = Arc::new(AtomicBool::new(false));
+    let ask = Arc::clone(&known);
+    let last = Box::new(move || ask.load(Ordering::Acquire).then_some(Some((41, 0))));
+    let dated = Dated::new(Clock::start());
+    let schedule = Schedule::new(plan(3, 1, Design::Blocks), dated, last, commands, Box::new(|_| {})).unwrap();
+    schedule.start();
+    while !schedule.state().running {
+        std::thread::yield_now();
+    }
+    assert_eq!(schedule.state().error.as_deref(), Some("waits for the store, which has the number of the last slot"));
+    assert!(received.try_recv().is_err());
+    known.store(true, Ordering::Release);
+    let Command { order: Order::Switch { slot, .. }, reply } = next(&received).unwrap() else { unreachable!() };
+    assert!(slot > Some(41));
+    reply.unwrap().send(Ok(())).unwrap();
+}
+
 #[test]
 fn it_starts_and_stops_at_run_time() {
-    let (commands, received) = channel::<Command>();
-    let schedule =
-        Schedule::new(plan(3, 1, Design::Blocks), Dated::new(Clock::start()), None, commands, Box::new(|_| {}))
-            .unwrap();
+    let (commands, received) = orders();
+    let dated = Dated::new(Clock::start());
+    let last = Box::new(|| Some(None));
+    let schedule = Schedule::new(plan(3, 1, Design::Blocks), dated, last, commands, Box::new(|_| {})).unwrap();
     assert!(!schedule.state().running);
     schedule.start();
     // The switch is asked for as it starts; the thread then waits for the reply.
-    let Command { order: Order::Switch { slot, .. }, reply } = received.recv().unwrap() else { unreachable!() };
+    let Command { order: Order::Switch { slot, .. }, reply } = next(&received).unwrap() else { unreachable!() };
     assert_eq!(slot, Some(0));
     reply.unwrap().send(Ok(())).unwrap();
     schedule.stop();
     schedule.start();
     // Stopped in between: slot 0 is put in force again.
-    let Command { order: Order::Switch { slot, .. }, reply } = received.recv().unwrap() else { unreachable!() };
+    let Command { order: Order::Switch { slot, .. }, reply } = next(&received).unwrap() else { unreachable!() };
     assert_eq!(slot, Some(0));
     reply.unwrap().send(Ok(())).unwrap();
     drop(schedule);

@@ -33,10 +33,19 @@ pub fn check_frame(frame: &[u8]) -> Parsed {
     }
     let mut marked = frame.to_vec();
     set_ce(&mut marked, usize::from(parsed.ip));
+    if std::env::var_os("FUZZ_DEFECT").is_some() && parsed.ip > 14 && frame[usize::from(parsed.ip)] == 0x46 {
+        // The defect that the fuzzer must find: with a tag and options, the mark hits the payload.
+        marked[usize::from(parsed.ip) + 24] ^= 3;
+    }
     if parsed.ip == 0 {
         return parsed;
     }
     let ip = usize::from(parsed.ip);
+    check_headers(&frame[12..ip]);
+    // What comes before it does not change what is read of the packet.
+    let ether_type: [u8; 2] = if frame[ip] >> 4 == 4 { [0x08, 0x00] } else { [0x86, 0xdd] };
+    let plain = [&frame[..12], &ether_type, &frame[ip..]].concat();
+    assert_eq!(parse(&plain, KEY), Parsed { ip: 14, ..parsed }, "reads otherwise behind its headers");
     assert_eq!(parse(&marked, KEY), Parsed { ecn: 3, ..parsed }, "a mark changes more than ECN");
     let header = if frame[ip] >> 4 == 4 { usize::from(frame[ip] & 15) * 4 } else { 40 };
     if frame[ip] >> 4 == 4 {
@@ -47,6 +56,21 @@ pub fn check_frame(frame: &[u8]) -> Parsed {
     let elsewhere = |bytes: &[u8]| [&bytes[..ip], &bytes[ip + header..]].concat();
     assert_eq!(elsewhere(frame), elsewhere(&marked), "a mark writes outside of the IP header");
     parsed
+}
+
+/// What lies before an IP header: tags, then an EtherType of IP, a PPPoE session or labels.
+fn check_headers(mut headers: &[u8]) {
+    while let [0x81 | 0x91, 0, _, _, rest @ ..] | [0x88, 0xa8, _, _, rest @ ..] = headers {
+        headers = rest;
+    }
+    match headers {
+        [0x08, 0x00] | [0x86, 0xdd] | [0x88, 0x64, 0x11, 0, _, _, _, _, 0, 0x21 | 0x57] => {}
+        [0x88, 0x47 | 0x48, labels @ ..] => {
+            let bottoms = labels.chunks(4).map(|entry| entry.len() == 4 && entry[2] & 1 == 1);
+            assert!(bottoms.eq((1..=labels.len() / 4).map(|n| n == labels.len() / 4)), "{labels:x?}");
+        }
+        _ => panic!("IP behind {headers:x?}"),
+    }
 }
 
 /// Frames through the whole device: each is somewhere, and every place in memory comes back.

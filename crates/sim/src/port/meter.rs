@@ -1,6 +1,7 @@
+use super::Busy;
 use sojourn_aqm::Counters;
 use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
-use sojourn_units::{Instant, Span};
+use sojourn_units::Instant;
 
 /// Everything measured at one port, from the end of the warm-up on.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Meter {
     pub spacing: Mode,
     pub last_arrival: Option<Instant>,
     /// Time spent sending (on a bus: occupying the channel).
-    pub busy: Span,
+    pub busy: Busy,
     /// The counters when the measurement began.
     pub before: Counters,
     /// dAQM's hits and its drops at a dequeue: when the measurement began; once it has ended, since.
@@ -32,28 +33,27 @@ impl Meter {
             losses: LossRuns::default(),
             spacing: Mode::default(),
             last_arrival: None,
-            busy: Span::ZERO,
+            busy: Busy::default(),
             before: Counters::default(),
             daqm: None,
         }
     }
 
-    /// Begins the measurement; a transmission under way counts from here on.
-    pub fn restart(&mut self, now: Instant, counters: &Counters, busy_until: Instant) {
+    /// Begins the measurement.
+    pub fn restart(&mut self, now: Instant, counters: &Counters) {
         self.waiting.restart(now);
         self.system.restart(now);
         self.sojourn.clear();
         self.dropped = Moments::default();
         self.losses.restart();
         self.spacing.clear();
-        self.busy = busy_until.since(now);
+        self.busy.restart(now);
         self.before = *counters;
     }
 
-    /// Ends the measurement: a transmission under way counts up to here.
-    pub fn finish(&mut self, now: Instant, busy_until: Instant) {
+    /// Ends the measurement.
+    pub fn finish(&mut self, now: Instant) {
         self.waiting.settle(now);
         self.system.settle(now);
-        self.busy = self.busy.saturating_sub(busy_until.since(now));
     }
 }

@@ -1,5 +1,6 @@
 //! 802.11 cells in the document: a profile's parameters, and what the user sets over them.
 
+use super::bounds::{self, up_to};
 use super::document::default_queue;
 use super::network::{Cell, Port, PortKind};
 use super::resolve::moving;
@@ -289,6 +290,22 @@ impl CellTable {
         moving(cell.data_rate, path.then("data_rate"))?;
         moving(cell.basic_rate, path.then("basic_rate"))?;
         let refuse = |key: &'static str, what: String| Err(Error::new(path.then(key), what));
+        let set_times = [
+            ("slot", Some(cell.slot)),
+            ("sifs", Some(cell.sifs)),
+            ("preamble", Some(cell.preamble)),
+            ("control_preamble", Some(cell.control_preamble)),
+            ("symbol", Some(cell.symbol)),
+            ("answer_timeout", self.answer_timeout.map(|time| time.0)),
+            ("eifs", self.eifs.map(|time| time.0)),
+        ];
+        for (key, time) in set_times {
+            up_to(time.unwrap_or_default(), &bounds::MEDIUM, || path.then(key))?;
+        }
+        up_to(cell.mac_header, &bounds::FRAMING, || path.then("mac_header"))?;
+        for (key, bytes) in [("rts_threshold", cell.rts_threshold), ("aggregate_bytes", Some(cell.aggregate_bytes))] {
+            up_to(bytes.unwrap_or_default(), &bounds::DATA, || path.then(key))?;
+        }
         if cell.slot.is_zero() {
             return refuse("slot", "is 0; allowed: a time above 0, as in \"9 us\"".into());
         }
@@ -306,6 +323,7 @@ impl CellTable {
             if limit == 0 {
                 return refuse(key, "is 0; allowed: 1 or more".into());
             }
+            up_to(limit, &bounds::RETRIES, || path.then(key))?;
         }
         if !(0.0..1.0).contains(&cell.frame_error_rate) {
             let what = format!("is {}; allowed: at least 0 and less than 1", cell.frame_error_rate);

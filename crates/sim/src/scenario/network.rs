@@ -1,5 +1,6 @@
 //! The resolved network: names have become indices, groups their members, routes lists of ports.
 
+use super::bounds::{SERIES_VALUES, TABLE_ENTRIES};
 use crate::traffic::Traffic;
 use crate::transport;
 use sojourn_aqm::Config;
@@ -34,6 +35,60 @@ pub struct Network {
     /// Packets of a window of each queue under test; `None` for no windows.
     pub windows: Option<u64>,
 }
+
+impl Network {
+    /// Whether the tables of flows of all queues fit into memory, with `scheme` in place of those under test where given.
+    ///
+    /// # Errors
+    /// How many entries they have, and how many are allowed.
+    pub fn check_tables(&self, scheme: Option<&Config>) -> Result<(), String> {
+        let mut entries = 0_u64;
+        // Neighbours mostly have the same scheme.
+        let mut last: Option<(&Config, u64)> = None;
+        for port in &self.ports {
+            let config = scheme.filter(|_| port.under_test).unwrap_or(&port.queue);
+            let own = last.filter(|(known, _)| *known == config).map_or_else(|| table_entries(config), |(_, own)| own);
+            last = Some((config, own));
+            entries = entries.saturating_add(own);
+        }
+        if entries > TABLE_ENTRIES {
+            let what = "the schemes' tables of flows (`flows`, `divisor`)";
+            let queues = self.ports.len();
+            return Err(format!("{what} have {entries} entries in {queues} queues; allowed: up to {TABLE_ENTRIES}"));
+        }
+        Ok(())
+    }
+
+    /// Whether time series sampled at this interval are possible: not all the time, and not more than fit into memory.
+    ///
+    /// # Errors
+    /// What is wrong with the interval, and what is allowed.
+    pub fn check_series(&self, interval: Span) -> Result<(), String> {
+        let series = SERIES + if self.flow_series { self.flows.len() as u64 } else { 0 };
+        // Rounded up, so that what is allowed is within the bound.
+        let least = Span::from_nanos((self.duration.nanos() / (SERIES_VALUES / series).max(1)).saturating_add(1));
+        if interval.is_zero() {
+            return Err("is 0; allowed: a time above 0, as in \"50 ms\"".to_owned());
+        }
+        if interval < least {
+            let values = (self.duration.nanos() / interval.nanos()).saturating_mul(series);
+            return Err(format!(
+                "is {interval}, which makes {values} values in {}; allowed: {least} or more, up to {SERIES_VALUES} values",
+                self.duration
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Entries of a scheme's table of flows.
+fn table_entries(config: &Config) -> u64 {
+    let tables = config.params().into_iter().filter(|param| ["flows", "divisor"].contains(&param.name));
+    tables.filter_map(|param| param.value.parse::<u64>().ok()).sum()
+}
+
+/// Series of a run besides those of its flows.
+const SERIES: u64 = 4;
 
 /// Another scheme for queues, at an instant.
 #[derive(Clone, Debug, PartialEq)]

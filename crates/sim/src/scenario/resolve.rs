@@ -4,17 +4,15 @@ mod flows;
 pub(super) mod names;
 mod traffic;
 
+use super::bounds::{self, up_to, MOST};
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 use names::Names;
 use sojourn_document::Scheme;
 use sojourn_document::{Error, Path};
-use sojourn_units::{BitRate, Instant, Packets, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// More nodes, or flows, than this are a slip of the pen.
-const MOST: u64 = 1_000_000;
 
 impl Document {
     /// The network that this document describes.
@@ -28,7 +26,7 @@ impl Document {
         let Channels { ports, buses, cells } = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
         let changes = self.changes(&ports)?;
-        Ok(Network {
+        let network = Network {
             name: self.name.clone(),
             duration: self.duration.0,
             warm_up: self.warm_up.0,
@@ -41,7 +39,13 @@ impl Document {
             changes,
             flow_series: self.series.is_some_and(|series| series.flows),
             windows: self.windows.map(|packets| packets.0.get()),
-        })
+        };
+        network.check_tables(None).map_err(|what| Error::new(Path::default(), what))?;
+        if let Some(series) = &self.series {
+            let refused = |what| Error::new(["series".into(), "interval".into()].into(), what);
+            network.check_series(series.interval.0).map_err(refused)?;
+        }
+        Ok(network)
     }
 
     fn changes(&self, ports: &[Port]) -> Result<Vec<Change>, Error> {
@@ -77,6 +81,7 @@ impl Document {
             return Err(Error::new("name".into(), "is empty; allowed: any text"));
         }
         positive(self.duration.0, "duration".into())?;
+        up_to(self.duration.0, &bounds::TIME, || "duration".into())?;
         if self.warm_up.0 >= self.duration.0 {
             let what = format!(
                 "is {}, as long as the run or longer; allowed: less than `duration`, {}",
@@ -87,12 +92,11 @@ impl Document {
         if self.replications == 0 {
             return Err(Error::new("replications".into(), "is 0; allowed: 1 or more"));
         }
-        if let Some(series) = &self.series {
-            positive(series.interval.0, ["series".into(), "interval".into()].into())?;
-        }
+        up_to(self.replications, &bounds::REPLICATIONS, || "replications".into())?;
         if self.windows.is_some_and(|packets| packets.0.get() == 0) {
             return Err(Error::new("windows".into(), "is 0 p; allowed: 1 p or more"));
         }
+        up_to(self.windows.unwrap_or_default().0, &bounds::PACKETS, || "windows".into())?;
         if self.flows.is_empty() {
             return Err(Error::new(
                 "flows".into(),
@@ -112,6 +116,7 @@ impl Document {
         for (i, link) in self.links.iter().enumerate() {
             let path = Path::from(["links".into(), i.into()]);
             moving(link.rate.0, path.then("rate"))?;
+            channel(link.delay.0, link.overhead.0, link.device_queue.0, &path)?;
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
                     return Err(Error::new(
@@ -134,6 +139,7 @@ impl Document {
         for (i, bus) in self.buses.iter().enumerate() {
             let path = Path::from(["buses".into(), i.into()]);
             moving(bus.rate.0, path.then("rate"))?;
+            channel(bus.delay.0, bus.overhead.0, bus.device_queue.0, &path)?;
             let own = own_ports(bus, names, &path.then("ports"))?;
             let stations = stations(bus, i, &own, names, &path.then("stations"))?;
             if let Some((node, (port, _))) = own.iter().find(|(node, _)| stations.iter().all(|p| p.node() != **node)) {
@@ -269,7 +275,14 @@ pub(super) fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
     if rate.is_zero() {
         return Err(Error::new(path, "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
     }
-    Ok(())
+    up_to(rate, &bounds::RATE, || path)
+}
+
+/// What links and buses share.
+fn channel(delay: Span, overhead: Bytes, device_queue: Packets, path: &Path) -> Result<(), Error> {
+    up_to(delay, &bounds::DELAY, || path.then("delay"))?;
+    up_to(overhead, &bounds::FRAMING, || path.then("overhead"))?;
+    up_to(device_queue, &bounds::PACKETS, || path.then("device_queue"))
 }
 
 /// By node: its table, and where that stands.

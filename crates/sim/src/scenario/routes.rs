@@ -17,6 +17,9 @@ pub(super) struct Routes<'a> {
     stations: Vec<Vec<usize>>,
     /// Of each node, then of each bus: the way towards it.
     towards: Vec<Option<Box<[Hop]>>>,
+    /// Entries of all ways, and how many they may be.
+    entries: u64,
+    most: u64,
 }
 
 /// The first step of a node's shortest path.
@@ -31,7 +34,7 @@ enum Hop {
 }
 
 impl<'a> Routes<'a> {
-    pub(super) fn new(nodes: usize, buses: usize, ports: &'a [Port]) -> Self {
+    pub(super) fn new(nodes: usize, buses: usize, ports: &'a [Port], most: u64) -> Self {
         let mut inward = vec![Vec::new(); nodes];
         let mut on_buses = vec![Vec::new(); nodes];
         let mut stations = vec![Vec::new(); buses];
@@ -51,10 +54,15 @@ impl<'a> Routes<'a> {
                 }
             }
         }
-        Self { ports, inward, on_buses, stations, towards: vec![None; nodes + buses] }
+        Self { ports, inward, on_buses, stations, towards: vec![None; nodes + buses], entries: 0, most }
     }
 
-    /// Appends the ports from `from` to `to`; false when there is no path.
+    /// Whether the ways to all destinations take too much memory: then none is found.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries > self.most
+    }
+
+    /// Appends the ports from `from` to `to`; false when there is no path, or too much to remember.
     pub(super) fn extend(&mut self, route: &mut Vec<usize>, from: usize, to: usize) -> bool {
         if from == to {
             return true;
@@ -82,6 +90,10 @@ impl<'a> Routes<'a> {
     fn walk(&mut self, route: &mut Vec<usize>, from: usize, to: usize, bus: Option<usize>) -> Option<usize> {
         let key = bus.map_or(to, |bus| self.inward.len() + bus);
         if self.towards[key].is_none() {
+            self.entries += self.inward.len() as u64;
+            if self.is_full() {
+                return None;
+            }
             self.towards[key] = Some(match bus {
                 Some(bus) => {
                     self.search(self.stations[bus].iter().map(|port| self.ports[*port].node()).collect(), Some(bus))

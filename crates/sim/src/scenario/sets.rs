@@ -4,7 +4,7 @@
 //! not there is added, so that one that no table takes meets the same error as in a file. The value is read as
 //! TOML where it is TOML, and is the text itself otherwise.
 
-use sojourn_document::tree::{self, Entry, Node, Origin, Value};
+use sojourn_document::tree::{self, Entry, Node, Origin, Syntax, Value};
 
 /// Applies override number `index` to the document.
 ///
@@ -19,13 +19,16 @@ pub(super) fn apply(root: &mut Node, index: usize, text: &str) -> Result<(), Str
     if steps.iter().any(|step| step.is_empty()) {
         return Err(format!("has an empty key; {FORM}"));
     }
+    if steps.len() > tree::DEEPEST {
+        return Err(tree::too_deep());
+    }
     let origin = Origin::Set(index);
     let mut node = root;
     for (depth, step) in steps.iter().enumerate() {
         let here = if depth == 0 { "the scenario".to_owned() } else { format!("`{}`", steps[..depth].join(".")) };
         node = descend(node, step, origin).map_err(|why| format!("{here} {why}"))?;
     }
-    *node = parse(value.trim(), origin);
+    *node = parse(value.trim(), origin, steps.len()).map_err(|e| format!("`{path}` {}", e.why))?;
     Ok(())
 }
 
@@ -72,10 +75,10 @@ fn elements(names: &[Option<&str>]) -> String {
     }
 }
 
-fn parse(text: &str, origin: Origin) -> Node {
-    match tree::parse_value(text, origin) {
+fn parse(text: &str, origin: Origin, above: usize) -> Result<Node, Syntax> {
+    Ok(match tree::parse_value(text, origin, above)? {
         // No key takes a date; "2026-11-20" may well be a name.
         Some(node) if !matches!(node.value, Value::Date(_)) => node,
         _ => Node { origin, value: Value::Text(text.to_owned()) },
-    }
+    })
 }

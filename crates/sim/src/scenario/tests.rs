@@ -1,5 +1,6 @@
 //! Documents, from text to network.
 
+mod bounds;
 mod errors;
 mod forms;
 mod networks;

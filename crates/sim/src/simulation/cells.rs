@@ -60,7 +60,10 @@ impl Simulation {
             let sender = &self.cells[index].stations[station as usize];
             let (port, done, arrival) = (sender.port, sender.done, sender.arrival);
             let interface = &mut self.ports[port as usize];
-            interface.meter.busy += done - now;
+            interface.meter.busy.add(now, done);
+            if interface.under_test {
+                self.cells[index].tested.add(now, done);
+            }
             interface.busy_until = done;
             interface.waking = true;
             self.wheel.push(done, What::Free(port));

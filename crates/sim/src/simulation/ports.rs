@@ -349,7 +349,7 @@ impl Simulation {
         let port = &mut self.ports[index as usize];
         let time = port.wire.take(bytes);
         port.busy_until = self.now + time;
-        port.meter.busy += time;
+        port.meter.busy.add(self.now, port.busy_until);
         let more = port.meter.waiting.get() > 0 || port.device.as_ref().is_some_and(|d| !d.handles.is_empty());
         port.unasked = !(more || port.eager);
         port.waking = more || port.eager;
@@ -428,7 +428,7 @@ impl Simulation {
             let time = port.wire.take(bytes);
             port.busy_until = now + time;
             let arrival = port.busy_until + port.delay;
-            port.meter.busy += time + port.delay;
+            port.meter.busy.add(now, arrival);
             port.medium = Medium::Bus { bus, station: Station::Sending };
             // The channel is taken until the frame has reached the last station.
             self.bus_idle[bus as usize] = arrival;

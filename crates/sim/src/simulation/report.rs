@@ -157,7 +157,7 @@ const POINTS: usize = 400;
 fn distribution(points: &[(f64, f64)]) -> Distribution {
     let step = points.len().div_ceil(POINTS).max(1);
     // Every step-th point and the last, so the function still ends in 1.
-    let kept = points.iter().enumerate().filter(|(i, _)| (points.len() - 1 - i) % step == 0);
+    let kept = points.iter().enumerate().filter(|(i, _)| (points.len() - 1 - i).is_multiple_of(step));
     let (value, cumulative) = kept.map(|(_, p)| *p).unzip();
     Distribution { value, cumulative }
 }
@@ -171,7 +171,7 @@ impl Simulation {
             self.ask_late(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.ports[index];
-            port.meter.restart(now, &port.counters, port.busy_until);
+            port.meter.restart(now, &port.counters);
             port.meter.daqm = daqm;
             if let Some(record) = &mut port.record {
                 record.restart(now);
@@ -206,7 +206,7 @@ impl Simulation {
             self.ask_late(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.ports[index];
-            port.meter.finish(self.end, port.busy_until);
+            port.meter.finish(self.end);
             port.meter.daqm = daqm.zip(port.meter.daqm).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
         }
         for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {

@@ -81,12 +81,16 @@ impl Source {
 
     /// The next emission. A gap too long for a [`Span`] is [`Span::MAX`]: after any run.
     pub fn next(&mut self, random: &mut dyn Random) -> Emission {
-        // At least one byte: an exponential size may round to none.
-        let bytes = libm::round(self.packet_size.draw(random)).clamp(1.0, f64::from(u32::MAX)) as u32;
+        // At least one byte: an exponential size may round to none. At most the largest write, to which headers and framing
+        // can be added: a Pareto tail knows no end.
+        let bytes = libm::round(self.packet_size.draw(random)).clamp(1.0, f64::from(LARGEST)) as u32;
         let gap = self.process.gap(bytes, random);
         Emission { gap, bytes }
     }
 }
+
+/// Largest payload that is handed to the transport at once.
+const LARGEST: u32 = 1 << 30;
 
 impl Process {
     fn gap(&mut self, bytes: u32, random: &mut dyn Random) -> Span {

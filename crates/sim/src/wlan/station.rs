@@ -1,3 +1,4 @@
+use crate::port::Busy;
 use crate::scenario;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
@@ -51,7 +52,6 @@ pub(crate) struct Counts {
     pub collisions: u64,
     pub frame_errors: u64,
     pub retry_drops: u64,
-    pub air: Span,
 }
 
 impl Counts {
@@ -62,7 +62,6 @@ impl Counts {
             collisions: self.collisions - before.collisions,
             frame_errors: self.frame_errors - before.frame_errors,
             retry_drops: self.retry_drops - before.retry_drops,
-            air: self.air.saturating_sub(before.air),
         }
     }
 }
@@ -90,6 +89,8 @@ pub(crate) struct Station {
     pub counts: Counts,
     /// The counts when the measurement began.
     pub before: Counts,
+    /// Its exchanges and collisions.
+    pub air: Busy,
 }
 
 impl Station {
@@ -107,6 +108,7 @@ impl Station {
             done: Instant::ZERO,
             counts: Counts::default(),
             before: Counts::default(),
+            air: Busy::default(),
         }
     }
 
@@ -151,7 +153,7 @@ impl Station {
     pub(super) fn begin(&mut self, access: Access, start: Instant, end: Instant) {
         self.access = access;
         self.counts.attempts += 1;
-        self.counts.air += end - start;
+        self.air.add(start, end);
         let again = |frame: &Frame| frame.sent && frame.short_retries + frame.long_retries > 0;
         self.counts.retries += u64::from(self.held.iter().any(again));
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn import nesting
 from sojourn.core import SojournError
 from sojourn.papers.model import Paper
 from sojourn.units import to_ns
@@ -141,7 +141,7 @@ def load(paper: Paper) -> Future | None:
     if not path.is_file():
         return None
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = nesting.loads_toml(path.read_text(encoding="utf-8"), path)
         one, two = given["interarrival"], given["adaptive"]
         future = Future(
             section=given["section"],
@@ -169,7 +169,7 @@ def load(paper: Paper) -> Future | None:
                 weights=tuple(Weights(**weights) for weights in two["weights"]),
             ),
         )
-    except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+    except (KeyError, TypeError) as error:
         raise SojournError(f"{path}: {error!r}; what it must hold is in sojourn.papers.future.model") from None
     unknown = [name for name in (*future.interarrival.schemes, *future.adaptive.arms) if name not in paper.texts]
     if unknown:

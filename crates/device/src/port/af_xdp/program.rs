@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 // Numbers of linux/bpf.h and linux/if_link.h.
 const MAP_CREATE: i32 = 0;
@@ -132,22 +132,23 @@ unsafe fn bpf_descriptor<A>(command: i32, attributes: &A) -> io::Result<OwnedFd>
     unsafe { bpf(command, attributes).map(|descriptor| OwnedFd::from_raw_fd(descriptor)) }
 }
 
-/// Sends what arrives on `queue` of the interface numbered `interface` to `socket`.
-pub(super) fn attach(socket: &OwnedFd, interface: u32, queue: u32, hook: Hook) -> io::Result<Attached> {
-    let create =
-        MapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries: queue + 1, ..MapCreate::default() };
+/// Sends what arrives on each of the queues of the interface numbered `interface` to its socket; the queues are in order.
+pub(super) fn attach(sockets: &[(u32, RawFd)], interface: u32, hook: Hook) -> io::Result<Attached> {
+    let entries = sockets.last().map_or(0, |(queue, _)| queue + 1);
+    let create = MapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries, ..MapCreate::default() };
     // SAFETY: the structure of this command; it holds no pointer.
     let map = unsafe { bpf_descriptor(MAP_CREATE, &create)? };
-    let value = socket.as_raw_fd();
-    let update = MapUpdate {
-        map: map.as_raw_fd() as u32,
-        pad: 0,
-        key: std::ptr::from_ref(&queue) as u64,
-        value: std::ptr::from_ref(&value) as u64,
-        flags: 0,
-    };
-    // SAFETY: the structure of this command; key and value are four bytes each, as the map was made, and live on.
-    unsafe { bpf(MAP_UPDATE_ELEM, &update)? };
+    for (queue, socket) in sockets {
+        let update = MapUpdate {
+            map: map.as_raw_fd() as u32,
+            pad: 0,
+            key: std::ptr::from_ref(queue) as u64,
+            value: std::ptr::from_ref(socket) as u64,
+            flags: 0,
+        };
+        // SAFETY: the structure of this command; key and value are four bytes each, as the map was made, and live on.
+        unsafe { bpf(MAP_UPDATE_ELEM, &update)? };
+    }
     // Kernels before 5.18 do not know the flag.
     let program = load(map.as_raw_fd(), XDP_HAS_FRAGS).or_else(|_| load(map.as_raw_fd(), 0))?;
     let create = LinkCreate { program: program.as_raw_fd() as u32, interface, hook: ATTACH_XDP, flags: hook.flags() };

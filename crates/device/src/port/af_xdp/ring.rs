@@ -1,9 +1,12 @@
 //! The rings that a process shares with the kernel (Documentation/networking/af_xdp.rst): one side produces, one consumes.
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+
 use memmap2::{MmapOptions, MmapRaw};
 use std::io;
-use std::mem::size_of;
+use std::mem::{align_of, size_of};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -40,22 +43,40 @@ impl<T: Entry> Ring<T> {
     pub(super) fn map(socket: &OwnedFd, page: u64, entries: u32, offsets: libc::xdp_ring_offset) -> io::Result<Self> {
         let length = offsets.desc as usize + entries as usize * size_of::<T>();
         let map = MmapOptions::new().offset(page).len(length).populate().map_raw(socket)?;
+        Self::over(map, entries, offsets)
+    }
+
+    /// The ring of `entries` (a power of two) in `map`, page-aligned memory.
+    fn over(map: MmapRaw, entries: u32, offsets: libc::xdp_ring_offset) -> io::Result<Self> {
         let offsets = Offsets {
             producer: offsets.producer as usize,
             consumer: offsets.consumer as usize,
             flags: offsets.flags as usize,
             entries: offsets.desc as usize,
         };
+        let within = |offset: usize, length: usize, alignment: usize| {
+            offset.is_multiple_of(alignment) && offset.checked_add(length).is_some_and(|end| end <= map.len())
+        };
+        let words = [offsets.producer, offsets.consumer, offsets.flags];
+        if !words.iter().all(|word| within(*word, size_of::<AtomicU32>(), align_of::<AtomicU32>()))
+            || !entries.is_power_of_two()
+            || !within(offsets.entries, entries as usize * size_of::<T>(), align_of::<T>())
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the kernel describes a ring outside of its memory",
+            ));
+        }
         Ok(Self { map, offsets, mask: entries - 1, ours: 0, theirs: 0, entry: std::marker::PhantomData })
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: the kernel states these offsets, aligned and within the mapping, which lives as long as `self`.
+        // SAFETY: `over` saw that it is aligned and within the mapping, which lives as long as `self`.
         unsafe { &*self.map.as_mut_ptr().add(offset).cast::<AtomicU32>() }
     }
 
     fn entry(&self, position: u32) -> *mut T {
-        // SAFETY: the mask keeps it among the entries, which the mapping covers, aligned by the kernel.
+        // SAFETY: the mask keeps it among the entries, which are aligned and within the mapping, as `over` saw.
         unsafe { self.map.as_mut_ptr().add(self.offsets.entries).cast::<T>().add((position & self.mask) as usize) }
     }
 

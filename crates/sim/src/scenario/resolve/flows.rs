@@ -1,5 +1,6 @@
 //! Flows: pairs, routes, transport, start and stop.
 
+use super::bounds::{self, up_to, HOPS};
 use super::names::Names;
 use super::{positive, Document, Error, Path, Port, MOST};
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
@@ -14,8 +15,8 @@ const MSS_MAX: Bytes = Bytes::new(65_483);
 
 impl Document {
     pub(super) fn flows(&self, names: &Names, ports: &[Port]) -> Result<Vec<Flow>, Error> {
-        let mut routes = Routes::new(names.nodes.len(), self.buses.len(), ports);
-        let mut flows = Vec::new();
+        let mut routes = Routes::new(names.nodes.len(), self.buses.len(), ports, HOPS);
+        let (mut flows, mut hops) = (Vec::new(), 0_u64);
         for (group, table) in self.flows.iter().enumerate() {
             let path = Path::from(["flows".into(), group.into()]);
             let from = names.find(&table.from, path.then("from"))?;
@@ -40,6 +41,13 @@ impl Document {
                 Ok((from, to, route, ack_route))
             });
             let members: Vec<_> = members.collect::<Result<_, Error>>()?;
+            let longest = members.iter().map(|(_, _, route, ack_route)| route.len() + ack_route.len()).max();
+            hops = hops.saturating_add(count.saturating_mul(longest.unwrap_or(0) as u64));
+            if hops > HOPS {
+                let what =
+                    format!("is {}, which makes up to {hops} hops of all flows; allowed: up to {HOPS}", table.count);
+                return Err(Error::new(path.then("count"), what));
+            }
             for (index, (from, to, route, ack_route)) in (0..count as usize).zip(members.iter().cycle()) {
                 flows.push(Flow {
                     name: format!("{}[{index}]", table.name),
@@ -69,6 +77,17 @@ fn start(table: &StartTable, index: u64) -> Start {
 }
 
 fn check_times(table: &FlowTable, path: &Path) -> Result<(), Error> {
+    let start = path.then("start");
+    let times = match table.start {
+        StartTable::At(at) => [(at, start), (at, Path::default())],
+        StartTable::Uniform { uniform: [low, high] } => {
+            [(low, start.then("uniform").then(0)), (high, start.then("uniform").then(1))]
+        }
+        StartTable::Every { first, every } => [(first, start.then("first")), (every, start.then("every"))],
+    };
+    for (time, key) in times.into_iter().chain(table.stop.map(|stop| (stop, path.then("stop")))) {
+        up_to(time.0, &bounds::TIME, || key)?;
+    }
     let first = match table.start {
         StartTable::At(at) => at.0,
         StartTable::Uniform { uniform: [low, high] } => {
@@ -153,6 +172,10 @@ fn way(
     let mut at = from;
     for &next in through.iter().chain([&to]) {
         if !routes.extend(&mut route, at, next) {
+            if routes.is_full() {
+                let what = format!("is one of too many destinations in so large a network; allowed: nodes times destinations up to {HOPS}");
+                return Err(Error::new(path, what));
+            }
             let what = format!(
                 "cannot be reached: no path from {} to {}; allowed: nodes that links and buses connect",
                 names.nodes[at], names.nodes[next]
@@ -202,6 +225,23 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         Packets::ZERO => Err(refuse(key, "is 0; allowed: 1 p or more".to_owned())),
         _ => Ok(()),
     };
+    for (key, packets) in [
+        ("initial_window", tcp.initial_window.0),
+        ("window_limit", tcp.window_limit.0.unwrap_or_default()),
+        ("ack_every", tcp.ack_every.0),
+        ("quick_acks", tcp.quick_acks.0),
+    ] {
+        up_to(packets, &bounds::PACKETS, || path.then(key))?;
+    }
+    for (key, time) in [
+        ("max_rto", tcp.max_rto.0),
+        ("prague_reference_rtt", tcp.prague_reference_rtt.0),
+        ("ledbat_target", tcp.ledbat_target.0),
+    ] {
+        up_to(time, &bounds::DELAY, || path.then(key))?;
+    }
+    up_to(tcp.send_buffer.0.unwrap_or_default(), &bounds::DATA, || path.then("send_buffer"))?;
+    up_to(tcp.read_rate.0.unwrap_or_default(), &bounds::RATE, || path.then("read_rate"))?;
     some(tcp.initial_window.0, "initial_window")?;
     some(tcp.ack_every.0, "ack_every")?;
     tcp.window_limit.0.map_or(Ok(()), |limit| some(limit, "window_limit"))?;

@@ -1,5 +1,6 @@
 //! Traffic: from tables to distributions.
 
+use super::bounds::{self, up_to, Bound, PACKET_RATE, SHAPES, SLOWEST};
 use super::{moving, Error, Path};
 use crate::scenario::flow::{Amount, PoissonTable, SwitchedTable, TailTable, TrafficTable, TransportTable};
 use crate::traffic::{Distribution, Measure, Traffic};
@@ -24,7 +25,7 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
         } else {
             Distribution::Pareto { scale, shape, max }
         };
-        check(&gap, path)?;
+        check(&gap, Some(&bounds::TIME), path)?;
         Ok(Traffic::Renewal { gap, packet_size: size(&table.packet_size)? })
     };
     match table {
@@ -38,6 +39,7 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
             if transfer.size.0 == Bytes::ZERO {
                 return Err(Error::new(path.then("size"), "is 0; allowed: 1 B or more"));
             }
+            up_to(transfer.size.0, &bounds::DATA, || path.then("size"))?;
             Ok(Traffic::Transfer { size: transfer.size.0 })
         }
         TrafficTable::Cbr(cbr) => {
@@ -47,15 +49,15 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
         TrafficTable::Vbr(t) => on_off(
             t.rate.0,
             size(&t.packet_size)?,
-            amount(&t.on, path.then("on"))?,
-            amount(&t.off, path.then("off"))?,
+            amount(&t.on, Some(&bounds::TIME), path.then("on"))?,
+            amount(&t.off, Some(&bounds::TIME), path.then("off"))?,
             path,
         ),
         TrafficTable::OnOff(t) => on_off(
             t.rate.0,
             size(&t.packet_size)?,
-            amount(&t.on, path.then("on"))?,
-            amount(&t.off, path.then("off"))?,
+            amount(&t.on, Some(&bounds::TIME), path.then("on"))?,
+            amount(&t.off, Some(&bounds::TIME), path.then("off"))?,
             path,
         ),
         TrafficTable::Poisson(poisson) => {
@@ -77,6 +79,7 @@ fn on_off(
 ) -> Result<Traffic, Error> {
     moving(rate, path.then("rate"))?;
     let packet_ns = packet_size.mean() * 8e9 / rate.bit_s() as f64;
+    spaced(rate, &packet_size, path)?;
     if on.mean() * PERIODS_MAX < packet_ns {
         let what = format!(
             "is {} on average, while a packet takes {}; allowed: at least a millionth of that",
@@ -88,15 +91,37 @@ fn on_off(
     Ok(Traffic::OnOff { rate, packet_size, on, off })
 }
 
+/// A rate that packets of this size can have.
+fn spaced(rate: BitRate, packet_size: &Distribution<Bytes>, path: &Path) -> Result<(), Error> {
+    let packets_per_second = rate.bit_s() as f64 / (8.0 * packet_size.mean());
+    if packets_per_second > PACKET_RATE.most {
+        let what = format!(
+            "is {rate}, {packets_per_second:.0} packets a second; allowed: up to {} packets a second",
+            PACKET_RATE.most
+        );
+        return Err(Error::new(path.then("rate"), what));
+    }
+    Ok(())
+}
+
 fn switched(table: &SwitchedTable, packet_size: Distribution<Bytes>, path: &Path) -> Result<Traffic, Error> {
     let rates = table.packets_per_second;
-    if rates.iter().any(|rate| !(rate.is_finite() && *rate >= 0.0)) || rates == [0.0, 0.0] {
-        let what = format!("is {rates:?}; allowed: two numbers of at least 0, one of them above 0");
+    let most = PACKET_RATE.most;
+    if rates.iter().any(|rate| *rate != 0.0 && !(SLOWEST..=most).contains(rate)) || rates == [0.0, 0.0] {
+        let what = format!("is {rates:?}; allowed: two numbers from {SLOWEST} to {most}, or one of them 0");
         return Err(Error::new(path.then("packets_per_second"), what));
     }
     let holds = table.hold.map(|hold| hold.0);
     if holds.contains(&Span::ZERO) {
         return Err(Error::new(path.then("hold"), "is 0; allowed: two times above 0"));
+    }
+    for (k, hold) in holds.into_iter().enumerate() {
+        up_to(hold, &bounds::TIME, || path.then("hold").then(k))?;
+    }
+    let packets: f64 = holds.iter().zip(rates).map(|(hold, rate)| hold.seconds() * rate).sum();
+    if packets * PERIODS_MAX < 1.0 {
+        let what = format!("makes {packets:e} packets in both phases on average; allowed: at least a millionth");
+        return Err(Error::new(path.then("hold"), what));
     }
     Ok(Traffic::Switched { rates, holds, packet_size })
 }
@@ -105,11 +130,13 @@ fn lambda(table: &PoissonTable, packet_size: &Distribution<Bytes>, path: &Path) 
     match (table.rate, table.packets_per_second) {
         (Some(rate), None) => {
             moving(rate.0, path.then("rate"))?;
+            spaced(rate.0, packet_size, path)?;
             Ok(rate.0.bit_s() as f64 / (8.0 * packet_size.mean()))
         }
-        (None, Some(lambda)) if lambda.is_finite() && lambda > 0.0 => Ok(lambda),
+        (None, Some(lambda)) if (SLOWEST..=PACKET_RATE.most).contains(&lambda) => Ok(lambda),
         (None, Some(lambda)) => {
-            Err(Error::new(path.then("packets_per_second"), format!("is {lambda}; allowed: a number above 0")))
+            let what = format!("is {lambda:?}; allowed: {SLOWEST} to {}", PACKET_RATE.most);
+            Err(Error::new(path.then("packets_per_second"), what))
         }
         _ => Err(Error::new(
             path.then("rate"),
@@ -119,7 +146,7 @@ fn lambda(table: &PoissonTable, packet_size: &Distribution<Bytes>, path: &Path) 
 }
 
 fn packet_size(table: &Amount<Bytes>, most: Bytes, path: Path) -> Result<Distribution<Bytes>, Error> {
-    let size = amount(table, path.clone())?;
+    let size = amount(table, None, path.clone())?;
     let refuse = |what: String| Err(Error::new(path.clone(), format!("{what}; allowed: 1 B to {} B", most.get())));
     match size {
         Distribution::Constant(bytes) | Distribution::Uniform(bytes, _) if bytes == Bytes::ZERO => {
@@ -133,7 +160,11 @@ fn packet_size(table: &Amount<Bytes>, most: Bytes, path: Path) -> Result<Distrib
     }
 }
 
-fn amount<T: Unit + Measure>(table: &Amount<T>, path: Path) -> Result<Distribution<T>, Error> {
+fn amount<T: Unit + Measure + PartialOrd>(
+    table: &Amount<T>,
+    bound: Option<&Bound<T>>,
+    path: Path,
+) -> Result<Distribution<T>, Error> {
     let plain = |max: Option<Quantity<T>>| max.map(|max| max.0);
     let (distribution, key) = match *table {
         Amount::Constant(value) => (Distribution::Constant(value.0), ""),
@@ -145,12 +176,30 @@ fn amount<T: Unit + Measure>(table: &Amount<T>, path: Path) -> Result<Distributi
         }
     };
     let path = if key.is_empty() { path } else { path.then(key) };
-    check(&distribution, &path)?;
+    check(&distribution, bound, &path)?;
     Ok(distribution)
 }
 
 /// Parameters that make a distribution; `path` is of the table that holds them.
-fn check<T: Unit + Measure>(distribution: &Distribution<T>, path: &Path) -> Result<(), Error> {
+fn check<T: Unit + Measure + PartialOrd>(
+    distribution: &Distribution<T>,
+    bound: Option<&Bound<T>>,
+    path: &Path,
+) -> Result<(), Error> {
+    if let Some(bound) = bound {
+        let (values, [first, second]) = match *distribution {
+            Distribution::Constant(value) => ([Some(value), None], ["", ""]),
+            Distribution::Uniform(low, high) => ([Some(low), Some(high)], ["", ""]),
+            Distribution::Exponential { mean, max } => ([Some(mean), max], ["mean", "max"]),
+            Distribution::Pareto { scale, max, .. } | Distribution::Weibull { scale, max, .. } => {
+                ([Some(scale), max], ["scale", "max"])
+            }
+        };
+        for (value, key) in values.into_iter().zip([first, second]) {
+            let at = || if key.is_empty() { path.clone() } else { path.then(key) };
+            value.map_or(Ok(()), |value| up_to(value, bound, at))?;
+        }
+    }
     let above = |value: T, key: &'static str| {
         if value.base() > 0.0 {
             Ok(())
@@ -165,11 +214,11 @@ fn check<T: Unit + Measure>(distribution: &Distribution<T>, path: &Path) -> Resu
         _ => Ok(()),
     };
     let shaped = |shape: f64| {
-        if shape.is_finite() && shape > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::new(path.then("shape"), format!("is {shape}; allowed: a number above 0")))
+        if SHAPES.contains(&shape) {
+            return Ok(());
         }
+        let what = format!("is {shape:?}; allowed: {} to {}", SHAPES.start(), SHAPES.end());
+        Err(Error::new(path.then("shape"), what))
     };
     match *distribution {
         Distribution::Constant(_) => Ok(()),

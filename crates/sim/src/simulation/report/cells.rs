@@ -40,9 +40,8 @@ impl Simulation {
         let share = |time: Span| time.seconds() / measured.seconds();
         let node = |port: usize| self.network.nodes[self.network.ports[port].node()].clone();
         let cells = self.cells.iter().map(|cell| {
-            let over = cell.busy_until.since(self.end);
             let stations = cell.stations.iter().map(|station| {
-                let Counts { attempts, retries, collisions, frame_errors, retry_drops, air } =
+                let Counts { attempts, retries, collisions, frame_errors, retry_drops } =
                     station.counts.since(&station.before);
                 StationReport {
                     node: node(station.place),
@@ -51,13 +50,13 @@ impl Simulation {
                     collisions,
                     frame_errors,
                     retry_drops,
-                    air_time_share: share(air),
+                    air_time_share: share(station.air.total(self.end)),
                 }
             });
             CellReport {
                 name: cell.spec.name.clone(),
-                medium_utilisation: share(cell.busy.saturating_sub(over)),
-                collision_share: share(cell.collided),
+                medium_utilisation: share(cell.busy.total(self.end)),
+                collision_share: share(cell.collided.total(self.end)),
                 stations: stations.collect(),
             }
         });

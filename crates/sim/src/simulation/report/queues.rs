@@ -8,6 +8,7 @@ use crate::scenario::PortKind;
 use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::{Level, Mode, Moments, Sampled};
 use sojourn_units::{Instant, Span};
+use std::collections::BTreeSet;
 
 /// What several queues, or one, measured.
 #[derive(Default)]
@@ -138,7 +139,7 @@ impl Simulation {
             daqm: port.meter.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
             lost: port.meter.losses.lost(),
             runs: port.meter.losses.runs(),
-            busy: port.meter.busy,
+            busy: port.meter.busy.total(self.end),
             capacity: measured,
         }
     }
@@ -146,7 +147,7 @@ impl Simulation {
     /// All queues under test together.
     pub(super) fn merge_tested(&self, measured: Span) -> Merged {
         let mut all = Merged::default();
-        let (mut buses, mut cells) = (Vec::new(), Vec::new());
+        let (mut buses, mut cells) = (BTreeSet::new(), BTreeSet::new());
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, measured);
             all.sojourn.merge(&one.sojourn);
@@ -159,19 +160,25 @@ impl Simulation {
             }
             all.lost += one.lost;
             all.runs += one.runs;
-            all.busy += one.busy;
             match spec.kind {
-                PortKind::Bus { bus, .. } if buses.contains(&bus) => {}
                 PortKind::Bus { bus, .. } => {
-                    buses.push(bus);
-                    all.capacity += measured;
+                    // Stations of a bus hold its channel one after another.
+                    all.busy += one.busy;
+                    if buses.insert(bus) {
+                        all.capacity += measured;
+                    }
                 }
-                PortKind::Cell { cell, .. } if cells.contains(&cell) => {}
                 PortKind::Cell { cell, .. } => {
-                    cells.push(cell);
+                    // Stations that collide hold the channel together.
+                    if cells.insert(cell) {
+                        all.busy += self.cells[cell].tested.total(self.end);
+                        all.capacity += measured;
+                    }
+                }
+                PortKind::Link { .. } => {
+                    all.busy += one.busy;
                     all.capacity += measured;
                 }
-                PortKind::Link { .. } => all.capacity += measured,
             }
             if self.total.is_none() {
                 (all.waiting, all.system) = (one.waiting, one.system);

@@ -94,7 +94,7 @@ impl Simulation {
 
     /// The interval that ends as the measurement begins, before totals are counted anew.
     pub(super) fn sample_warm_up(&mut self) {
-        if self.recorder.as_ref().is_some_and(|it| self.now.nanos() % it.interval.nanos() == 0) {
+        if self.recorder.as_ref().is_some_and(|it| self.now.nanos().is_multiple_of(it.interval.nanos())) {
             self.point();
         }
     }

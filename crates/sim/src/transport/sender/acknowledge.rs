@@ -194,7 +194,7 @@ impl Sender {
             }
         }
         #[cfg(debug_assertions)]
-        if self.board.len() <= 256 || self.stats.rtt_samples % 64 == 0 {
+        if self.board.len() <= 256 || self.stats.rtt_samples.is_multiple_of(64) {
             let recovery = self.config.recovery;
             self.board.verify(recovery.is_selective(), recovery == Recovery::Sack);
         }

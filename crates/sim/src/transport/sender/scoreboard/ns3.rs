@@ -51,7 +51,7 @@ impl Scoreboard {
     /// from `ack`.
     pub(super) fn is_resent_acked(&self, segment: &Segment, ack: u64) -> bool {
         let behind = ack - segment.end();
-        let counted = behind % self.mss == 0 && behind / self.mss < (ack - self.una) / self.mss;
+        let counted = behind.is_multiple_of(self.mss) && behind / self.mss < (ack - self.una) / self.mss;
         counted && segment.flags & (SACKED | RESENT) == RESENT
     }
 

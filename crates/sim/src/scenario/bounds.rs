@@ -1,0 +1,137 @@
+//! The most that a scenario may ask for, and why. What lies beyond is a slip of the pen rather than an experiment.
+
+use sojourn_document::{Error, Path};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
+use std::fmt::Display;
+
+/// What keys of one kind may be at most.
+pub(super) struct Bound<T> {
+    pub most: T,
+    /// The keys, for the reference.
+    keys: &'static str,
+    why: &'static str,
+}
+
+pub(super) const TIME: Bound<Span> = Bound {
+    most: Span::from_secs(366 * 86_400),
+    keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`",
+    why: "a year; sums of such times stay far below the 584 years that the clock counts in nanoseconds",
+};
+
+pub(super) const DELAY: Bound<Span> = Bound {
+    most: Span::from_secs(86_400),
+    keys: "`delay` of links and buses, times of `transport`",
+    why: "a day; what is on its way lies in memory",
+};
+
+pub(super) const MEDIUM: Bound<Span> = Bound {
+    most: Span::from_secs(1),
+    keys: "`slot`, `sifs`, `symbol`, preambles, `answer_timeout` and `eifs` of cells",
+    why: "standards have microseconds",
+};
+
+pub(super) const RATE: Bound<BitRate> = Bound {
+    most: BitRate::from_bit_s(10_000_000_000_000),
+    keys: "every rate",
+    why: "a full frame then takes a nanosecond, which is what the clock counts in",
+};
+
+pub(super) const PACKETS: Bound<Packets> = Bound {
+    most: Packets::new(1_000_000_000),
+    keys: "`device_queue`, `windows`, `initial_window`, `window_limit`, `ack_every`, `quick_acks`",
+    why: "products with the longest packet stay exact",
+};
+
+pub(super) const FRAMING: Bound<Bytes> = Bound {
+    most: Bytes::new(65_535),
+    keys: "`overhead` of links and buses, `mac_header`",
+    why: "the longest IPv4 packet",
+};
+
+pub(super) const DATA: Bound<Bytes> = Bound {
+    most: Bytes::new(1_000_000_000_000_000),
+    keys: "`size` of a transfer, `send_buffer`, `rts_threshold`, `aggregate_bytes`",
+    why: "counts of bytes stay exact as real numbers",
+};
+
+/// Packets a second, of a source.
+pub(super) const PACKET_RATE: Bound<f64> = Bound {
+    most: 1e9,
+    keys: "packets a second of a flow, on average while it sends",
+    why: "one in a nanosecond, the clock's unit",
+};
+
+/// The rarest packets of a source: one in 30 years.
+pub(super) const SLOWEST: f64 = 1e-9;
+
+pub(super) const RETRIES: Bound<u32> =
+    Bound { most: 1_000_000, keys: "retry limits of cells", why: "standards have 255 at the most" };
+
+pub(super) const REPLICATIONS: Bound<u32> =
+    Bound { most: 1_000_000, keys: "`replications`", why: "each has a report in memory" };
+
+/// More nodes, or flows, than this are a slip of the pen.
+pub(super) const MOST: u64 = 1_000_000;
+
+/// Shapes of distributions.
+pub(super) const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+
+/// Values of all time series of a run: 16 B each, and 8 B for its instant.
+pub(super) const SERIES_VALUES: u64 = 50_000_000;
+
+/// Hops of all flows' routes, and entries of tables to find them: 12 B to 24 B each.
+pub(super) const HOPS: u64 = 100_000_000;
+
+/// Entries of the tables of flows of all queues: 4 B to 16 B each.
+pub(super) const TABLE_ENTRIES: u64 = 200_000_000;
+
+/// Refuses a value beyond its bound.
+pub(super) fn up_to<T: PartialOrd + Display>(
+    value: T,
+    bound: &Bound<T>,
+    path: impl FnOnce() -> Path,
+) -> Result<(), Error> {
+    // Not `>`, so that NaN is refused.
+    if value <= bound.most {
+        return Ok(());
+    }
+    Err(Error::new(path(), format!("is {value}; allowed: up to {}", bound.most)))
+}
+
+/// Every bound for the reference: the keys, the most, and why.
+#[must_use]
+pub fn bounds() -> Vec<[String; 3]> {
+    fn row<T: Display>(bound: &Bound<T>) -> [String; 3] {
+        [bound.keys.to_owned(), bound.most.to_string(), bound.why.to_owned()]
+    }
+    let own = |keys: &str, most: String, why: &str| [keys.to_owned(), most, why.to_owned()];
+    vec![
+        row(&TIME),
+        row(&DELAY),
+        row(&MEDIUM),
+        row(&RATE),
+        row(&PACKET_RATE),
+        row(&PACKETS),
+        row(&FRAMING),
+        row(&DATA),
+        row(&RETRIES),
+        row(&REPLICATIONS),
+        own("nodes, and flows, of a scenario", MOST.to_string(), "each has its state in memory"),
+        own(
+            "hops of all flows together, and nodes times destinations",
+            HOPS.to_string(),
+            "they are in memory before a run begins",
+        ),
+        own(
+            "`flows` and `divisor` of the schemes of all queues together",
+            TABLE_ENTRIES.to_string(),
+            "their tables are in memory before a run begins",
+        ),
+        own("values of all time series of a run", SERIES_VALUES.to_string(), "they are in memory until a run ends"),
+        own(
+            "`shape`",
+            format!("{} to {}", SHAPES.start(), SHAPES.end()),
+            "beyond, draws are 0 or infinite, or all the same",
+        ),
+    ]
+}

@@ -1,0 +1,115 @@
+//! Texts that libFuzzer chooses, read as scenarios and run. The body is that of a test (`crates/sim/tests/fuzzed.rs`).
+
+#![no_main]
+
+#[path = "../../crates/sim/tests/fuzzed/body.rs"]
+mod body;
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate, Corpus};
+use sojourn_fuzz::document::Grammar;
+use sojourn_fuzz::{put, seed};
+use std::sync::LazyLock;
+
+/// Small networks, one of each kind of channel and transport.
+const SEEDS: &[&str] = &[
+    r#"name = "link"
+duration = "1 s"
+warm_up = "100 ms"
+[[links]]
+name = "wire"
+from = "left"
+to = "right"
+rate = "8 Mbit/s"
+delay = "5 ms"
+queue = "codel limit 20p"
+under_test = true
+[[flows]]
+name = "bulk"
+from = "left"
+to = "right"
+count = 2
+start = { uniform = ["0 s", "10 ms"] }
+transport = { kind = "tcp", congestion_control = "cubic" }
+"#,
+    r#"name = "bus"
+duration = "1 s"
+[[nodes]]
+name = "client"
+count = 3
+[[buses]]
+name = "lan"
+stations = ["client", "server"]
+rate = "10 Mbit/s"
+delay = "10 us"
+overhead = "18 B"
+queue = "red limit 20p"
+device_queue = "2 p"
+under_test = true
+[[flows]]
+name = "calls"
+from = "client"
+to = "server"
+transport = { kind = "udp", header = "28 B" }
+traffic = { kind = "on_off", rate = "5 Mbit/s", packet_size = { uniform = ["60 B", "1400 B"] }, on = { exponential = { mean = "10 ms" } }, off = "5 ms" }
+"#,
+    r#"name = "cell"
+duration = "500 ms"
+series = { interval = "10 ms", flows = true }
+[[cells]]
+name = "near"
+access_point = "ap"
+stations = ["s", "t"]
+queue = "pfifo limit 50p"
+access_point_under_test = true
+profile = "802.11g"
+[[links]]
+name = "wire"
+from = "ap"
+to = "far"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[flows]]
+name = "up"
+from = "s"
+to = "far"
+route = ["ap"]
+transport = { kind = "tcp", congestion_control = "ns2_reno", recovery = "reno", handshake = false }
+traffic = { kind = "transfer", size = "100 kB" }
+[[flows]]
+name = "down"
+from = "far"
+to = "t"
+stop = "400 ms"
+transport = { kind = "udp" }
+traffic = { kind = "poisson", packets_per_second = 500.0, packet_size = "500 B" }
+"#,
+];
+
+static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_sim::scenario::schema(), SEEDS));
+
+fn seeds() {
+    let seeds = SEEDS.iter().enumerate().map(|(n, text)| (n.to_string(), text.as_bytes().to_vec()));
+    let set = b"#--set links.wire.rate=2 Mbit/s\n".iter().chain(SEEDS[0].as_bytes()).copied().collect();
+    let words = GRAMMAR.words();
+    seed(seeds.chain([("set".to_owned(), set)]), words.iter().map(String::as_str));
+}
+
+fuzz_target!(
+    init: seeds(),
+    |input: &[u8]| -> Corpus {
+        body::check_input(input);
+        Corpus::Keep
+    }
+);
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    if seed % 4 == 0 {
+        return fuzzer_mutate(data, size, max_size);
+    }
+    let changed = std::str::from_utf8(&data[..size]).ok().and_then(|text| GRAMMAR.mutate(text, seed));
+    match changed {
+        Some(changed) => put(data, size, max_size, &changed),
+        None if seed % 3 == 0 => put(data, size, max_size, &GRAMMAR.fresh(seed)),
+        None => fuzzer_mutate(data, size, max_size),
+    }
+});

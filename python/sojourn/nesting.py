@@ -1,0 +1,90 @@
+"""How deeply documents may nest: as deeply as the native reader takes them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sojourn._native import SojournError
+
+DEEPEST: Final = 128
+"""Most levels of tables and lists; the document itself is the first."""
+TOO_DEEP: Final = f"is nested too deeply; allowed: at most {DEEPEST} levels of tables and lists"
+
+
+def check(document: object, what: str) -> None:
+    """Refuse a document with more than 128 levels of tables and lists.
+
+    Parameters
+    ----------
+    document
+        Tables and lists of anything.
+    what
+        What the message calls it.
+
+    Raises
+    ------
+    SojournError
+        If it is nested more deeply.
+
+    Examples
+    --------
+    >>> check({"a": [[1]]}, "the plan")
+    """
+    # Level by level, so that neither depth nor a list within itself can exhaust the stack.
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level if isinstance(outer, (Mapping, list, tuple)) for inner in _inner(outer)]
+        if not level:
+            return
+    if any(isinstance(inner, (Mapping, list, tuple)) for inner in level):
+        raise SojournError(f"{what} {TOO_DEEP}")
+
+
+def _inner(outer: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
+    return outer.values() if isinstance(outer, Mapping) else outer
+
+
+def loads_toml(text: str, source: object) -> dict[str, Any]:
+    """Read a document in TOML.
+
+    Parameters
+    ----------
+    text
+        The document.
+    source
+        What messages call it.
+
+    Raises
+    ------
+    SojournError
+        If it is not TOML, or is nested more than 128 levels deep.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SojournError(f"{source}: {error}") from None
+    except RecursionError:
+        raise SojournError(f"{source}: the document {TOO_DEEP}") from None
+    check(document, f"{source}: the document")
+    return document
+
+
+def loads_json(text: str, source: object) -> Any:
+    """Read a document in JSON.
+
+    Raises
+    ------
+    SojournError
+        If it is nested more than 128 levels deep.
+    json.JSONDecodeError
+        If it is not JSON.
+    """
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise SojournError(f"{source}: the document {TOO_DEEP}") from None
+    check(document, f"{source}: the document")
+    return document
