@@ -56,7 +56,7 @@ def test_a_cpu_that_is_not_there_is_named(tmp_path: Path, program: Path) -> None
     file = tmp_path / "d.toml"
     file.write_text(
         '[ports.a]\nback_end = "dpdk"\ndevice = "net_null0"\n[ports.b]\nback_end = "dpdk"\ndevice = "net_null1"\n'
-        "[dpdk]\ncores = [1000]\n"
+        '[dpdk]\ncores = [1000]\n[run]\nuser = "nobody"\n'
     )
     done = subprocess.run([program, "run", file], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
