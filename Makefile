@@ -17,7 +17,7 @@ SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 .PHONY: help demo test test-service fuzz lint deny sanitize soak docs bench bench-device wheel deb format clean system-demo system-test system-fuzz system-service
 
 help:
-	@echo 'make demo    the LAN study on its eight schemes and a dumbbell; ends with the path of a report'
+	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
 	@echo 'make test    every test, installing what they need'
 	@echo 'make test-service  the Debian package under systemd in a virtual machine; as root, some minutes'
 	@echo 'make fuzz    algorithms, device, documents and stores under input that a fuzzer chooses, for FUZZ_SECONDS (60)'

@@ -4,7 +4,7 @@
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``stations``,
+``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
                           ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone
@@ -163,10 +163,13 @@ def read(folder: str | Path) -> Results:
     try:
         scenario = nesting.loads_json((place / "scenario.json").read_text(encoding="utf-8"), place / "scenario.json")
         schemes = nesting.loads_json((place / "schemes.json").read_text(encoding="utf-8"), place / "schemes.json")
-        # Folders of earlier versions have no table of stations.
-        kept = [name for name in tables.NAMES if name != "stations" or (place / "stations.parquet").exists()]
-        frames = {name: tables.from_arrow(name, pq.read_table(place / f"{name}.parquet")) for name in kept}
-        frames.setdefault("stations", tables.no_stations())
+        files = {name: place / f"{name}.parquet" for name in tables.NAMES}
+        # Folders of earlier versions lack these.
+        absent = [name for name in ("groups", "stations") if not files[name].exists()]
+        frames = {
+            name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
+            for name, file in files.items()
+        }
         return Results(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),

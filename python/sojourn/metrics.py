@@ -34,7 +34,9 @@ _TITLES: Final = {
     "loss_ratio": "Loss",
     "mark_ratio": "CE marks",
     "flow_completion_s_mean": "Completion, mean",
+    "flow_completion_s_p99": "Completion, p99",
     "one_way_delay_ms_mean": "One-way delay, mean",
+    "one_way_delay_ms_p99": "One-way delay, p99",
     "jain_index": "Jain's index",
     "drops_packets": "Drops",
     "drops_overflow_packets": "Dropped: overflow",
@@ -64,7 +66,7 @@ class Metric:
     unit
         Of the values in data and files: ``ms``.
     scope
-        ``run``, ``queue`` or ``flow``.
+        ``run``, ``queue``, ``group`` or ``flow``.
     estimator, definition
         What is computed, in words.
     title
@@ -111,7 +113,7 @@ def catalogue() -> dict[tuple[str, str], Metric]:
 def find(name: str, scope: str = "run") -> Metric:
     """Return a metric by name; a queue's metric also describes the run's metric of that name."""
     known = catalogue()
-    for where in (scope, "run", "queue", "flow"):
+    for where in (scope, "run", "queue", "group", "flow"):
         if (where, name) in known:
             return known[where, name]
     return _metric(name, "", scope, "", "")

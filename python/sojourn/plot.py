@@ -322,6 +322,27 @@ class Plots:
             scheme_rows(panels[0], list(shown.values()))
         return figure
 
+    def groups(self) -> Picture:
+        """Draw what each group of flows got, a panel for each group: see :mod:`sojourn.groups`."""
+        from sojourn import groups
+
+        known = groups.of(self._results)
+        columns = min(len(known), 2)
+        lines = math.ceil(len(known) / columns)
+        with new_figure(WIDTH, lines * (0.9 + 0.3 * len(self._looks))) as figure:
+            panels = figure.subplots(lines, columns, sharey=True, squeeze=False)
+            for axes, group in zip(panels.flat, known, strict=False):
+                for row, (label, look) in enumerate(self._looks.items()):
+                    _bar(axes, groups.estimate(self._results, label, group), row, look, group.metric.scale)
+                axes.set_title(f"{group.name}: {group.metric.phrase} ({group.metric.shown_unit})", fontsize=10)
+                # Room for the numbers at the ends of the bars.
+                axes.set_xlim(0, 1.25 * axes.dataLim.x1)
+                axes.locator_params(axis="x", nbins=5)
+                scheme_rows(axes, list(self._looks.values()))
+            for axes in panels.flat[len(known) :]:
+                axes.set_axis_off()
+        return figure
+
 
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Picture]:
@@ -348,6 +369,18 @@ def _interval(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: 
         linewidths=0.7,
         zorder=3,
     )
+
+
+def _bar(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float) -> None:
+    """Draw an estimate as a bar from zero, with its number and its interval."""
+    if not math.isfinite(found.mean):
+        return
+    mean, end = found.mean * scale, found.mean * scale
+    axes.barh([row], [mean], height=0.62, color=look.color)
+    if found.low is not None and found.high is not None:
+        end = found.high * scale
+        axes.plot([found.low * scale, end], [row, row], color=INK, linewidth=1.4)
+    axes.annotate(f"{mean:.3g}", (end, row), (5, 0), textcoords="offset points", va="center", fontsize=9)
 
 
 def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:

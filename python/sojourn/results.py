@@ -98,6 +98,11 @@ class Results:
         return self.frames["flows"]
 
     @property
+    def groups(self) -> pd.DataFrame:
+        """One row a group of flows and run: what the flows of one ``[[flows]]`` table had together."""
+        return self.frames["groups"]
+
+    @property
     def stations(self) -> pd.DataFrame:
         """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
@@ -141,18 +146,41 @@ class Results:
         """Return the metrics that at least one run has."""
         return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
-    def values(self, label: str, metric: str) -> Floats:
+    def values(self, label: str, metric: str, group: str | None = None) -> Floats:
         """Return a metric's values of one scheme, by replication.
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        metric
+            Of run scope; with `group` of group scope.
+        group
+            A group of flows (the name of a ``[[flows]]`` table); by default all traffic together.
 
         Raises
         ------
         SojournError
-            Unknown scheme or metric.
+            Unknown scheme, group or metric.
         """
         self._known(label)
+        if group is not None:
+            return self._group_values(label, metric, group)
         if metric not in self._metrics:
             raise SojournError(f"unknown metric `{metric}`; there are: {', '.join(self.metric_names())}")
         return self._metrics[metric][self._places[label]]
+
+    def _group_values(self, label: str, metric: str, group: str) -> Floats:
+        rows = tables.rows(self.frames, "groups")
+        names = dict.fromkeys(str(row["group"]) for row in rows)
+        if group not in names:
+            raise SojournError(f"unknown group of flows `{group}`; there are: {', '.join(names)}")
+        known = tables.metric_names("groups", rows[0])
+        if metric not in known:
+            raise SojournError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
+        own = [row for row in rows if row["group"] == group and row["scheme"] == label]
+        own.sort(key=lambda row: int(row["replication"]))
+        return np.array([row[metric] for row in own], dtype=np.float64)
 
     @cached_property
     def _rows(self) -> list[tables.Row]:
@@ -172,13 +200,13 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(self, label: str, metric: str) -> Estimate:
+    def estimate(self, label: str, metric: str, group: str | None = None) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t)."""
-        return stats.estimate(self.values(label, metric))
+        return stats.estimate(self.values(label, metric, group))
 
-    def difference(self, label: str, metric: str, baseline: str) -> Estimate:
+    def difference(self, label: str, metric: str, baseline: str, group: str | None = None) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval."""
-        return stats.paired(self.values(label, metric), self.values(baseline, metric))
+        return stats.paired(self.values(label, metric, group), self.values(baseline, metric, group))
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
         """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value."""
@@ -400,7 +428,7 @@ class Results:
         Parameters
         ----------
         name
-            ``runs``, ``queues``, ``flows``, ``stations``, ``distributions`` or ``series``.
+            ``runs``, ``queues``, ``flows``, ``groups``, ``stations``, ``distributions`` or ``series``.
         """
         if name not in self.frames:
             raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
@@ -466,7 +494,8 @@ class Results:
         -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
-        parts = {name: _by_run(tables.rows(self.frames, name)) for name in ("queues", "flows", "stations", "series")}
+        names = ("queues", "flows", "groups", "stations", "series")
+        parts = {name: _by_run(tables.rows(self.frames, name)) for name in names}
         metric = [*self._metrics]
         runs = []
         for row in self._rows:
@@ -475,6 +504,7 @@ class Results:
             run["metrics"] = {name: _number(row[name]) for name in metric}
             run["queues"] = [_nested("queues", part) for part in parts["queues"].get(key, ())]
             run["flows"] = [_nested("flows", part) for part in parts["flows"].get(key, ())]
+            run["groups"] = [_nested("groups", part) for part in parts["groups"].get(key, ())]
             if key in parts["stations"]:
                 run["stations"] = [_without_key(part) for part in parts["stations"][key]]
             if series and key in parts["series"]:

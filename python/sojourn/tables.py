@@ -1,4 +1,4 @@
-"""Results as tables: one row a run, a queue, a flow, an 802.11 station, a distribution's point, a sample."""
+"""Results as tables: one row a run, queue, flow, group of flows, 802.11 station, point of a distribution, sample."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-NAMES: Final = ("runs", "queues", "flows", "stations", "distributions", "series")
+NAMES: Final = ("runs", "queues", "flows", "groups", "stations", "distributions", "series")
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("scheme", "seed", "replication"),
     "queues": ("scheme", "seed", "replication", "queue", "under_test", "configured"),
     "flows": ("scheme", "seed", "replication", "flow", "group", "from", "to", "transport"),
+    "groups": ("scheme", "seed", "replication", "group"),
     "stations": ("scheme", "seed", "replication", "cell", "node"),
     "distributions": ("scheme", "seed", "replication", "quantity", "value", "cumulative"),
     "series": ("scheme", "seed", "replication", "name", "unit", "t_s", "value"),
@@ -48,7 +49,7 @@ _STATION: Final[dict[str, str]] = {
 }
 """What a station of an 802.11 cell reports, with its units; the access point is the first of a cell."""
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow"}
+_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group"}
 
 
 Row = dict[str, Any]
@@ -87,6 +88,8 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 **{name: flow[name] for name in ("group", "from", "to", "transport")},
             }
             rows["flows"].append({**key, **own, **flow["metrics"]})
+        for group in document.get("groups") or ():
+            rows["groups"].append({**key, "group": group["name"], **group["metrics"]})
         for cell in document.get("cells") or ():
             rows["stations"].extend({**key, "cell": cell["name"], **station} for station in cell["stations"])
         for quantity, curve in (document.get("distributions") or {}).items():
@@ -116,12 +119,12 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
         rows = self._rows[name]
         if name == "stations":
-            return pd.DataFrame(rows, columns=no_stations().columns)
+            return pd.DataFrame(rows, columns=empty(name).columns)
         if name in _SCOPES:
-            frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*KEYS[name]])
+            frame = pd.DataFrame(rows) if rows else empty(name)
             return frame.astype(dict.fromkeys(metric_columns(name, frame), "float64"))
         pieces = [pd.DataFrame(row) for row in rows]
-        frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=[*KEYS[name]])
+        frame = pd.concat(pieces, ignore_index=True) if pieces else empty(name)
         return frame.astype(_long_types(name))
 
 
@@ -153,11 +156,11 @@ def _complete(name: str, rows: list[Row]) -> list[Row]:
     ]
 
 
-def no_stations() -> pd.DataFrame:
-    """Return the table of stations of results without 802.11 cells."""
+def empty(name: str) -> pd.DataFrame:
+    """Return a table without rows, as that of stations is without 802.11 cells."""
     import pandas as pd
 
-    return pd.DataFrame(columns=[*KEYS["stations"], *_STATION])
+    return pd.DataFrame(columns=[*KEYS[name], *(_STATION if name == "stations" else ())])
 
 
 def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:

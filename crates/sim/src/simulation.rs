@@ -131,6 +131,8 @@ struct Tcp {
 /// What is measured of a flow besides what its TCP counts itself.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
+    /// Index into `Simulation::delays`.
+    group: u32,
     /// Of delivered packets: their number is that of the flow's.
     delay: Moments,
     delivered_ip_bytes: u64,
@@ -227,7 +229,8 @@ pub struct Simulation {
     backoff: Stream,
     /// Waiting in all queues under test together, where there are several.
     total: Option<(Level, Level)>,
-    delay: Histogram,
+    /// One-way delays of data packets, by group of flows.
+    delays: Vec<Histogram>,
     audit: Audit,
     recorder: Option<report::Recorder>,
     /// Payload delivered before the last restart of its measurement, for windows that reach over one.

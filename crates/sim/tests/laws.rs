@@ -108,7 +108,29 @@ fn reported_metrics_are_those_of_the_catalogue() {
     assert_eq!(report.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Run));
     let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
     assert_eq!(tested.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Queue));
+    assert_eq!(report.groups[0].metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Group));
     assert_eq!(report.flows[0].metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Flow));
+}
+
+#[test]
+fn groups_are_what_their_flows_sum_to() {
+    let report = runs(MIXED, None, 1, 1).remove(0);
+    assert!(report.groups.len() > 1);
+    for group in &report.groups {
+        let flows: Vec<_> = report.flows.iter().filter(|flow| flow.group == group.name).collect();
+        for metric in ["goodput_bit_s", "sent_packets", "delivered_packets", "dropped_packets", "timeouts"] {
+            let sum: f64 = flows.iter().map(|flow| flow.metrics[metric].unwrap()).sum();
+            assert!((group.metrics[metric].unwrap() - sum).abs() <= 1e-9 * sum, "{metric} of {}", group.name);
+        }
+        // Of one flow's delays: mean and deviation over packets, so that a group's lie between those of its flows.
+        let means: Vec<f64> = flows.iter().filter_map(|flow| flow.metrics["one_way_delay_ms_mean"]).collect();
+        let (least, most) = means.iter().fold((f64::MAX, 0.0_f64), |(a, b), mean| (a.min(*mean), b.max(*mean)));
+        let mean = group.metrics["one_way_delay_ms_mean"].unwrap();
+        assert!(least <= mean && mean <= most, "{least} {mean} {most} of {}", group.name);
+        assert!(group.metrics["one_way_delay_ms_p50"] <= group.metrics["one_way_delay_ms_p99"]);
+    }
+    let of_all: f64 = report.groups.iter().map(|group| group.metrics["goodput_bit_s"].unwrap()).sum();
+    assert!((report.metrics["goodput_bit_s"].unwrap() - of_all).abs() <= 1e-9 * of_all);
 }
 
 #[test]

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "run": ("cli.commands", "run a scenario as it is written"),
     "compare": ("cli.commands", "compare schemes on a scenario"),
     "list": ("cli.commands", "list algorithms, scenarios or metrics"),
-    "demo": ("cli.commands", "eight schemes on a LAN beside the numbers published for them, and a dumbbell"),
+    "demo": ("cli.commands", "compare five schemes on a home's access link; the first thing to run"),
     "report": ("cli.commands", "draw a run folder's report again"),
     "plan": ("plan.command", "sweeps: check, run, continue and show a plan"),
     "results": ("plan.command", "ask a store, or write it for other programs"),

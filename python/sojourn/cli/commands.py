@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core
+from sojourn.core import SojournError
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -51,12 +52,12 @@ def add(verbs: Any) -> None:
 
     demonstration = verbs.add_parser(
         "demo",
-        description="Run the LAN experiment of the dAQM thesis on its eight schemes beside its published numbers, "
-        "and all schemes on a plain dumbbell; write one report.",
+        description="Compare five schemes on a home's access link, where downloads share the queue with a video "
+        "call, an online game and web objects. Print a table and a conclusion, and write a report.",
     )
-    demonstration.add_argument("--quick", action="store_true", help="3 replications and a shorter dumbbell")
+    demonstration.add_argument("--quick", action="store_true", help="3 replications in place of 10")
     demonstration.add_argument(
-        "--replicates", type=int, metavar="N", help="number of replications (default 10, with --quick 3)"
+        "--replicates", type=int, metavar="N", help="number of replications (default: 10, with --quick 3)"
     )
     demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
     demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
@@ -69,7 +70,7 @@ def add(verbs: Any) -> None:
         "report",
         description="Draw a run folder's report.html again from the folder alone: the same bytes every time.",
     )
-    drawn.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
+    drawn.add_argument("folder", metavar="DIR", help="a folder that `run`, `compare` or `demo` wrote")
     drawn.set_defaults(command=report)
 
     described = verbs.add_parser("schema", description="Print the JSON Schema of scenarios.")
@@ -226,9 +227,7 @@ def report(options: argparse.Namespace) -> None:
         print(place / folder.REPORT)
         return
     else:
-        from sojourn.demo import page as demo_page
-
-        page = demo_page(place)
+        raise SojournError(f"{place}: not a folder of this version (format {meta['format']!r})")
     folder.write_text(place / folder.REPORT, page)
     print(place / folder.REPORT)
 
@@ -251,6 +250,7 @@ def demo(options: argparse.Namespace) -> None:
             replicates=options.replicates,
             seed=options.seed,
             jobs=options.jobs,
+            command=shlex.join(["sojourn", *sys.argv[1:]]),
         )
     )
 

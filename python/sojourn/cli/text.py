@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -51,6 +50,22 @@ def comparison(results: Results) -> str:
     body = table(headers[0], [units, *rows], numbers=True).split("\n")
     # The units belong to the header: above the rule.
     return "\n".join([body[0], body[2], body[1], *body[3:]])
+
+
+def groups(results: Results) -> str:
+    """Return what each group of flows got, a row for each scheme."""
+    from sojourn import groups
+
+    known = groups.of(results)
+    headers = ["scheme", *(group.name for group in known)]
+    which = ["", *(group.metric.title.lower() for group in known)]
+    units = ["", *(group.metric.shown_unit for group in known)]
+    rows = []
+    for label in results.labels:
+        found = [(groups.estimate(results, label, group), group.metric.scale) for group in known]
+        rows.append([label, *(_estimate(one, scale) for one, scale in found)])
+    body = table(headers, [which, units, *rows], numbers=True).split("\n")
+    return "\n".join([body[0], *body[2:4], body[1], *body[4:]])
 
 
 def single(results: Results) -> str:
@@ -115,11 +130,11 @@ def differences(results: Results) -> str:
 
 def shown(results: Results, label: str, name: str, *, scaled: bool = True) -> str:
     """Return an estimate as text."""
-    found = results.estimate(label, name)
-    scale = metrics.find(name).scale if scaled else 1.0
+    return _estimate(results.estimate(label, name), metrics.find(name).scale if scaled else 1.0)
+
+
+def _estimate(found: stats.Estimate, scale: float) -> str:
     half = found.half_width
-    if not math.isfinite(found.mean):
-        return "–"
     return metrics.rounded(found.mean * scale, None if half is None else half * scale)
 
 

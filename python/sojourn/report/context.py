@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from sojourn import metrics, stats
+from sojourn import groups, metrics, stats
 from sojourn.metrics import Metric
 from sojourn.report import svg, words
 from sojourn.scheme import Scheme
@@ -224,6 +224,14 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         identity = f"{prefix}{name}-figure"
         found[name] = Figure(identity, svg.inline(picture, identity, caption), caption)
 
+    if len(groups.of(results)) > 1 and len(results.labels) > 1:
+        add(
+            "groups",
+            plot.groups(),
+            "What each group of flows got under each scheme: mean over replications with its 95 % interval. Bulk "
+            "transfers are judged by their goodput, finite transfers by the 99th percentile of their completion time, "
+            "all other flows by the 99th percentile of their packets' one-way delay, which includes propagation.",
+        )
     is_busy = waited(results)
     if is_busy and "goodput_bit_s" in names:
         region = (
@@ -293,6 +301,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "results": results,
         "prefix": prefix,
         "headlines": headlines(results),
+        "verdict": groups.verdict(results),
         "summary": summary_table(results),
         "drops": drops_table(results),
         "differences": differences_table(results, results.labels[0]),

@@ -41,7 +41,7 @@ impl Simulation {
             cells,
             backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
             total: several.then(|| (Level::new(), Level::new())),
-            delay: Histogram::default(),
+            delays: vec![Histogram::default(); network.groups.len()],
             audit: Audit::default(),
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { network.flows.len() } else { 0 };
@@ -52,7 +52,7 @@ impl Simulation {
             flows: Vec::with_capacity(network.flows.len()),
             tcp: Vec::with_capacity(network.flows.len()),
             hashes: Vec::with_capacity(network.flows.len()),
-            meters: vec![FlowMeter::default(); network.flows.len()],
+            meters: network.flows.iter().map(|flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() }).collect(),
             before: vec![TcpCounts::default(); network.flows.len()],
             places,
             ports,

@@ -215,7 +215,7 @@ impl Simulation {
         let meter = &mut self.meters[index as usize];
         // Without payload it is no data packet: it opens, closes, acknowledges or probes.
         if packet.is_data() {
-            self.delay.add(now - sent);
+            self.delays[meter.group as usize].add(now - sent);
             meter.delay.add(now - sent);
             meter.delivered_ip_bytes += u64::from(packet.bytes);
             meter.last_delivered = Some(now);

@@ -5,7 +5,7 @@ use super::{Place, RunError, Simulation};
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
-use sojourn_measure::WindowRow;
+use sojourn_measure::{Histogram, WindowRow};
 use sojourn_units::Instant;
 use std::collections::BTreeMap;
 
@@ -44,6 +44,8 @@ pub struct RunReport {
     pub queues: Vec<QueueReport>,
     /// One entry a flow.
     pub flows: Vec<FlowReport>,
+    /// One entry a group of flows, in the scenario's order.
+    pub groups: Vec<GroupReport>,
     /// One entry an 802.11 cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellReport>,
@@ -116,6 +118,15 @@ pub struct FlowReport {
     pub metrics: Metrics,
 }
 
+/// All flows of one `[[flows]]` table together.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupReport {
+    /// `bulk`.
+    pub name: String,
+    /// Metrics of group scope.
+    pub metrics: Metrics,
+}
+
 /// A distribution function: the share `cumulative[i]` lies at or below `value[i]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
@@ -185,13 +196,13 @@ impl Simulation {
             waiting.restart(now);
             system.restart(now);
         }
-        self.delay.clear();
+        self.delays.iter_mut().for_each(Histogram::clear);
         self.payload_before += self.payload_all();
         for index in 0..self.flows.len() {
             self.before[index] = self.tcp_counts(index);
             let meter = &mut self.meters[index];
-            let (first_sent, last_delivered, completed) = (meter.first_sent, meter.last_delivered, meter.completed);
-            *meter = super::FlowMeter { first_sent, last_delivered, completed, ..super::FlowMeter::default() };
+            let (group, first_sent, last_delivered, completed) = (meter.group, meter.first_sent, meter.last_delivered, meter.completed);
+            *meter = super::FlowMeter { group, first_sent, last_delivered, completed, ..super::FlowMeter::default() };
         }
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
@@ -221,7 +232,7 @@ impl Simulation {
         let mut metrics = Metrics::new();
         let tested = self.merge_tested(measured);
         tested.metrics(&mut metrics, true);
-        let flows = self.flow_reports(measured, &mut metrics);
+        let (flows, groups) = self.flow_reports(measured, &mut metrics);
         let cells = self.cell_reports(measured);
         let events = self.wheel.scheduled() - self.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
@@ -230,7 +241,7 @@ impl Simulation {
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
         distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
-        distributions.insert("one_way_delay_ms", distribution(&self.delay.cdf_ms()));
+        distributions.insert("one_way_delay_ms", distribution(&self.delay_of_all().cdf_ms()));
         let series = self.recorder.take();
         let series = series.map(|it| it.series(flows.iter().map(|flow| flow.name.as_str())));
         Ok(RunReport {
@@ -245,6 +256,7 @@ impl Simulation {
             metrics,
             queues,
             flows,
+            groups,
             cells,
             distributions,
             series: series.unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use super::super::Simulation;
 use super::metrics::ratio;
-use super::{FlowReport, Metrics};
+use super::{FlowReport, GroupReport, Metrics};
 use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
@@ -19,59 +19,14 @@ impl Simulation {
         (0..self.flows.len()).map(|index| self.payload(index)).sum()
     }
 
-    pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> Vec<FlowReport> {
-        let seconds = measured.seconds();
+    /// Every flow and every group of flows, and of all flows together what `run` says.
+    pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
         let mut reports = Vec::with_capacity(self.flows.len());
-        let (mut goodputs, mut durations) = (Vec::new(), Vec::new());
-        let (mut slow_starts, mut growths, mut started) = (Vec::new(), Vec::new(), 0_u64);
-        let (mut payload_all, mut ip_all, mut sent, mut delivered) = (0, 0, 0, 0);
-        let (mut delay, mut completions) = (Moments::default(), Histogram::default());
-        let mut completed = Moments::default();
-        let mut tcp_all = TcpSums::default();
+        let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
         for (index, spec) in self.network.flows.iter().enumerate() {
-            let meter = &self.meters[index];
-            let sent_packets = meter.sent_packets + self.tcp_counts(index).sent - self.before[index].sent;
-            let delivered_packets = meter.delay.count();
-            let first_sent = self.tcp[index].as_ref().map_or(meter.first_sent, |tcp| tcp.sender.stats().first_sent);
-            let payload = self.payload(index);
-            let tcp = TcpSums::of(self, index);
-            let duration = first_sent.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds());
-            let slow_start = SlowStart::of(self, index);
-            let completion = first_sent.zip(meter.completed).map(|(first, last)| last - first);
-            let mut metrics = Metrics::new();
-            metrics.insert("goodput_bit_s", Some(payload as f64 * 8.0 / seconds));
-            metrics.insert("throughput_bit_s", Some(meter.delivered_ip_bytes as f64 * 8.0 / seconds));
-            metrics.insert("sent_packets", Some(sent_packets as f64));
-            metrics.insert("delivered_packets", Some(delivered_packets as f64));
-            metrics.insert("dropped_packets", Some(meter.dropped_packets as f64));
-            metrics.insert("loss_ratio", ratio(meter.dropped_packets, sent_packets));
-            let burst = burst_ratio(meter.dropped_packets, meter.drop_runs, sent_packets);
-            metrics.insert("burst_ratio", burst);
-            metrics.insert("one_way_delay_ms_mean", meter.delay.mean_ms());
-            metrics.insert("one_way_delay_ms_sd", meter.delay.sd_ms());
-            metrics.insert("flow_duration_s", duration);
-            metrics.insert("flow_start_s", first_sent.map(|first| (first - Instant::ZERO).seconds()));
-            metrics.insert("flow_completion_s", completion.map(Span::seconds));
-            metrics.insert("slow_start_s", slow_start.seconds);
-            metrics.insert("cwnd_growth_segments", slow_start.growth);
-            tcp.metrics(&mut metrics);
-            if first_sent.is_some() {
-                goodputs.push(payload as f64);
-            }
-            started += u64::from(first_sent.is_some());
-            slow_starts.extend(slow_start.seconds);
-            growths.extend(slow_start.growth);
-            durations.extend(duration);
-            payload_all += payload;
-            ip_all += meter.delivered_ip_bytes;
-            sent += sent_packets;
-            delivered += delivered_packets;
-            delay.merge(&meter.delay);
-            if let Some(completion) = completion {
-                completions.add(completion);
-                completed.add(completion);
-            }
-            tcp_all.add(&tcp);
+            let own = OneFlow::of(self, index);
+            all.add(&own);
+            groups[spec.group].add(&own);
             let node = |n: usize| self.network.nodes[n].clone();
             reports.push(FlowReport {
                 name: spec.name.clone(),
@@ -79,29 +34,152 @@ impl Simulation {
                 from: node(spec.from),
                 to: node(spec.to),
                 transport: if matches!(spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
-                metrics,
+                metrics: own.metrics(measured),
             });
         }
-        let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-        run.insert("goodput_bit_s", Some(payload_all as f64 * 8.0 / seconds));
-        run.insert("throughput_bit_s", Some(ip_all as f64 * 8.0 / seconds));
-        run.insert("one_way_delay_ms_mean", delay.mean_ms());
-        run.insert("one_way_delay_ms_sd", delay.sd_ms());
-        run.insert("one_way_delay_ms_p50", self.delay.quantile_ms(0.5));
-        run.insert("one_way_delay_ms_p99", self.delay.quantile_ms(0.99));
-        run.insert("flow_completion_s_mean", completed.mean_ms().map(|ms| ms / 1e3));
-        run.insert("flow_completion_s_p50", completions.quantile_ms(0.5).map(|ms| ms / 1e3));
-        run.insert("flow_completion_s_p99", completions.quantile_ms(0.99).map(|ms| ms / 1e3));
-        run.insert("flows_completed", Some(completions.count() as f64));
-        run.insert("flow_duration_s_mean", mean(&durations));
-        run.insert("flows_started", Some(started as f64));
-        run.insert("slow_start_s_mean", mean(&slow_starts));
-        run.insert("cwnd_growth_segments_mean", mean(&growths));
-        run.insert("jain_index", jain(goodputs));
-        run.insert("sent_packets", Some(sent as f64));
-        run.insert("delivered_packets", Some(delivered as f64));
-        tcp_all.metrics(run);
-        reports
+        let delays = self.delay_of_all();
+        all.metrics(measured, &delays, run);
+        let groups = self.network.groups.iter().zip(groups).zip(&self.delays).map(|((name, sums), delays)| {
+            let mut metrics = Metrics::new();
+            sums.metrics(measured, delays, &mut metrics);
+            metrics.insert("dropped_packets", Some(sums.dropped as f64));
+            metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
+            GroupReport { name: name.clone(), metrics }
+        });
+        (reports, groups.collect())
+    }
+
+    /// One-way delays of the data packets of all flows.
+    pub(super) fn delay_of_all(&self) -> Histogram {
+        let mut all = Histogram::default();
+        self.delays.iter().for_each(|group| all.merge(group));
+        all
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// One flow since the measurement began.
+struct OneFlow {
+    payload: u64,
+    ip_bytes: u64,
+    sent: u64,
+    dropped: u64,
+    drop_runs: u64,
+    delay: Moments,
+    started: Option<Instant>,
+    duration: Option<f64>,
+    completion: Option<Span>,
+    slow_start: SlowStart,
+    tcp: TcpSums,
+}
+
+impl OneFlow {
+    fn of(simulation: &Simulation, index: usize) -> Self {
+        let meter = &simulation.meters[index];
+        let tcp = simulation.tcp[index].as_ref();
+        let started = tcp.map_or(meter.first_sent, |tcp| tcp.sender.stats().first_sent);
+        Self {
+            payload: simulation.payload(index),
+            ip_bytes: meter.delivered_ip_bytes,
+            sent: meter.sent_packets + simulation.tcp_counts(index).sent - simulation.before[index].sent,
+            dropped: meter.dropped_packets,
+            drop_runs: meter.drop_runs,
+            delay: meter.delay,
+            started,
+            duration: started.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds()),
+            completion: started.zip(meter.completed).map(|(first, last)| last - first),
+            slow_start: SlowStart::of(simulation, index),
+            tcp: TcpSums::of(simulation, index),
+        }
+    }
+
+    fn metrics(&self, measured: Span) -> Metrics {
+        let seconds = measured.seconds();
+        let mut metrics = Metrics::new();
+        metrics.insert("goodput_bit_s", Some(self.payload as f64 * 8.0 / seconds));
+        metrics.insert("throughput_bit_s", Some(self.ip_bytes as f64 * 8.0 / seconds));
+        metrics.insert("sent_packets", Some(self.sent as f64));
+        metrics.insert("delivered_packets", Some(self.delay.count() as f64));
+        metrics.insert("dropped_packets", Some(self.dropped as f64));
+        metrics.insert("loss_ratio", ratio(self.dropped, self.sent));
+        metrics.insert("burst_ratio", burst_ratio(self.dropped, self.drop_runs, self.sent));
+        metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
+        metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
+        metrics.insert("flow_duration_s", self.duration);
+        metrics.insert("flow_start_s", self.started.map(|first| (first - Instant::ZERO).seconds()));
+        metrics.insert("flow_completion_s", self.completion.map(Span::seconds));
+        metrics.insert("slow_start_s", self.slow_start.seconds);
+        metrics.insert("cwnd_growth_segments", self.slow_start.growth);
+        self.tcp.metrics(&mut metrics);
+        metrics
+    }
+}
+
+/// Several flows together: those of a group, or of the run.
+#[derive(Clone, Default)]
+struct Sums {
+    payload: u64,
+    ip_bytes: u64,
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    started: u64,
+    delay: Moments,
+    completions: Histogram,
+    completed: Moments,
+    /// Bytes of each flow that sent.
+    goodputs: Vec<f64>,
+    durations: Vec<f64>,
+    slow_starts: Vec<f64>,
+    growths: Vec<f64>,
+    tcp: TcpSums,
+}
+
+impl Sums {
+    fn add(&mut self, flow: &OneFlow) {
+        self.payload += flow.payload;
+        self.ip_bytes += flow.ip_bytes;
+        self.sent += flow.sent;
+        self.delivered += flow.delay.count();
+        self.dropped += flow.dropped;
+        self.delay.merge(&flow.delay);
+        if flow.started.is_some() {
+            self.started += 1;
+            self.goodputs.push(flow.payload as f64);
+        }
+        if let Some(completion) = flow.completion {
+            self.completions.add(completion);
+            self.completed.add(completion);
+        }
+        self.durations.extend(flow.duration);
+        self.slow_starts.extend(flow.slow_start.seconds);
+        self.growths.extend(flow.slow_start.growth);
+        self.tcp.add(&flow.tcp);
+    }
+
+    fn metrics(&self, measured: Span, delays: &Histogram, metrics: &mut Metrics) {
+        let seconds = measured.seconds();
+        metrics.insert("goodput_bit_s", Some(self.payload as f64 * 8.0 / seconds));
+        metrics.insert("throughput_bit_s", Some(self.ip_bytes as f64 * 8.0 / seconds));
+        metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
+        metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
+        metrics.insert("one_way_delay_ms_p50", delays.quantile_ms(0.5));
+        metrics.insert("one_way_delay_ms_p99", delays.quantile_ms(0.99));
+        metrics.insert("flow_completion_s_mean", self.completed.mean_ms().map(|ms| ms / 1e3));
+        metrics.insert("flow_completion_s_p50", self.completions.quantile_ms(0.5).map(|ms| ms / 1e3));
+        metrics.insert("flow_completion_s_p99", self.completions.quantile_ms(0.99).map(|ms| ms / 1e3));
+        metrics.insert("flows_completed", Some(self.completions.count() as f64));
+        metrics.insert("flow_duration_s_mean", mean(&self.durations));
+        metrics.insert("flows_started", Some(self.started as f64));
+        metrics.insert("slow_start_s_mean", mean(&self.slow_starts));
+        metrics.insert("cwnd_growth_segments_mean", mean(&self.growths));
+        metrics.insert("jain_index", jain(self.goodputs.iter().copied()));
+        metrics.insert("sent_packets", Some(self.sent as f64));
+        metrics.insert("delivered_packets", Some(self.delivered as f64));
+        self.tcp.metrics(metrics);
     }
 }
 
@@ -130,7 +208,7 @@ impl SlowStart {
 }
 
 /// TCP's own counts since the measurement began.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct TcpSums {
     rtt_ns: u128,
     rtt_samples: u64,

@@ -1,0 +1,141 @@
+"""What each group of flows got: downloads beside calls, games and web objects.
+
+A scenario often has bulk transfers, which fill the queue, and flows that suffer from the delay. One metric says most
+about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the completion
+time of finite transfers, and the 99th percentile of the one-way delay of everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sojourn import metrics, stats
+from sojourn.metrics import Metric
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
+
+_METRICS: Final = {"bulk": "goodput_bit_s", "transfer": "flow_completion_s_p99"}
+_DELAY: Final = "one_way_delay_ms_p99"
+_BUCKET: Final = 1 / 128
+"""Width of a bucket of the histograms that quantiles are read from, as a share of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of flows and the metric that says most about it.
+
+    Parameters
+    ----------
+    name
+        Of the ``[[flows]]`` table.
+    metric
+        Of group scope.
+    is_bulk
+        Whether its flows have data without end.
+    """
+
+    name: str
+    metric: Metric
+    is_bulk: bool
+
+    @property
+    def heading(self) -> str:
+        """Name and metric: ``call: One-way delay, p99 (ms)``."""
+        return f"{self.name}: {self.metric.heading}"
+
+
+def of(results: Results) -> tuple[Group, ...]:
+    """Return the groups of a scenario's flows that have their metric in the results, in the scenario's order."""
+    found = []
+    for flow in results.scenario["flows"]:
+        kind = flow.get("traffic", {}).get("kind", "bulk")
+        metric = metrics.find(_METRICS.get(kind, _DELAY), "group")
+        group = Group(str(flow["name"]), metric, kind == "bulk")
+        if not results.groups.empty and np.isfinite(_values(results, results.labels[0], group)).any():
+            found.append(group)
+    return tuple(found)
+
+
+def estimate(results: Results, label: str, group: Group) -> stats.Estimate:
+    """Return the mean of a group's metric over replications, with its 95 % interval."""
+    return results.estimate(label, group.metric.name, group.name)
+
+
+def verdict(results: Results) -> str:
+    """Say which scheme keeps delay-sensitive flows short, and what that costs the bulk transfers.
+
+    The first group that is not bulk decides. Schemes are level with the lowest one where their mean is within the
+    width of a histogram's bucket (1/128), or where the paired difference is not significant at the 5 % level after Holm's
+    correction for the number of schemes. Of the schemes that are level, the one with the greatest goodput of bulk
+    transfers is named. It is compared with the first scheme of the results.
+
+    Returns
+    -------
+    str
+        Empty where there is one scheme, one replication, or no two kinds of groups.
+    """
+    known = of(results)
+    bulk = [group for group in known if group.is_bulk]
+    others = [group for group in known if not group.is_bulk]
+    if len(results.labels) < 2 or results.replications < 2 or not bulk or not others:
+        return ""
+    small, base = others[0], results.labels[0]
+    level = _level(results, small)
+    best = max(level, key=lambda label: float(_total(results, label, bulk).mean()))
+    what = "one-way delay" if small.metric.name == _DELAY else "completion time"
+    if base in level:
+        return f"No scheme has a significantly lower 99th percentile of the {what} of “{small.name}” than {base}."
+    here, there = (estimate(results, label, small).mean for label in (best, base))
+    unit = small.metric.shown_unit
+    ties = [label for label in level if label != best]
+    return (
+        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(here)} {unit}; with {base} "
+        f"it is {_short(there)} {unit}, {_short(there / here, 2)} times as long. {_cost(results, best, base, bulk)}"
+        + (f" {_and(ties)} {'does' if len(ties) == 1 else 'do'} as well for “{small.name}”." if ties else "")
+    )
+
+
+def _level(results: Results, group: Group) -> list[str]:
+    """Return the schemes that are as low as the lowest, as far as can be told."""
+    values = {label: _values(results, label, group) for label in results.labels}
+    means = {label: float(found.mean()) for label, found in values.items() if np.isfinite(found).all()}
+    lowest = min(means, key=lambda label: means[label])
+    others = [label for label in means if label != lowest]
+    corrected = stats.holm([stats.paired_p(values[label], values[lowest]) for label in others])
+    level = [
+        label
+        for label, p in zip(others, corrected, strict=True)
+        if not p < 1 - stats.LEVEL or means[label] <= means[lowest] * (1 + _BUCKET)
+    ]
+    return [label for label in results.labels if label in (lowest, *level)]
+
+
+def _total(results: Results, label: str, bulk: list[Group]) -> stats.Floats:
+    total: stats.Floats = np.sum([_values(results, label, group) for group in bulk], axis=0)
+    return total
+
+
+def _cost(results: Results, best: str, base: str, bulk: list[Group]) -> str:
+    baseline = _total(results, base, bulk)
+    change = stats.estimate(100 * (_total(results, best, bulk) - baseline) / baseline)
+    names = _and([f"“{group.name}”" for group in bulk])
+    if not change.excludes_zero:
+        return f"The goodput of {names} does not differ significantly."
+    size = metrics.rounded(abs(change.mean), change.half_width)
+    return f"The goodput of {names} is {size} % {'higher' if change.mean > 0 else 'lower'}."
+
+
+def _short(value: float, digits: int = 3) -> str:
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
+def _values(results: Results, label: str, group: Group) -> stats.Floats:
+    return results.values(label, group.metric.name, group.name)
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
