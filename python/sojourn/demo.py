@@ -70,6 +70,7 @@ def run(
         text.groups(results),
         text.footnote(results),
         text.paragraph(groups.verdict(results)),
-        f"Report: {Path(out) / folder.REPORT}\nTo repeat a published study: {STUDIES} (`sojourn papers list` has all)",
+        f"Report: {Path(out) / folder.REPORT}"
+        f"\nTo repeat a published study: {STUDIES} (`sojourn papers list` has all)",
     ]
     return "\n\n".join(part for part in parts if part)

@@ -1,12 +1,13 @@
 """What each group of flows got: downloads beside calls, games and web objects.
 
 A scenario often has bulk transfers, which fill the queue, and flows that suffer from the delay. One metric says most
-about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the completion
-time of finite transfers, and the 99th percentile of the one-way delay of everything else.
+about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the
+completion time of finite transfers, and the 99th percentile of the one-way delay of everything else.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -68,10 +69,11 @@ def estimate(results: Results, label: str, group: Group) -> stats.Estimate:
 def verdict(results: Results) -> str:
     """Say which scheme keeps delay-sensitive flows short, and what that costs the bulk transfers.
 
-    The first group that is not bulk decides. Schemes are level with the lowest one where their mean is within the
-    width of a histogram's bucket (1/128), or where the paired difference is not significant at the 5 % level after Holm's
-    correction for the number of schemes. Of the schemes that are level, the one with the greatest goodput of bulk
-    transfers is named. It is compared with the first scheme of the results.
+    The first group that is not bulk decides: the schemes whose mean is within 1/128 of the lowest are as good as that
+    one, since quantiles are read from buckets of this width. The one of them with the greatest goodput of bulk
+    transfers is named and compared with the first scheme of the results. Schemes that are further off, and whose
+    paired difference is not significant at the 5 % level after Holm's correction for the number of schemes, are named
+    as such.
 
     Returns
     -------
@@ -84,34 +86,35 @@ def verdict(results: Results) -> str:
     if len(results.labels) < 2 or results.replications < 2 or not bulk or not others:
         return ""
     small, base = others[0], results.labels[0]
-    level = _level(results, small)
+    means = {label: estimate(results, label, small).mean for label in results.labels}
+    lowest = min(value for value in means.values() if math.isfinite(value))
+    level = [label for label in means if means[label] <= lowest * (1 + _BUCKET)]
     best = max(level, key=lambda label: float(_total(results, label, bulk).mean()))
     what = "one-way delay" if small.metric.name == _DELAY else "completion time"
     if base in level:
-        return f"No scheme has a significantly lower 99th percentile of the {what} of “{small.name}” than {base}."
-    here, there = (estimate(results, label, small).mean for label in (best, base))
+        return f"No scheme has a lower 99th percentile of the {what} of “{small.name}” than {base}."
     unit = small.metric.shown_unit
-    ties = [label for label in level if label != best]
-    return (
-        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(here)} {unit}; with {base} "
-        f"it is {_short(there)} {unit}, {_short(there / here, 2)} times as long. {_cost(results, best, base, bulk)}"
-        + (f" {_and(ties)} {'does' if len(ties) == 1 else 'do'} as well for “{small.name}”." if ties else "")
-    )
-
-
-def _level(results: Results, group: Group) -> list[str]:
-    """Return the schemes that are as low as the lowest, as far as can be told."""
-    values = {label: _values(results, label, group) for label in results.labels}
-    means = {label: float(found.mean()) for label, found in values.items() if np.isfinite(found).all()}
-    lowest = min(means, key=lambda label: means[label])
-    others = [label for label in means if label != lowest]
-    corrected = stats.holm([stats.paired_p(values[label], values[lowest]) for label in others])
-    level = [
-        label
-        for label, p in zip(others, corrected, strict=True)
-        if not p < 1 - stats.LEVEL or means[label] <= means[lowest] * (1 + _BUCKET)
+    sentences = [
+        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(means[best])} {unit}; with {base} "
+        f"it is {_short(means[base])} {unit}, {_short(means[base] / means[best], 2)} times as long.",
+        _cost(results, best, base, bulk),
     ]
-    return [label for label in results.labels if label in (lowest, *level)]
+    if same := [label for label in level if label != best]:
+        sentences.append(f"{_and(same)} {'does' if len(same) == 1 else 'do'} as well for “{small.name}”.")
+    if unsure := _unsure(results, best, small, level):
+        sentences.append(
+            f"The difference to {_and(unsure)} is not significant with {results.replications} replications."
+        )
+    return " ".join(sentences)
+
+
+def _unsure(results: Results, best: str, group: Group, level: list[str]) -> list[str]:
+    """Return the schemes whose difference to the best one may be chance."""
+    others = [label for label in results.labels if label != best]
+    values = _values(results, best, group)
+    corrected = stats.holm([stats.paired_p(_values(results, label, group), values) for label in others])
+    unsure = [label for label, p in zip(others, corrected, strict=True) if not p < 1 - stats.LEVEL]
+    return [label for label in unsure if label not in level]
 
 
 def _total(results: Results, label: str, bulk: list[Group]) -> stats.Floats:

@@ -148,6 +148,14 @@ struct FlowMeter {
     payload: u64,
 }
 
+impl FlowMeter {
+    /// Forgets what was counted; instants are of the whole run.
+    fn restart(&mut self) {
+        let Self { group, first_sent, last_delivered, completed, .. } = *self;
+        *self = Self { group, first_sent, last_delivered, completed, ..Self::default() };
+    }
+}
+
 /// TCP's own counters that are measured as differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct TcpCounts {

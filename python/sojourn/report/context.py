@@ -229,8 +229,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
             "groups",
             plot.groups(),
             "What each group of flows got under each scheme: mean over replications with its 95 % interval. Bulk "
-            "transfers are judged by their goodput, finite transfers by the 99th percentile of their completion time, "
-            "all other flows by the 99th percentile of their packets' one-way delay, which includes propagation.",
+            "transfers are judged by their goodput, finite transfers by the 99th percentile of their completion "
+            "time, all other flows by the 99th percentile of their one-way delay, which includes propagation.",
         )
     is_busy = waited(results)
     if is_busy and "goodput_bit_s" in names:

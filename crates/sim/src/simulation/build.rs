@@ -52,7 +52,11 @@ impl Simulation {
             flows: Vec::with_capacity(network.flows.len()),
             tcp: Vec::with_capacity(network.flows.len()),
             hashes: Vec::with_capacity(network.flows.len()),
-            meters: network.flows.iter().map(|flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() }).collect(),
+            meters: network
+                .flows
+                .iter()
+                .map(|flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() })
+                .collect(),
             before: vec![TcpCounts::default(); network.flows.len()],
             places,
             ports,

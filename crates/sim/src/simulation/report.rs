@@ -200,9 +200,7 @@ impl Simulation {
         self.payload_before += self.payload_all();
         for index in 0..self.flows.len() {
             self.before[index] = self.tcp_counts(index);
-            let meter = &mut self.meters[index];
-            let (group, first_sent, last_delivered, completed) = (meter.group, meter.first_sent, meter.last_delivered, meter.completed);
-            *meter = super::FlowMeter { group, first_sent, last_delivered, completed, ..super::FlowMeter::default() };
+            self.meters[index].restart();
         }
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
