@@ -47,7 +47,8 @@ pub fn seed<'a>(inputs: impl IntoIterator<Item = (String, Vec<u8>)>, words: impl
     for (name, input) in inputs {
         write(&folder.join(format!("seed-{name}")), &input);
     }
-    let mut dictionary = String::new();
+    // libFuzzer refuses an empty file.
+    let mut dictionary = String::from("# words\n");
     for word in words {
         let mut escaped = String::new();
         for byte in word.bytes() {

@@ -16,6 +16,10 @@ use std::time::Duration;
 /// Longest frame that is read or written.
 const LONGEST: u32 = 262_144;
 
+/// Latest time of a frame that is read: pcap counts seconds in 32 bits, until February 2106. The year that is left over is
+/// for frames that leave later than they came.
+const LATEST: Instant = Instant::from_nanos((u32::MAX as u64 - 366 * 86_400) * 1_000_000_000);
+
 /// One captured frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
@@ -182,8 +186,9 @@ fn frame(raw: Raw) -> Result<Record, String> {
         let link = u32::from(raw.link);
         return Err(format!("is of link type {link}; allowed: 1 (Ethernet), 101 (raw IP), 228, 229"));
     }
-    let at = u64::try_from(raw.nanos).map_err(|_| "has a time after the year 2554".to_owned())?;
-    Ok(Record { at: Instant::from_nanos(at), contents })
+    let at = u64::try_from(raw.nanos).ok().map(Instant::from_nanos).filter(|at| *at <= LATEST);
+    let at = at.ok_or_else(|| "has a time after January 2105; pcap files hold times until February 2106".to_owned())?;
+    Ok(Record { at, contents })
 }
 
 /// Writes frames with nanoseconds.
@@ -225,7 +230,7 @@ impl Writer {
     /// The file cannot be written.
     pub fn write(&mut self, at: Instant, contents: &[u8]) -> Result<(), PortError> {
         let packet = PcapPacket {
-            timestamp: Duration::from_nanos(at.nanos()),
+            timestamp: Duration::from_nanos(at.nanos()).min(Duration::from_secs(u64::from(u32::MAX))),
             orig_len: contents.len() as u32,
             data: Cow::Borrowed(contents),
         };
