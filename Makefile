@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+# Processes of pytest; tests of the device stay in one.
+TEST_PROCESSES ?= auto
 VENV := .venv
 BIN := $(VENV)/bin
 # A stamp is newer than what it was made from.
@@ -43,7 +45,7 @@ test-rust: system-test
 
 test-python: $(STAMPS)/native $(STAMPS)/dev
 	$(CARGO) build --quiet --release -p sojourn-device
-	SOJOURN_TEST_BROWSER=1 SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q tests
+	SOJOURN_TEST_BROWSER=1 SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadgroup tests
 
 test-service: system-service
 	$(CARGO) build --release --quiet -p sojourn-device

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,6 +13,10 @@ from sojourn._native import SojournError
 DEEPEST: Final = 128
 """Most levels of tables and lists; the document itself is the first."""
 TOO_DEEP: Final = f"is nested too deeply; allowed: at most {DEEPEST} levels of tables and lists"
+
+# tomllib takes quadratic time for a key of many parts: half a minute for 40,000 of them.
+_PART: Final = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY: Final = re.compile(rf"(?:^|[\[{{,])[ \t]*{_PART}(?:[ \t]*\.[ \t]*{_PART}){{{DEEPEST}}}", re.MULTILINE)
 
 
 def check(document: object, what: str) -> None:
@@ -62,6 +67,8 @@ def loads_toml(text: str, source: object) -> dict[str, Any]:
     SojournError
         If it is not TOML, or is nested more than 128 levels deep.
     """
+    if _LONG_KEY.search(text):
+        raise SojournError(f"{source}: the document {TOO_DEEP}")
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

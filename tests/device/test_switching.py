@@ -12,7 +12,7 @@ from sojourn.core import aqms
 from sojourn.device import windows
 
 #: How long; SOJOURN_SWITCHING_S=60 for the minute that the device promises.
-_SECONDS = int(os.environ.get("SOJOURN_SWITCHING_S", "20"))
+_SECONDS = int(os.environ.get("SOJOURN_SWITCHING_S", "10"))
 #: At port A, at port B.
 _HOSTS = ("client", "server")
 _COUNTS = ("arrived", "forwarded", "dropped_overflow", "dropped_early", "dropped_flow")

@@ -112,15 +112,14 @@ def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> N
         # The filter shows what the ledger counts.
         for key, outcome in (("fails", Outcome.FAILS), ("not-run", Outcome.NOT_RUN)):
             driver.find_element(By.ID, f"show-{key}").click()
-            shown = [
-                one for one in driver.find_elements(By.CSS_SELECTOR, "#claims-table tr[id]") if one.is_displayed()
-            ]
+            rows = "[...document.querySelectorAll('#claims-table tr[id]')].filter(row => row.checkVisibility())"
+            shown = driver.execute_script(f"return {rows}.map(row => row.id)")
             assert len(shown) == ledger.counts(base)[outcome] > 0
         # A link opens the list that its claim is folded into.
-        first = shown[0].get_attribute("id") or ""
+        first = shown[0]
         entry = driver.find_element(By.ID, first.replace("line-", "claim-", 1))
         assert not entry.is_displayed()
-        shown[0].find_element(By.TAG_NAME, "a").click()
+        driver.find_element(By.ID, first).find_element(By.TAG_NAME, "a").click()
         assert entry.is_displayed()
     finally:
         driver.quit()
@@ -135,9 +134,10 @@ def test_a_papers_page_fits_and_its_pictures_are_drawn(paper: tuple[Path, Ledger
         for width in (1200, 500):
             driver.set_window_size(width, 1600)
             assert driver.execute_script(wide) == 0
-            pictures = [one for one in driver.find_elements(By.CSS_SELECTOR, "figure svg") if one.is_displayed()]
-            assert len(pictures) > 5
+            seen = "[...document.querySelectorAll('figure svg')].filter(one => one.checkVisibility())"
+            boxes = driver.execute_script(f"return {seen}.map(one => one.getBoundingClientRect().toJSON())")
+            assert len(boxes) > 5
             # On a narrow screen a picture scrolls inside its frame and stays readable.
-            assert all(one.size["width"] >= 760 and one.size["height"] > 200 for one in pictures)
+            assert all(box["width"] >= 760 and box["height"] > 200 for box in boxes)
     finally:
         driver.quit()

@@ -52,6 +52,8 @@ def test_an_override_cannot_make_a_scenario_deep() -> None:
         lambda place: sj.load(file(place, "deep.toml", TOML)),
         lambda place: plan.loads(TOML, source="deep"),
         lambda place: plan.loads(DOTTED, source="deep"),
+        lambda place: plan.loads("x = {y = 1, " + DOTTED[:-1] + "}", source="deep"),
+        lambda place: plan.loads("[" + DOTTED[:-5] + "]", source="deep"),
         lambda place: Tuning.read(file(place, "deep.toml", TOML)),
         lambda place: folder.read_meta(file(place, "meta.json", JSON).parent),
         lambda place: sj.Network.from_dict({"name": "deep", "flows": deep(DEPTH)}),
@@ -67,6 +69,7 @@ def test_every_way_in_gives_the_same_error(read: Callable[[Path], object], tmp_p
 def test_128_levels_are_allowed_and_a_list_within_itself_is_not() -> None:
     nesting.check(deep(128), "the list")
     nesting.loads_toml(f"a = {'[' * 127}{']' * 127}", "deep")
+    nesting.loads_toml(".".join(["a"] * 127) + " = 1", "deep")
     with pytest.raises(SojournError, match=f"^the list {WHY}$"):
         nesting.check(deep(129), "the list")
     with pytest.raises(SojournError, match=f"^deep: the document {WHY}$"):

@@ -19,7 +19,7 @@ from sojourn import plan
 from sojourn.plan import execute
 from sojourn.plan.identity import build
 
-KILLS = int(os.environ.get("SOJOURN_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("SOJOURN_TEST_KILLS", "8"))
 WORKER_KILLS = max(KILLS // 5, 1)
 
 ALL_RUNS = {cell.run(k).id(build()) for cell in plan.cells(SWEEP) for k in range(SWEEP.replications)}
