@@ -10,10 +10,9 @@ import matplotlib.pyplot as plt
 from PIL import Image
 
 import sojourn as sj
+from sojourn import demo
 
 DOCS = Path(__file__).parent
-SCHEMES = ["pfifo limit 100p", "red min 15p max 45p limit 100p", "pie", "codel", "fq_codel", "cobalt"]
-
 PANELS = [
     ("queue_packets", "packets waiting", "#0072B2"),
     ("sojourn_ms", "sojourn time (ms)", "#009E73"),
@@ -44,10 +43,10 @@ def behaviour(path: Path, scheme: str, network: sj.Network) -> None:
 
 
 def main() -> None:
-    """Draws the README's dumbbell and one picture an algorithm."""
+    """Draw the README's comparison and one picture an algorithm."""
     images = DOCS / "images"
-    results = sj.compare(sj.load("dumbbell"), SCHEMES, replicates=10, seed=1)
-    results.plot.delay_throughput().savefig(images / "dumbbell.png", dpi=130, metadata={"Software": None})
+    home = sj.compare(sj.load(demo.SCENARIO), demo.SCHEMES, replicates=10, seed=1)
+    home.plot.groups().savefig(images / "home.png", dpi=130, facecolor="white", metadata={"Software": None})
     (images / "algorithms").mkdir(exist_ok=True)
     network = sj.load(DOCS / "flood.toml")
     for name, entry in tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8")).items():
