@@ -13,6 +13,10 @@ use std::cell::RefCell;
 /// Bytes of pcap's file header and of a record's header.
 const HEADER: usize = 24;
 const RECORD: usize = 16;
+/// Ethernet, raw IP, raw IPv4 and IPv6, and one that is refused.
+const LINKS: [u32; 5] = [1, 101, 228, 229, 105];
+/// How an Ethernet frame, IPv4 and IPv6 may begin.
+const FIRST: [u8; 3] = [2, 0x45, 0x60];
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 thread_local! {
@@ -125,12 +129,21 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
         }
         if ng {
             let mut body = piece[8..piece.len() - 4].to_vec();
-            pieces::bytes(&mut body, draw);
             let kind = u32::from_le_bytes([piece[0], piece[1], piece[2], piece[3]]);
+            match kind {
+                1 if body.len() >= 2 && draw.once_in(2) => {
+                    body[..2].copy_from_slice(&(LINKS[draw.below(LINKS.len())] as u16).to_le_bytes());
+                }
+                6 if body.len() > 20 && draw.once_in(3) => body[20] = FIRST[draw.below(FIRST.len())],
+                _ => pieces::bytes(&mut body, draw),
+            }
             *piece = block(if draw.once_in(8) { draw.below(8) as u32 } else { kind }, &body);
         } else {
             let mut body = piece[RECORD..].to_vec();
-            pieces::bytes(&mut body, draw);
+            match body.first_mut() {
+                Some(first) if draw.once_in(4) => *first = FIRST[draw.below(FIRST.len())],
+                _ => pieces::bytes(&mut body, draw),
+            }
             piece.truncate(RECORD);
             if draw.once_in(3) {
                 pieces::bytes(piece, draw);

@@ -42,6 +42,19 @@ idle = "wait"
 user = "nobody"
 seed = 3
 "#,
+    r#"[ports.a]
+back_end = "loopback"
+faults = { loss = 0.1, reordering = 0.1, seed = 1 }
+[ports.b]
+back_end = "loopback"
+[b_to_a]
+scheme = "codel"
+rate = "8 Mbit/s"
+[schedule]
+every = "1 s"
+schemes = { "short" = "codel target 1ms", "long" = "pie" }
+seed = 5
+"#,
 ];
 
 static GRAMMAR: LazyLock<Grammar> =

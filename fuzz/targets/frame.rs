@@ -94,6 +94,13 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
             let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0xa8], [0x88, 0x64], [0x88, 0x47], [0x88, 0x48]];
             frame[12..14].copy_from_slice(draw.of::<[u8; 2]>(&kinds));
         }
+        // An IP header of another length, where one begins behind none, one or two tags or labels, or PPPoE.
+        if draw.once_in(4) {
+            let at = *draw.of(&[14, 18, 22, 26]);
+            if let Some(first) = frame.get_mut(at) {
+                *first = *draw.of(&[0x45, 0x46, 0x48, 0x4f, 0x44, 0x60]);
+            }
+        }
     });
     let changed: Vec<u8> = found.iter().flat_map(|frame| framed(&frame[..frame.len().min(0xffff)])).collect();
     put(data, size, max_size, &changed)
