@@ -82,7 +82,14 @@ def near(each: Found, name: str) -> bool:
 def table(found: list[Found]) -> str:
     """A row for each topology, a column for each way of choosing."""
     names = ways(found)
-    heads = ["topology", "routers, links", "k", "no router (ms)", "gain of the best found (ms)", *map(picture.words, names)]
+    heads = [
+        "topology",
+        "routers, links",
+        "k",
+        "no router (ms)",
+        "gain of the best found (ms)",
+        *map(picture.words, names),
+    ]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for key, each in zip(TOPOLOGIES, found, strict=True):
         net, gain = each.case.topology, stats.paired(each.values(NONE), each.values(BEST))
@@ -189,8 +196,8 @@ def findings(found: list[Found]) -> str:
         f"On {told} of {count} topologies the best placement found lowers mean latency by more than its interval.",
         f"Of the centralities, {picture.words(first)} has the highest median share "
         f"({100 * median(found, first):.0f} %) "
-        f"and is not significantly worse than the best found on {sum(near(each, first) for each in found)} of {count}; "
-        f"{picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
+        f"and is not significantly worse than the best found on {sum(near(each, first) for each in found)} of "
+        f"{count}; {picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
         f"One random draw of routers per topology reaches a median of {100 * chance:.0f} %. "
         f"Higher: {', '.join(above) or 'none'}. "
         f"Not higher: {', '.join(below) or 'none'}.",
