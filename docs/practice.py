@@ -79,7 +79,7 @@ def intervals() -> tuple[int, int]:
                 holds = (each.low or 0) <= MEAN <= (each.high or 0)
                 axes.plot([place, place], [each.low, each.high], color=BLUE if holds else RED, linewidth=1.6)
             axes.axhline(MEAN, color=INK, linewidth=1)
-            axes.set_title(f"{title}: {count} of 100 hold the truth", fontsize=9.5)
+            axes.set_title(f"{title}: {count} of 100 contain the true mean", fontsize=9.5)
             axes.set_xlabel("run (50 of 100)")
         panels[0].set_ylabel("mean queue (packets)")
     save(figure, "practice-intervals.png")
