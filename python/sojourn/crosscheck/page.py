@@ -23,8 +23,7 @@ The programs for the other systems and their recorded results, with versions and
 
 * Our number is the mean over {replications} replications.
 * A point passes a metric if the difference is within the tolerance, or within {errors} standard errors of both
-  sides together (shown as *noise*), or within another number of standard errors where the first table names
-  one.
+  sides together (shown as *noise*), or within the number of standard errors that the first table names.
 * Drops are counts, so their variance is never taken below that of a count. Where the other system ran once, the
   spread of our runs stands for its spread.
 * At least 90 % of the points must pass, for each metric.
@@ -64,8 +63,13 @@ The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points
   tail at 10 ms, twenty for threshold 100 at 100 ms), and our side has twenty.
 """,
     "ns2": """\
-The version is ns-2.35 (Debian's ns2). 15 TCP Reno flows and 5 flows of constant bit rate share 10 Mbit/s. Only
-rows whose name ends in `_nophase` count: they have random times on both sides.
+The version is ns-2.35 (Debian's ns2). There are three groups of points:
+
+* **Wires**: 15 TCP Reno flows and 5 flows of constant bit rate share 10 Mbit/s. Only rows whose name ends in
+  `_nophase` count, because they have random times on both sides.
+* **WLAN**: the same flows come from the 802.11 cell of Hassan, Hassan and Arif. Rows called *earlier* compare
+  with earlier recordings, which do not name the program that made them.
+* **Saturated cells**: 1 to 20 stations that always have a frame to send, with and without RTS.
 """,
 }
 
