@@ -21,7 +21,9 @@ DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
 SEED = 1
 NOTE = "<!-- Made by docs/comparisons.py from runs of the library: change it there. -->\n"
-INTERVAL = "Each number is the mean over the replications, with the half width of its 95 % interval (Student's t)."
+INTERVAL = (
+    "Each number is the mean over the replications ± the half-width of its 95 % confidence interval (Student's t)."
+)
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -40,7 +42,7 @@ def shown(found: stats.Estimate, scale: float = 1.0, digits: int = 2) -> str:
 
 def provenance(scenario: str, command: str) -> str:
     """Where the numbers of a page come from."""
-    return f"{scenario} The same by hand:\n\n```console\n$ {command}\n```\n\n{INTERVAL}\n\n"
+    return f"{scenario} This command runs it:\n\n```console\n$ {command}\n```\n\n{INTERVAL}\n\n"
 
 
 def group(results: sj.Results, scheme: str, name: str) -> pd.DataFrame:
@@ -66,8 +68,8 @@ def all_schemes() -> str:
     picture.savefig(IMAGES / "all-schemes.png", dpi=90, facecolor="white", metadata={"Software": None})
     columns = [
         ("queueing delay (ms)", "sojourn_ms_mean", 1, 1),
-        ("its 99th percentile (ms)", "sojourn_ms_p99", 1, 1),
-        ("waiting (packets)", "queue_packets_mean", 1, 1),
+        ("delay, 99th percentile (ms)", "sojourn_ms_p99", 1, 1),
+        ("queue (packets)", "queue_packets_mean", 1, 1),
         ("goodput (Mbit/s)", "goodput_bit_s", 1e-6, 2),
         ("loss (%)", "loss_ratio", 100, 2),
         ("burst ratio", "burst_ratio", 1, 2),
@@ -82,16 +84,18 @@ def all_schemes() -> str:
     return (
         NOTE
         + f"# All {len(schemes)} schemes on one dumbbell\n\n"
-        + f"{results.scenario['description']}; {replications} replications, seed {SEED}, and in each of them the "
-        + "same starts of flows for every scheme. The settings are those of each algorithm's own page, not tuned "
-        + "for this network: a scheme that looks poor here may only be set for another rate.\n\n"
+        + "This page compares every scheme of the library on the same network: "
+        + f"{results.scenario['description']}. There are {replications} replications with seed {SEED}, and in each "
+        + "of them the flows start at the same times under every scheme.\n\n"
+        + "Each scheme has the settings of its own page. They are not tuned for this network, so a scheme with poor "
+        + "results here may be set for another rate.\n\n"
         + provenance(
-            "The scenario is the library's `dumbbell`.",
+            "The scenario is the bundled `dumbbell`.",
             'sojourn compare dumbbell --replicates 10 --aqm "pfifo limit 100p" --aqm codel ...',
         )
         + "![Mean queueing delay against goodput of every scheme](../images/all-schemes.png)\n\n"
         + table(["scheme", *(title for title, *_ in columns)], rows)
-        + "\nThe texts behind the names:\n\n"
+        + "\nThe parameters of each scheme:\n\n"
         + texts
     )
 
@@ -122,7 +126,7 @@ def l4s() -> str:
     head = [
         "scheme",
         "L4S queueing (ms)",
-        "its deviation (ms)",
+        "standard deviation (ms)",
         "classic queueing (ms)",
         "L4S (Mbit/s)",
         "classic (Mbit/s)",
@@ -132,30 +136,34 @@ def l4s() -> str:
     return (
         NOTE
         + "# L4S and classic traffic on one link: DualPI2\n\n"
-        + f"{results.scenario['description']}; {replications} replications, seed {SEED}. The first sends ECT(1) and "
-        + "reacts to marks as RFC 8257 says, in proportion to how many there are; the second reacts to drops.\n\n"
+        + "This page shows how DualPI2 shares a link between an L4S flow and a classic flow, beside PIE and "
+        + f"FQ-CoDel. Scenario: {results.scenario['description']}. There are {replications} replications with seed "
+        + f"{SEED}.\n\nThe first flow sends ECT(1) and reduces its window in proportion to the number of marks (RFC "
+        + "8257). The second flow reacts to drops.\n\n"
         + provenance(
             "The scenario is [l4s.toml](../l4s.toml).",
             f"sojourn compare docs/l4s.toml --replicates {replications} "
             + " ".join(f'--aqm "{scheme}"' for scheme in schemes),
         )
         + table(head, rows)
-        + "\nQueueing is the mean one-way delay less propagation and the transmission of a full packet "
+        + "\nQueueing is the mean one-way delay minus propagation and the transmission time of a full packet "
         + f"({base_ms:.3f} ms).\n\n"
-        + "## What RFC 9332 says of this\n\n"
-        + "* **The scalable flow waits well under a millisecond on average** (sections 2.2 and 2.4; appendix A gives "
-        + "the values). Its queue goes first, and is marked by itself from a shallow threshold: a ramp from 0.8 to "
-        + "1.2 ms, with Linux's preset a step at 1 ms. Alone on the link a scalable flow fills its queue up to that "
-        + "millisecond; beside classic traffic the coupling marks it earlier, and it waits less.\n"
-        + "* **The classic flow waits near its target**, 15 ms, held there by a PI controller (appendix A). The "
-        + "sawtooth of a single CUBIC flow hangs below it.\n"
-        + "* **Both get about the same rate** (section 2.1). The classic probability is the square of the base "
-        + "probability p', the L4S marking probability is k p' with k = 2: that balances a flow that reacts to the "
-        + "root of its loss with one that reacts to its marks in proportion. Here the ratio is "
-        + f"{shown(ratios['dualpi2'])}, with Linux's preset {shown(ratios['dualpi2 preset linux'])}.\n\n"
-        + "A single queue (`pie`, which here drops from both) makes the scalable flow wait with the classic one. "
-        + "Fair queueing (`fq_codel`, which here marks the scalable flow as if it were a classic one) separates them "
-        + "by force: the rates are equal, and the delay of each is its own, but it must see flows to do so.\n"
+        + "## Comparison with RFC 9332\n\n"
+        + "* **The scalable flow waits less than a millisecond on average** (sections 2.2 and 2.4; appendix A gives "
+        + "the values). Its queue has priority and marks packets from a shallow threshold of its own. The threshold "
+        + "is a ramp from 0.8 to 1.2 ms, and with Linux's preset a step at 1 ms. Alone on the link, a scalable flow "
+        + "fills its queue up to that millisecond. Beside classic traffic the coupling marks it earlier, so it waits "
+        + "less.\n* **The classic flow waits nearly its target of 15 ms.** A PI controller holds it there (appendix "
+        + "A). The sawtooth of a single CUBIC flow keeps the mean slightly below the target.\n"
+        + "* **Both flows get about the same rate** (section 2.1). The classic drop probability is the square of the "
+        + "base probability p', and the L4S marking probability is k p' with k = 2. This balances a flow that reacts "
+        + "to the square root of its loss with a flow that reacts in proportion to its marks. Here the ratio is "
+        + f"{shown(ratios['dualpi2'])}, and with Linux's preset {shown(ratios['dualpi2 preset linux'])}.\n\n"
+        + "The other two schemes treat the flows differently:\n\n"
+        + "* **`pie`** has a single queue and here drops from both flows. The scalable flow waits as long as the "
+        + "classic one.\n"
+        + "* **`fq_codel`** has a queue for each flow, and here marks the scalable flow as if it were classic. The "
+        + "rates are equal, and each flow has its own delay. But the scheme must identify flows to do so.\n"
     )
 
 
@@ -186,26 +194,28 @@ def cake() -> str:
         "host with 8 flows (Mbit/s)",
         "ratio",
         "sparse flow's queueing (ms)",
-        "its deviation (ms)",
+        "standard deviation (ms)",
     ]
     return (
         NOTE
         + "# Hosts, flows and sparse flows: CAKE\n\n"
-        + f"{results.scenario['description']}; {replications} replications, seed {SEED}. The sparse flow "
-        + "(50 packets of 200 bytes a second) belongs to the host with eight flows.\n\n"
+        + "This page shows how CAKE shares a link between two hosts and protects a sparse flow, beside FQ-CoDel and "
+        + f"tail drop. Scenario: {results.scenario['description']}. There are {replications} replications with seed "
+        + f"{SEED}. The sparse flow (50 packets of 200 bytes per second) belongs to the host with eight flows.\n\n"
         + provenance(
             "The scenario is [cake.toml](../cake.toml).",
             f"sojourn compare docs/cake.toml --replicates {replications} "
             + " ".join(f'--aqm "{scheme}"' for scheme in schemes),
         )
         + table(head, rows)
-        + "\nQueueing is the mean one-way delay less propagation and the transmission of the packet "
+        + "\nQueueing is the mean one-way delay minus propagation and the transmission time of the packet "
         + f"({base_ms:.3f} ms).\n\n"
-        + "By default CAKE shares the link among hosts first and among a host's flows second (`triple-isolate`: a "
-        + "flow's share is its quantum divided by the number of flows of its busier host). With `flows` it is blind "
-        + "to hosts and shares as `fq_codel` does: one part in nine for the host with one flow. A flow that sends "
-        + "less than its share finds its queue empty whenever it sends, is served ahead of all that are backlogged, "
-        + "and waits at most for the packet in transmission (0.24 ms for a full frame) and for others like it.\n"
+        + "* **Hosts.** By default CAKE shares the link first between hosts and then between the flows of a host "
+        + "(`triple-isolate`: a flow's quantum is divided by the number of flows of its busier host). With `flows` "
+        + "it ignores hosts and shares as `fq_codel` does. The host with one flow then gets one ninth of the link.\n"
+        + "* **Sparse flows.** A flow that sends less than its share finds its queue empty whenever it sends. It is "
+        + "served before all flows with a backlog. So it waits at most for the packet in transmission (0.24 ms for a "
+        + "full frame) and for other sparse flows.\n"
     )
 
 

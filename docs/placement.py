@@ -82,7 +82,14 @@ def near(each: Found, name: str) -> bool:
 def table(found: list[Found]) -> str:
     """A row for each topology, a column for each way of choosing."""
     names = ways(found)
-    heads = ["topology", "routers, links", "k", "no router (ms)", "best found less (ms)", *map(picture.words, names)]
+    heads = [
+        "topology",
+        "routers, links",
+        "k",
+        "no router (ms)",
+        "gain of the best found (ms)",
+        *map(picture.words, names),
+    ]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for key, each in zip(TOPOLOGIES, found, strict=True):
         net, gain = each.case.topology, stats.paired(each.values(NONE), each.values(BEST))
@@ -98,7 +105,7 @@ def table(found: list[Found]) -> str:
     middle = [f"{100 * median(found, name):.0f}" for name in names]
     close = [f"{sum(near(each, name) for each in found)} of {len(found)}" for name in names]
     lines.append("| **median share** | | | | | " + " | ".join(middle) + " |")
-    lines.append("| **not told from the best, or better** | | | | | " + " | ".join(close) + " |")
+    lines.append("| **not significantly worse than the best found** | | | | | " + " | ".join(close) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -189,17 +196,17 @@ def findings(found: list[Found]) -> str:
         f"On {told} of {count} topologies the best placement found lowers mean latency by more than its interval.",
         f"Of the centralities, {picture.words(first)} has the highest median share "
         f"({100 * median(found, first):.0f} %) "
-        f"and is not told from the best found, or better, on {sum(near(each, first) for each in found)} of {count}; "
-        f"{picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
-        f"One random draw of routers a topology reaches a median of {100 * chance:.0f} %. "
-        f"Above that: {', '.join(above) or 'none'}. "
-        f"Not above: {', '.join(below) or 'none'}.",
-        f"The scheme in every router gains {every:.1f} times as much as in the best k (median).",
-        f"Greedy search ends at the best placement found on {greedy} of {count}.",
+        f"and is not significantly worse than the best found on {sum(near(each, first) for each in found)} of "
+        f"{count}; {picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
+        f"One random draw of routers per topology reaches a median of {100 * chance:.0f} %. "
+        f"Higher: {', '.join(above) or 'none'}. "
+        f"Not higher: {', '.join(below) or 'none'}.",
+        f"With the scheme in every router the gain is {every:.1f} times that of the best k routers (median).",
+        f"The greedy search ends at the best placement found on {greedy} of {count}.",
         f"The local search tried every exchange of one router among its candidates on {ended} of {count}, and ran "
         "out of runs on the others.",
-        f"On {beaten} of {count} a simpler choice is surely better on the fresh seeds than what the search "
-        "took for the best.",
+        f"On {beaten} of {count} a simpler choice is significantly better on the fresh seeds than the placement "
+        "that the search found best.",
     ]
     return "\n".join(f"* {line}" for line in lines) + "\n"
 

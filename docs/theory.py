@@ -201,7 +201,11 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _said(misses: list[str]) -> str:
-    return "none lies outside its interval" if not misses else f"outside their intervals: {'; '.join(misses)}"
+    return (
+        "no prediction lies outside its interval"
+        if not misses
+        else f"predictions outside their intervals: {'; '.join(misses)}"
+    )
 
 
 def designs() -> dict[str, Any]:
@@ -407,7 +411,15 @@ def stable() -> dict[str, Any]:
     return {
         "cov": COV,
         "onsets": table(
-            ["RED", "flows", "predicted (ms)", "window there", "period there (s)", "onset simulated (ms)", "ratio"],
+            [
+                "RED",
+                "flows",
+                "predicted (ms)",
+                "window at that RTT",
+                "period at that RTT (s)",
+                "onset simulated (ms)",
+                "ratio",
+            ],
             onsets,
         ),
         "margins": table(["base RTT", "window", "delay margin (ms)", "growth (1/s)"], margins),
@@ -423,10 +435,10 @@ def theory_threshold(q_th: float) -> Any:
 def _sides(rtts: np.ndarray, growth: list[float]) -> str:
     signs = np.array(growth) < 0
     if signs.all():
-        return "stable at every RTT of the picture"
+        return "stable at every RTT in the figure"
     crossings = [rtts[k] * 1e3 for k in range(1, len(signs)) if signs[k] != signs[k - 1]]
     first = "stable" if signs[0] else "unstable"
-    return f"{first} at first, changes at {', '.join(f'{c:.0f} ms' for c in crossings)}"
+    return f"{first} at small RTTs, changes at {' and '.join(f'{c:.0f} ms' for c in crossings)}"
 
 
 def rules() -> dict[str, Any]:
