@@ -58,7 +58,8 @@ def seed(inputs: dict[str, bytes], words: Iterable[str]) -> None:
     for name, content in inputs.items():
         (folder / f"seed-{name}").write_bytes(content)
     escaped = (word.replace("\\", "\\\\").replace('"', '\\"') for word in words)
-    folder.with_suffix(".dict").write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
+    # libFuzzer refuses an empty file.
+    folder.with_suffix(".dict").write_text("# words\n" + "".join(f'"{word}"\n' for word in escaped), encoding="ascii")
 
 
 def fuzz(one: Callable[[bytes], object], mutate: Callable[[bytes, random.Random], bytes]) -> None:
