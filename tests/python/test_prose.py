@@ -38,7 +38,6 @@ class Banned(NamedTuple):
 NAMES = (
     Banned(r"\bseed\s?0\d\d\b", "red preset seed000 | seed 003's device", "the citation: Shu (2023), preset shu2023"),
     Banned(r"\bissue #?\d+\b", "as issue 20 asks", "the reason itself: readers have no such list"),
-    Banned(r"/work/(main|shared|wt|\.)", "see /work/shared/STYLE.md", "a path that exists in a clone"),
 )
 """Private names: in no text at all, comments and docstrings of the sources included."""
 
