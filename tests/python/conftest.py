@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 import sojourn as sj
 from shared import REPLICATIONS, SCHEMES, Command, small_network
+from sojourn import cli
 
 
 @pytest.fixture(scope="session")
@@ -31,19 +34,29 @@ def small_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
-    """Run ``sojourn ARGUMENTS`` in an empty folder."""
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run ``sojourn ARGUMENTS`` in an empty folder, in this process: a new one would import everything again.
+
+    With ``timeout`` in a process of its own, which is ended after so many seconds.
+    """
     here = tmp_path / "here"
     here.mkdir()
 
-    def run(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "sojourn", *map(str, arguments)],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+    def run(*arguments: object, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+        words = list(map(str, arguments))
+        if timeout is not None:
+            process = [sys.executable, "-m", "sojourn", *words]
+            return subprocess.run(process, cwd=here, capture_output=True, text=True, timeout=timeout, check=False)
+        out, err = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(here)
+            patch.setattr(sys, "argv", ["sojourn", *words])
+            try:
+                status: object = cli.main(words)
+            except SystemExit as end:
+                status = end.code
+        return subprocess.CompletedProcess(
+            words, status if isinstance(status, int) else 1, out.getvalue(), err.getvalue()
         )
 
     return run
