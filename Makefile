@@ -61,6 +61,7 @@ lint: deny $(STAMPS)/native $(STAMPS)/dev
 	$(BIN)/ruff check python tests docs benches packaging fuzz
 	$(BIN)/ruff format --check python tests docs benches packaging fuzz
 	$(BIN)/mypy
+	$(BIN)/python tests/mutations/run.py --check
 
 deny: $(STAMPS)/dev
 	.ci/deny
