@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn import metrics, stats, tables
-from sojourn.core import Document, SojournError, version
+from sojourn import metrics, stats, suggest, tables
+from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.statistics import warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
@@ -83,6 +83,15 @@ class Results:
         return str(self.meta.get("version", version()))
 
     @property
+    def build(self) -> str:
+        """The build of Sojourn that made the runs: version and digest of its sources.
+
+        Two builds of one name give the same numbers bit for bit. Results of folders that do not name it have the
+        version alone.
+        """
+        return str(self.meta.get("build") or self.meta.get("version") or build())
+
+    @property
     def runs(self) -> pd.DataFrame:
         """One row a run, one column a metric."""
         return self.frames["runs"]
@@ -151,7 +160,7 @@ class Results:
         """
         self._known(label)
         if metric not in self._metrics:
-            raise SojournError(f"unknown metric `{metric}`; there are: {', '.join(self.metric_names())}")
+            raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
         return self._metrics[metric][self._places[label]]
 
     @cached_property
@@ -403,18 +412,24 @@ class Results:
             ``runs``, ``queues``, ``flows``, ``stations``, ``distributions`` or ``series``.
         """
         if name not in self.frames:
-            raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
+            raise SojournError(suggest.unknown("table", name, self.frames))
         return tables.to_arrow(name, self.frames[name])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export ``runs`` through the Arrow PyCapsule interface."""
         return self.arrow("runs").__arrow_c_stream__(requested_schema)
 
-    def to_parquet(self, folder: str | Path) -> None:
+    def to_parquet(self, folder: str | Path, *, force: bool = True) -> None:
         """Write a run folder: scenario, schemes, tables, meta data and report.
 
-        The folder appears whole or not at all. An earlier run folder is replaced; any other folder that is
-        not empty is refused.
+        The folder appears whole or not at all.
+
+        Parameters
+        ----------
+        folder
+            The place. A folder with files that Sojourn did not write is refused.
+        force
+            Whether to replace an earlier run folder.
 
         Raises
         ------
@@ -423,7 +438,7 @@ class Results:
         """
         from sojourn import folder as folders
 
-        with folders.staged(folder) as staging:
+        with folders.staged(folder, force=force) as staging:
             folders.write(self, staging)
 
     @classmethod
@@ -485,6 +500,7 @@ class Results:
             runs.append(run)
         return {
             "sojourn": self.code_version,
+            "build": self.build,
             "kind": self.kind,
             "scenario": self.scenario,
             "schemes": [
@@ -515,7 +531,7 @@ class Results:
 
     def _known(self, label: str) -> str:
         if label not in self.labels:
-            raise SojournError(f"unknown scheme `{label}`; there are: {', '.join(self.labels)}")
+            raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
 
 

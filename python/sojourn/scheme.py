@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from sojourn import core
+from sojourn import core, suggest
 from sojourn.core import SojournError
 from sojourn.units import Quantity, as_text
 
@@ -155,6 +155,18 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     return made
 
 
+def labelled(text: str) -> Scheme:
+    """Return a scheme from ``LABEL=SCHEME`` or ``SCHEME``, as options of commands have them.
+
+    Examples
+    --------
+    >>> labelled("strict=codel target 1ms").label
+    'strict'
+    """
+    label, _, own = text.rpartition("=")
+    return Scheme(own, label.strip())
+
+
 def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]) -> Scheme:
     """Return a scheme with some parameters changed, under the same label.
 
@@ -173,7 +185,7 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
     known = {str(p["name"]) for p in _entry(scheme.algorithm).get("parameters", ())}
     for name in parameters:
         if name not in known and name != "preset":
-            raise SojournError(f"{scheme.algorithm} has no parameter `{name}`; allowed: {', '.join(sorted(known))}")
+            raise SojournError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
     words = [scheme.algorithm]
     kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
     for name, value in {**kept, **parameters}.items():

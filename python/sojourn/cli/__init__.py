@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
+from sojourn import suggest
 from sojourn.core import SojournError, version
 
 __all__ = ["main", "parser"]
@@ -50,6 +51,23 @@ COMMANDS: Final = {
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and a hint, without the whole usage."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse an unknown option where its command is known, so that the message can name a similar one."""
+        found, left = super().parse_known_args(args, namespace)
+        unknown = next((word for word in left if word.startswith("-")), None)
+        if unknown is not None:
+            name = unknown.partition("=")[0]
+            self.error(f"unknown option {name}{suggest.hint(name, self._option_string_actions)}")
+        return found, left
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar or "argument").lower()
+            raise argparse.ArgumentError(None, suggest.unknown(name, str(value), known))
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"sojourn: {message} (`{self.prog} --help` says more)\n")

@@ -8,12 +8,19 @@ import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
+from sojourn.cli.output import add_force, output
 
 if TYPE_CHECKING:
     from sojourn.results import Results
+    from sojourn.scheme import Schemes
+
+INTERRUPTED: Final = 130
+DEMO: Final = "out/demo"
+NONE: Final = "none"
+"""What ``--series`` says for no time series at all."""
 
 
 def add(verbs: Any) -> None:
@@ -38,7 +45,7 @@ def add(verbs: Any) -> None:
         "--aqm",
         action="append",
         metavar="SCHEME",
-        help='a scheme as tc writes it, repeatable: --aqm codel --aqm "pie target 20ms" '
+        help='a scheme as tc writes it, or LABEL=SCHEME, repeatable: --aqm codel --aqm "slow=pie target 20ms" '
         "(default: one of each family; see `sojourn list aqms`)",
     )
     _options_of(several, replicates="number of replications (default: the scenario's own)")
@@ -61,8 +68,9 @@ def add(verbs: Any) -> None:
     demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
     demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
     demonstration.add_argument(
-        "--out", default="out/demo", metavar="DIR", help="folder for results and report (default out/demo)"
+        "--out", metavar="DIR", help=f"folder for results and report (default {DEMO}, which is replaced)"
     )
+    add_force(demonstration)
     demonstration.set_defaults(command=demo)
 
     drawn = verbs.add_parser(
@@ -98,60 +106,78 @@ def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
         metavar="KEY=VALUE",
         help='override a value of the scenario, repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
     )
-    parser.add_argument("--series", metavar="INTERVAL", help="sample time series in every run: --series 50ms")
-    parser.add_argument("--out", metavar="DIR", help="write a run folder: tables (Parquet), scenario, report.html")
+    parser.add_argument(
+        "--series",
+        metavar="INTERVAL",
+        help="sample time series in every run, as in --series 50ms (default: in the first "
+        "replication); none: in no run",
+    )
+    output(parser, help="write a run folder: tables (Parquet), scenario, report.html")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     """Run a scenario as it is written."""
     if options.tc:
         from sojourn.cli import tc
 
         tc.run(options)
-    else:
-        _execute(options, None)
+        return 0
+    return _execute(options, None)
 
 
-def compare(options: argparse.Namespace) -> None:
+def compare(options: argparse.Namespace) -> int:
     """Compare schemes on a scenario."""
-    from sojourn.scheme import DEFAULT_SCHEMES
+    from sojourn.scheme import DEFAULT_SCHEMES, labelled
 
-    _execute(options, options.aqm or list(DEFAULT_SCHEMES))
+    return _execute(options, [labelled(text) for text in options.aqm or DEFAULT_SCHEMES])
 
 
-def _execute(options: argparse.Namespace, schemes: list[str] | None) -> None:
-    from sojourn import network, runner
+def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
+    from sojourn import runner
 
-    scenario = network.load(options.file, sets=options.sets)
+    command = shlex.join(["sojourn", *sys.argv[1:]])
+    # The warm-up is judged by time series: one run of each scheme always has them.
+    series = None if options.series == NONE else options.series or "auto"
+    given: dict[str, Any] = {
+        "seed": options.seed,
+        "jobs": options.jobs,
+        "series": series,
+        "sets": options.sets,
+    }
+    if schemes is not None:
+        try:
+            results = runner.compare(
+                options.file,
+                schemes,
+                replicates=options.replicates,
+                out=options.out,
+                force=options.force,
+                command=command,
+                **given,
+            )
+        except KeyboardInterrupt:
+            if not options.out or not Path(options.out).exists():
+                raise
+            print(
+                f"sojourn: interrupted; finished runs are in {options.out}, the same command continues",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+        _print(options, results)
+        return 0
     with ExitStack() as stack:
         if options.out:
             from sojourn import folder
 
             # Before the runs: an output folder that cannot be written must not cost an hour.
-            staging = stack.enter_context(folder.staged(options.out))
-        # The warm-up is judged by time series: one run of each scheme always has them.
-        series = options.series or "auto"
-        if schemes is None:
-            results = runner.run(
-                scenario,
-                replicates=1 if options.replicates is None else options.replicates,
-                seed=options.seed,
-                jobs=options.jobs,
-                series=series,
-            )
-        else:
-            results = runner.compare(
-                scenario,
-                schemes,
-                replicates=options.replicates,
-                seed=options.seed,
-                jobs=options.jobs,
-                series=series,
-            )
+            staging = stack.enter_context(folder.staged(options.out, force=options.force))
+        replicates = 1 if options.replicates is None else options.replicates
+        results = runner.run(options.file, replicates=replicates, **given)
         if options.out:
-            folder.write(results, staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+            folder.write(results, staging, command=command)
     _print(options, results)
+    return 0
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
@@ -243,10 +269,13 @@ def _page(place: Path) -> str:
 def demo(options: argparse.Namespace) -> None:
     """Run the demonstration."""
     from sojourn import demo as demonstration
+    from sojourn import folder
 
+    if options.out:
+        folder.refuse_results(options.out, force=options.force)
     print(
         demonstration.run(
-            options.out,
+            options.out or DEMO,
             quick=options.quick,
             replicates=options.replicates,
             seed=options.seed,

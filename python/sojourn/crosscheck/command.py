@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import crosscheck, folder
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 from sojourn.crosscheck import page, text
 
@@ -31,6 +32,7 @@ def add(verbs: Any) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of our runs (default 1)")
     parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
     parser.add_argument("--page", metavar="FILE", help="write the page of all peers, too (needs the peer `all`)")
+    add_force(parser, "--page")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
     parser.set_defaults(command=run)
 
@@ -40,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     peers = crosscheck.PEERS if options.peer == EVERYONE else (options.peer,)
     if options.page and (options.peer != EVERYONE or options.quick or options.live):
         raise SojournError("--page: the page shows every recorded point of every peer; use it with `all` alone")
+    if options.page:
+        folder.refuse_results(options.page, force=options.force)
     outcomes = [
         crosscheck.check(
             peer,

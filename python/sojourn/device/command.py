@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import add_force, output
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
 
@@ -45,7 +46,7 @@ def add(verbs: Any) -> None:
     listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
     listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
     listing.add_argument("--complete", action="store_true", help="without windows that ended early")
-    listing.add_argument("--out", metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
+    output(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
     listing.add_argument("--json", action="store_true", help="every window as one JSON document on standard output")
     listing.set_defaults(command=_windows)
 
@@ -56,7 +57,8 @@ def add(verbs: Any) -> None:
         "namespaces, under the kernel's own TCP; leave its store of windows in a folder.",
         epilog="example: sojourn device experiment out/device --minutes 10",
     )
-    trial.add_argument("folder", metavar="DIR", help="for the store, device.sqlite; one of before is replaced")
+    trial.add_argument("folder", metavar="DIR", help="where the store, device.sqlite, is written")
+    add_force(trial, "DIR")
     trial.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long (default 10)")
     trial.add_argument("--slot", type=float, default=10.0, metavar="S", help="length of a slot, seconds (default 10)")
     trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="of a window (default 20000)")
@@ -74,6 +76,7 @@ def add(verbs: Any) -> None:
 def _windows(options: argparse.Namespace) -> int:
     store = windows.read(options.store, direction=options.direction, complete=options.complete)
     if options.out is not None:
+        folder.refuse_results(options.out, force=options.force)
         _write(store, Path(options.out))
     if options.json:
         rows = json.loads(store.windows.to_json(orient="records", date_format="iso"))
@@ -104,6 +107,7 @@ def _experiment(options: argparse.Namespace) -> int:
         seed=options.seed,
         rate=options.rate,
     )
+    folder.refuse_results(Path(options.folder) / experiment.STORE, force=options.force)
     print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
     return 0
 

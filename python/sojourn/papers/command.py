@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sojourn import suggest
 from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures
@@ -114,7 +115,10 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         known += [
             f"Table {one.table}" if one.table else one.name for one in paper.conditions if one.table or not one.sweep
         ]
-        raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {', '.join(known)}")
+        meant = suggest.hint(only, known)
+        raise SojournError(
+            f"--only {only!r}: no such figure or table is run here{meant}; there are: {', '.join(known)}"
+        )
     return [one for one in paper.conditions if one.name in found]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 from sojourn.runner import cores
 from sojourn.topology import command as topology
@@ -77,7 +78,13 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
     topology.options(parser)
-    parser.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
+    parser.add_argument(
+        "--out",
+        default=_OUT,
+        metavar="DIR",
+        help=f"folder for results and report; the same search continues in it (default {_OUT})",
+    )
+    add_force(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
     parser.set_defaults(command=run)
 
@@ -104,7 +111,8 @@ def run(options: argparse.Namespace) -> None:
         names=tuple(dict.fromkeys(options.centralities)),
     )
     plan.check(case)
-    place = _open(options.out)
+    question = _question(options)
+    place = _open(options.out, question, force=options.force)
     try:
         with progress_bar(None, plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)) as bar:
             found = placement.search(
@@ -113,7 +121,7 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
-    _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]))
+    _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]), question)
     if options.json:
         print(json.dumps(document(found), ensure_ascii=False, allow_nan=False))
         return
@@ -162,8 +170,15 @@ def document(found: Found) -> core.Document:
     }
 
 
-def _open(out: str) -> Path:
-    """Return the folder, made where it is not there, with nothing foreign in it."""
+def _question(options: argparse.Namespace) -> str:
+    """Return what was asked for, without the options that change no result."""
+    aside = ("command", "out", "force", "jobs", "json")
+    given = {name: value for name, value in vars(options).items() if name not in aside}
+    return json.dumps(given, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _open(out: str, question: str, *, force: bool) -> Path:
+    """Return the folder, made where it is not there, with nothing foreign in it and no other search's results."""
     place = Path(out)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -175,10 +190,13 @@ def _open(out: str) -> Path:
             f"the folder {out!r} holds {sorted(foreign)[0]!r}, no file of a placement; allowed: a new folder, or one "
             "of `sojourn place`"
         )
+    finished = folder.read_meta(place) if (place / "meta.json").exists() else {}
+    if finished.get("question", question) != question and not force:
+        raise SojournError(f"{out!r} holds another search: name another folder, or replace it with --force")
     return place
 
 
-def _write(found: Found, place: Path, page: str) -> None:
+def _write(found: Found, place: Path, page: str, question: str) -> None:
     """Write every file of a finished search, each whole or not at all, the report last."""
     nodes = found.case.topology.nodes
     shown = document(found)
@@ -202,7 +220,13 @@ def _write(found: Found, place: Path, page: str) -> None:
     folder.write_text(place / "rankings.csv", _csv(["centrality", *(str(k + 1) for k in range(len(nodes)))], ranks))
     best = found.case.placed(found.routers("best found"), found.plan.scheme)
     folder.write_text(place / "scenario.toml", toml.dumps({**best, "seed": found.plan.seed}))
-    meta = {"format": FORMAT, "version": core.version(), "build": core.build(), "date": folder.now()}
+    meta = {
+        "format": FORMAT,
+        "version": core.version(),
+        "build": core.build(),
+        "date": folder.now(),
+        "question": question,
+    }
     folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
     folder.write_text(place / folder.REPORT, page)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import output
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -71,7 +72,7 @@ def _add_plan(verbs: Any) -> None:
         action = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.")
         _plan_and_store(action)
         if name == "report":
-            action.add_argument("--out", metavar="FILE", required=True, help="the page to write")
+            output(action, metavar="FILE", required=True, help="the page to write")
         if name in ("status", "show"):
             action.add_argument(
                 "--json", action="store_true", help="one JSON document on standard output, nothing else"
@@ -119,7 +120,7 @@ def _add_results(verbs: Any) -> None:
         "query",
         help="SQL over a store",
         description="Ask a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
-        "runs, queues, flows, distributions, series.",
+        "runs, queues, flows, distributions, series, stations.",
         epilog="example: sojourn results query out/store "
         "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
     )
@@ -138,8 +139,8 @@ def _add_results(verbs: Any) -> None:
     out.add_argument("folder", metavar="DIR", help="the store")
     out.add_argument("--format", choices=export.FORMATS, default="csv", help="(default csv)")
     out.add_argument("--plan", metavar="NAME", help="which plan (default: the only one)")
-    out.add_argument("--table", choices=rows.NAMES, default="runs", help="of CSV and Parquet (default runs)")
-    out.add_argument("--out", metavar="PATH", required=True, help="the file to write; for Flent a folder")
+    out.add_argument("--table", choices=rows.EVERY, default="runs", help="of CSV and Parquet (default runs)")
+    output(out, metavar="PATH", required=True, help="the file to write; for Flent a folder")
     out.set_defaults(command=_export)
 
 
@@ -256,6 +257,7 @@ def _show(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     from sojourn.plan import expand, show
 
+    folder.refuse_results(options.out, force=options.force)
     cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
     folder.write_text(Path(options.out), show.page(cells, store))
     print(options.out)
@@ -321,6 +323,7 @@ def _query(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from sojourn.plan import read
 
+    folder.refuse_results(options.out, force=options.force)
     store = Store.open(options.folder)
     names = list(store.plans())
     if options.plan is None and len(names) != 1:

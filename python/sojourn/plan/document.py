@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, nesting, toml
+from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import place, vary
@@ -274,16 +274,17 @@ class _Reader:
         names = found if isinstance(found, list) else [found]
         for name in names:
             if name not in known:
-                self.refuse(("show", "metrics"), f"unknown metric {name!r}; allowed: {', '.join(known)}")
+                self.refuse(("show", "metrics"), suggest.unknown("metric", str(name), known))
         factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
         figures = []
         for k, figure in enumerate(self._tables(("show",), table, "figures")):
             path = ("show", "figures", k)
             self._keys(path, figure, ("y", "x"), needed=("y", "x"))
             if figure["y"] not in known:
-                self.refuse((*path, "y"), f"unknown metric {figure['y']!r}; allowed: {', '.join(known)}")
+                self.refuse((*path, "y"), suggest.unknown("metric", str(figure["y"]), known))
             if figure["x"] not in factors:
-                self.refuse((*path, "x"), f"{figure['x']!r} does not vary; allowed: {', '.join(factors)}")
+                meant = suggest.hint(str(figure["x"]), factors)
+                self.refuse((*path, "x"), f"{figure['x']!r} does not vary{meant}; allowed: {', '.join(factors)}")
             figures.append(Figure(figure["y"], figure["x"]))
         return {"metrics": tuple(names), "figures": tuple(figures)}
 
@@ -292,7 +293,7 @@ class _Reader:
             self.refuse(path, f"{table!r} is no table")
         for key in table:
             if key not in allowed:
-                self.refuse((*path, key), f"unknown; allowed: {', '.join(allowed)}")
+                self.refuse((*path, key), f"unknown{suggest.hint(str(key), allowed)}; allowed: {', '.join(allowed)}")
         for key in needed:
             if key not in table:
                 self.refuse(path, f"`{key}` is missing")

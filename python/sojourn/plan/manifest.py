@@ -27,7 +27,10 @@ MARK: Final = "store.json"
 MANIFEST: Final = "manifest.jsonl"
 COPY: Final = "copies/manifest.jsonl"
 TABLES: Final = (*rows.NAMES, "recipes")
-FOLDERS: Final = (*TABLES, "scenarios", "plans", "failed", "copies")
+"""The files of every part."""
+DATA: Final = (rows.STATIONS, *TABLES)
+"""The files that a part may have."""
+FOLDERS: Final = (*DATA, "scenarios", "plans", "failed", "copies")
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _SETTLED_NS: Final = 100_000_000

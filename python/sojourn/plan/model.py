@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from sojourn import metrics
+from sojourn import metrics, suggest
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -82,8 +82,8 @@ class Precision:
 
     def __post_init__(self) -> None:
         if ("run", self.metric) not in metrics.catalogue():
-            known = ", ".join(name for scope, name in metrics.catalogue() if scope == "run")
-            raise SojournError(f"unknown metric `{self.metric}`; allowed: {known}")
+            known = [name for scope, name in metrics.catalogue() if scope == "run"]
+            raise SojournError(suggest.unknown("metric", self.metric, known))
         if self.floor < 2:
             raise SojournError(f"floor={self.floor} gives no interval; allowed: 2 or more, 10 or more is wise")
         if self.ceiling < self.floor:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 def connect(store: Store) -> duckdb.DuckDBPyConnection:
     """Return a connection of DuckDB to a store.
 
-    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series`` as they are stored; ``cells`` with a row
-    for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which is ``cells`` with the
-    columns of ``runs``.
+    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``stations`` as they are stored;
+    ``cells`` with a row for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which
+    is ``cells`` with the columns of ``runs``.
     """
     import duckdb
 
     connection = duckdb.connect(":memory:")
-    for table in rows.NAMES:
+    for table in rows.EVERY:
         files = [str(file) for file in store.files(table)]
         if files:
             # A view takes no parameters; a quote in a path is doubled.

@@ -206,7 +206,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
             f"{scenario['duration']}" + (f", statistics from {warm_up} on" if _is_time(warm_up) else ""),
         ),
         ("Replications", f"{results.replications} a scheme, {runs} runs, seed {results.seed}"),
-        ("Sojourn", results.code_version),
+        ("Sojourn", results.build),
     ]
     if results.meta.get("date"):
         found.append(("Run on", str(results.meta["date"])))
@@ -277,8 +277,12 @@ def command(results: Results) -> str:
     words_ = ["sojourn", results.kind, "scenario.toml"]
     if results.kind == "compare":
         for scheme in results.schemes:
-            words_ += ["--aqm", scheme.text]
-    words_ += ["--replicates", str(results.replications), "--seed", str(results.seed), "--out", "again"]
+            words_ += ["--aqm", scheme.text if scheme.label == scheme.text else f"{scheme.label}={scheme.text}"]
+    words_ += ["--replicates", str(results.replications), "--seed", str(results.seed)]
+    series = results.meta.get("series", "auto")
+    if series != "auto":
+        words_ += ["--series", "none" if series is None else str(series)]
+    words_ += ["--out", "again"]
     return shlex.join(words_)
 
 

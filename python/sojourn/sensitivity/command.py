@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
+from sojourn.cli.output import output
 from sojourn.core import SojournError
 from sojourn.tune.command import common
 
@@ -45,7 +46,7 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--replicates", type=int, default=2, metavar="N", help="replications of each point (default 2)"
     )
-    parser.add_argument("--out", metavar="DIR", help="write a folder: indices, points, scenario, report.html")
+    output(parser, help="write a folder: indices, points, scenario, report.html")
     parser.set_defaults(command=run)
 
 
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     if options.scenario is None or not options.vary:
         raise SojournError("--scenario and --vary are needed, as in --scenario dumbbell --vary min --vary max_p")
     with ExitStack() as stack:
-        staging = stack.enter_context(folder.staged(options.out)) if options.out else None
+        staging = stack.enter_context(folder.staged(options.out, force=options.force)) if options.out else None
         found = sensitivity.run(
             options.scheme,
             options.scenario,
@@ -87,7 +88,13 @@ def write(found: Any, place: Path) -> None:
     """Write the files of an analysis into an empty folder."""
     from sojourn.sensitivity.page import render
 
-    meta = {"format": FORMAT, "version": core.version(), "date": folder.now(), "parts": list(_PARTS)}
+    meta = {
+        "format": FORMAT,
+        "version": core.version(),
+        "build": core.build(),
+        "date": folder.now(),
+        "parts": list(_PARTS),
+    }
     (place / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
     (place / "scenario.toml").write_text(toml.dumps(found.setting.document), encoding="utf-8")
     heads = ["metric", "parameter", "first", "first_half_width", "total", "total_half_width"]

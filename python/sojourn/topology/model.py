@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
+from sojourn import suggest
 from sojourn.core import SojournError
 
 EARTH_RADIUS_KM: Final = 6371.0088
@@ -109,7 +110,9 @@ class Topology:
         more = len(self.nodes) - 12
         allowed = f"{shown} and {more} more" if more > 0 else shown
         what = "several routers are called" if found else "there is no router"
-        raise SojournError(f"{self.name}: {what} {name!r}; allowed: {allowed}")
+        names = [text for node in self.nodes for text in (node.name, node.label) if text]
+        meant = "" if found else suggest.hint(name, names)
+        raise SojournError(f"{self.name}: {what} {name!r}{meant}; allowed: {allowed}")
 
     def distance_km(self, link: Link) -> float | None:
         """Return the great-circle distance of a link's ends, None where it is not known."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
@@ -52,7 +53,13 @@ def add(verbs: Any) -> None:
     tune.add_argument("--replicates", type=int, metavar="N", help="replications of each trial (default 3)")
     tune.add_argument("--fresh", type=int, metavar="N", help="replications of the final comparison (default 10)")
     tune.add_argument("--sampler", choices=("tpe", "nsga2", "random"), help="how points are chosen (default tpe)")
-    tune.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
+    tune.add_argument(
+        "--out",
+        default=_OUT,
+        metavar="DIR",
+        help=f"folder for results and report; the same tuning continues in it (default {_OUT})",
+    )
+    add_force(tune)
     tune.set_defaults(command=run)
 
 
@@ -93,7 +100,7 @@ def run(options: argparse.Namespace) -> None:
                 raise SojournError(f"{wanted.split()[0]} is missing, as in {wanted}")
         plan = tune.Plan.from_document({"scheme": options.what, **given})
     try:
-        found = tune.run(plan, options.out, jobs=options.jobs)
+        found = tune.run(plan, options.out, jobs=options.jobs, force=options.force)
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
