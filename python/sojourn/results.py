@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn import metrics, stats, suggest, tables
+from sojourn import inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.statistics import warmup
@@ -252,9 +252,13 @@ class Results:
         return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
 
     @cached_property
-    def warnings(self) -> tuple[warmup.Warning, ...]:
-        """Schemes whose warm-up is too short, or that reached no steady state; needs time series."""
-        return warmup.check(self)
+    def warnings(self) -> tuple[warmup.Warning | inert.Inert, ...]:
+        """What a reader should check before trusting the results, each with a sentence in ``text``.
+
+        Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose warm-up is too short, or that
+        reached no steady state, which needs time series.
+        """
+        return (*inert.check(self.scenario, self.schemes), *warmup.check(self))
 
     def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.
