@@ -200,18 +200,53 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Return labels short enough for a picture: the algorithm alone where that is unambiguous.
+    """Return labels short enough for a picture: the algorithm and the parameters that differ.
+
+    Schemes of one algorithm keep the parameters in which they differ. A scheme that is the only one of its algorithm
+    keeps those that are not the defaults, except where all schemes that have such a parameter agree in it. A label
+    that is no scheme's text stays as it is.
 
     Examples
     --------
-    >>> short_labels(["codel target 5ms", "pie"])
-    {'codel target 5ms': 'codel', 'pie': 'pie'}
+    >>> short_labels(["codel target 5ms", "pie target 20ms"])
+    {'codel target 5ms': 'codel', 'pie target 20ms': 'pie target 20ms'}
+    >>> short_labels(["red min 5p max 15p limit 100p", "red min 9p max 27p limit 100p", "pfifo limit 100p"])
+    {'red min 5p max 15p limit 100p': 'red min 5p max 15p', 'red min 9p max 27p limit 100p': 'red min 9p max 27p', \
+'pfifo limit 100p': 'pfifo'}
     """
-    heads = [label.split(maxsplit=1)[0] for label in labels]
-    return {
-        label: head if heads.count(head) == 1 and _is_algorithm(head) else label
-        for label, head in zip(labels, heads, strict=True)
-    }
+    known = {label: found for label in labels if (found := _parsed(label)) is not None}
+    short = {}
+    for label, scheme in known.items():
+        values = {parameter.name: parameter for parameter in scheme.parameters()}
+        others = [
+            {parameter.name: parameter.value for parameter in other.parameters()}
+            for name, other in known.items()
+            if name != label
+        ]
+        same = [other for name, other in known.items() if name != label and other.algorithm == scheme.algorithm]
+        beside = [{parameter.name: parameter.value for parameter in other.parameters()} for other in same] or others
+        words = [scheme.algorithm]
+        for name, parameter in values.items():
+            agree = all(other.get(name, parameter.value) == parameter.value for other in beside)
+            shared = bool(same) or any(name in other for other in others)
+            if (same and agree) or (not same and (parameter.is_default or (agree and shared))):
+                continue
+            words += {"on": [name], "off": [f"no{name}"]}.get(parameter.value, [name, parameter.value])
+        short[label] = " ".join(words)
+    texts = {label: short.get(label, label) for label in labels}
+    # Two of one label would be one line of a legend.
+    counts = [*texts.values()]
+    return {label: text if counts.count(text) == 1 else label for label, text in texts.items()}
+
+
+def _parsed(label: str) -> Scheme | None:
+    head, _, _ = label.partition(" ")
+    if not _is_algorithm(head):
+        return None
+    try:
+        return Scheme(label)
+    except SojournError:
+        return None
 
 
 def _entry(name: str) -> core.Document:

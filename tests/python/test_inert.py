@@ -135,12 +135,12 @@ def test_the_queues_as_written_are_looked_at() -> None:
         sj.Network(name="n", duration=sj.s(3))
         .link(
             name="l", from_="a", to="b", rate=sj.mbit_s(5), delay=sj.ms(5), under_test=True,
-            queue="cake nat", reverse_queue="red target 1ms",
+            queue="red target 1ms", reverse_queue="red interval 1s",
         )
         .flow(name="f", from_="a", to="b", transport=sj.tcp(ledbat_target="60 ms"))
     )  # fmt: skip
     assert [one.text for one in inert.check(net.canonical(), [sj.Scheme("")])] == [
-        "cake nat: `nat` has no effect in the simulator",
+        "red target 1ms: `target` has no effect without `min none`",
         'flow `f`: `ledbat_target` has no effect without `congestion_control = "ledbat"`',
     ]
 

@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "list": ("cli.commands", "list algorithms, scenarios or metrics"),
     "demo": ("cli.commands", "eight schemes on a LAN beside the numbers published for them, and a dumbbell"),
     "report": ("cli.commands", "draw a run folder's report again"),
+    "plot": ("cli.paper", "write one figure of a folder for a paper"),
+    "table": ("cli.paper", "write a table of a folder as LaTeX or CSV"),
     "plan": ("plan.command", "sweeps: check, run, continue and show a plan"),
     "results": ("plan.command", "ask a store, or write it for other programs"),
     "crosscheck": ("crosscheck.command", "the same work on Linux, ns-3 or ns-2, and here"),

@@ -108,8 +108,13 @@ def differences(results: Results) -> str:
     headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
     body = table(headers, [units, *rows], numbers=True).split("\n")
     others = len(results.labels) - 1
-    family = f" after Holm's correction over {others} schemes" if others > 1 else ""
-    note = f"Paired differences; * real{family} (5 %)" + ("; ~ only by its own interval." if others > 1 else ".")
+    note = "Paired differences on the same traffic; * significant at the 5 % level"
+    if others > 1:
+        note += (
+            f" after Holm's correction for the family of {others} comparisons;\n"
+            "~ the interval excludes zero, but the difference is not significant after the correction"
+        )
+    note += "."
     return "\n".join([body[0], body[2], body[1], *body[3:], note])
 
 

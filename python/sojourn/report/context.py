@@ -36,6 +36,10 @@ _DROPS: Final = (
     "loss_ratio",
     "burst_ratio",
 )
+TELEPHONE: Final = 3.3
+"""Width in inches of the pictures for narrow screens: its text of 8 points is some 12 pixels at 390 pixels."""
+MANY: Final = 5
+"""More names than this are not listed in a sentence."""
 _HEADLINES: Final = ("sojourn_ms_mean", "goodput_bit_s", "loss_ratio")
 
 
@@ -78,6 +82,8 @@ class Figure:
     id: str
     svg: Markup
     caption: str
+    narrow: Markup
+    """The same picture drawn for a telephone."""
 
 
 def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
@@ -117,9 +123,9 @@ def summary_table(results: Results, names: Sequence[str] = metrics.MAIN) -> Tabl
     return Table(columns, rows)
 
 
-def drops_table(results: Results) -> Table:
+def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
     """Return what happened to arrivals: drops by reason, marks."""
-    present = tuple(metrics.find(name) for name in _DROPS if name in results.metric_names())
+    present = tuple(metrics.find(name) for name in names if name in results.metric_names())
     looks = results.plot.looks
     rows = tuple(
         Row(
@@ -132,11 +138,11 @@ def drops_table(results: Results) -> Table:
     return Table(present, rows)
 
 
-def differences_table(results: Results, baseline: str) -> Table | None:
+def differences_table(results: Results, baseline: str, names: Sequence[str] = _DIFFERENCES) -> Table | None:
     """Return paired differences to a baseline; None with one scheme or one replication."""
     if len(results.labels) < 2 or results.replications < 2:
         return None
-    columns = tuple(metrics.find(name) for name in _DIFFERENCES if _says_something(results, name))
+    columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
     holm = {metric.name: results.corrected(metric.name, baseline) for metric in columns}
     looks = results.plot.looks
     rows = tuple(
@@ -215,17 +221,23 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 def figures(results: Results, prefix: str) -> dict[str, Figure]:
     """Draw every picture that the results have data for."""
+    from sojourn.plot import sheet
+
     plot = results.plot
-    names = results.metric_names()
     replications = results.replications
     found: dict[str, Figure] = {}
 
-    def add(name: str, picture: Any, caption: str) -> None:
+    def add(name: str, caption: str) -> None:
         identity = f"{prefix}{name}-figure"
-        found[name] = Figure(identity, svg.inline(picture, identity, caption), caption)
+        wide = svg.inline(plot.draw(name), identity, caption)
+        with sheet(TELEPHONE):
+            narrow = svg.inline(plot.draw(name), f"{identity}-narrow", caption)
+        found[name] = Figure(identity, wide, caption, narrow)
 
-    is_busy = waited(results)
-    if is_busy and "goodput_bit_s" in names:
+    is_there = plot.names()
+    groups = flow_groups(results)
+    queues = tested_queues(results)
+    if "delay_throughput" in is_there:
         region = (
             "An ellipse's shadows on the axes are the 95 % intervals of the two means, its tilt is their "
             "correlation over replications; small points are the replications."
@@ -234,37 +246,50 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         )
         add(
             "delay_throughput",
-            plot.delay_throughput(),
             "Mean queueing delay (sojourn time of packets that left the queues under test) against total "
             f"goodput; up and to the left is better. {region}",
         )
-    if is_busy and (results.distributions["quantity"] == "sojourn_ms").any():
+    if "sojourn_cdf" in is_there:
         add(
             "sojourn_cdf",
-            plot.sojourn_cdf(),
-            "Share of packets whose sojourn time was at most the value on the axis, averaged over replications.",
+            f"Share of packets whose sojourn time was at most the value on the axis, averaged over replications: all "
+            f"packets that left {queues} after the warm-up, of {groups} together.",
         )
-    if is_busy and (results.series["name"] == "queue_packets").any():
+    if "queue_over_time" in is_there:
         add(
             "queue_over_time",
-            plot.queue_over_time(),
             "Packets waiting in the queues under test in the first replication: one run, shown for its shape.",
         )
-    if not results.flows.empty:
+    if "flow_shares" in is_there:
         add(
             "flow_shares",
-            plot.flow_shares(),
-            "Each point is one flow's goodput, averaged over replications. Jain's index is that of single runs, "
-            "averaged: 1 when all flows have the same.",
+            f"Goodput of {groups}, averaged over replications; each point is one flow. Jain's index is that of all "
+            "flows of a run, averaged over replications: it is 1 when all have the same goodput.",
         )
-    if len(results.labels) > 1 and replications > 1:
+    if "differences" in is_there:
         add(
             "differences",
-            plot.differences(),
-            f"Paired differences to {results.labels[0]}, each with its own 95 % interval; the table below says which "
-            "remain among as many.",
+            f"Paired differences to {results.labels[0]}, each with its own 95 % interval. The table below says which "
+            "are significant after the correction for their number.",
         )
     return found
+
+
+def flow_groups(results: Results) -> str:
+    """Name the groups of flows: ``the flows bulk and voice``."""
+    begun = results.flows
+    groups = [str(group) for group in begun["group"].unique()] if not begun.empty else []
+    if not groups:
+        return "all flows"
+    return f"the flows {_and(groups)}" if len(groups) <= MANY else f"the flows of {len(groups)} groups"
+
+
+def tested_queues(results: Results) -> str:
+    """Name the queues under test."""
+    names = [str(name) for name in results.queues[results.queues["under_test"]]["queue"].unique()]
+    if len(names) > MANY:
+        return f"the {len(names)} queues under test"
+    return f"the queue{'s' * (len(names) > 1)} under test ({', '.join(names)})" if names else "the queues under test"
 
 
 def waited(results: Results) -> bool:
@@ -311,6 +336,9 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "command": command(results),
         "waited": waited(results),
         "has_intervals": results.replications > 1,
+        "has_quantiles": any(
+            metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
+        ),
         "warnings": [found.text for found in results.warnings],
     }
 
