@@ -25,19 +25,23 @@ NONE: Final = "none"
 
 def add(verbs: Any) -> None:
     """Add the verbs ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema`` to `verbs`."""
-    one = verbs.add_parser("run", description="Run a scenario as it is written.")
+    one = verbs.add_parser("run", description="Run a scenario with the schemes that it names.")
     _scenario_of(one)
     _options_of(one, replicates="number of replications (default 1: no intervals)")
     one.add_argument(
         "--tc",
         action="store_true",
-        help="print the queues under test at the end of one run in the shape of `tc -s -j qdisc show`, nothing else",
+        help="print only the state of the queues under test at the end of one run, as JSON in the form of "
+        "`tc -s -j qdisc show`",
     )
     one.set_defaults(command=run)
 
     several = verbs.add_parser(
         "compare",
-        description="Compare schemes on a scenario. Each scheme replaces the queues under test, on the same traffic.",
+        description="Compare schemes on a scenario. Each scheme replaces those of the queues under "
+        "test; the traffic is the "
+        "same for all. With --out, runs are written as they finish, and the same command continues after an "
+        "interruption.",
         epilog='example: sojourn compare dumbbell --aqm codel --aqm "red min 30p max 90p limit 1000p" --out results',
     )
     _scenario_of(several)
@@ -48,12 +52,14 @@ def add(verbs: Any) -> None:
         help='a scheme as tc writes it, or LABEL=SCHEME, repeatable: --aqm codel --aqm "slow=pie target 20ms" '
         "(default: one of each family; see `sojourn list aqms`)",
     )
-    _options_of(several, replicates="number of replications (default: the scenario's own)")
+    _options_of(several, replicates="number of replications (default: as in the scenario)")
     several.set_defaults(command=compare)
 
-    listed = verbs.add_parser("list", description="List what there is.")
+    listed = verbs.add_parser(
+        "list", description="List the algorithms with their parameters, the ready-made scenarios, or the metrics."
+    )
     listed.add_argument("what", choices=("aqms", "scenarios", "metrics"))
-    listed.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 
     demonstration = verbs.add_parser(
@@ -63,10 +69,10 @@ def add(verbs: Any) -> None:
     )
     demonstration.add_argument("--quick", action="store_true", help="3 replications and a shorter dumbbell")
     demonstration.add_argument(
-        "--replicates", type=int, metavar="N", help="number of replications (default 10, with --quick 3)"
+        "--replicates", type=int, metavar="N", help="number of replications (default 10; 3 with --quick)"
     )
     demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
-    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
     demonstration.add_argument(
         "--out", metavar="DIR", help=f"folder for results and report (default {DEMO}, which is replaced)"
     )
@@ -75,12 +81,12 @@ def add(verbs: Any) -> None:
 
     drawn = verbs.add_parser(
         "report",
-        description="Draw a run folder's report.html again from the folder alone: the same bytes every time.",
+        description="Draw report.html again from the results in a folder; nothing is simulated.",
     )
     drawn.add_argument("folder", metavar="DIR", help="a run folder, or the demo's")
     drawn.set_defaults(command=report)
 
-    described = verbs.add_parser("schema", description="Print the JSON Schema of scenarios.")
+    described = verbs.add_parser("schema", description="Print the JSON Schema of scenario files.")
     described.set_defaults(command=schema)
 
 
@@ -88,15 +94,18 @@ def _scenario_of(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a scenario (TOML or JSON), or the name of one that `sojourn list scenarios` shows",
+        help="a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows",
     )
 
 
 def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
     parser.add_argument("--replicates", type=int, metavar="N", help=replicates)
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the scenario's own)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
     )
     parser.add_argument(
         "--set",
@@ -104,7 +113,7 @@ def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
         default=[],
         dest="sets",
         metavar="KEY=VALUE",
-        help='override a value of the scenario, repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
+        help='override a value of the scenario; repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
     )
     parser.add_argument(
         "--series",
@@ -113,7 +122,7 @@ def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
         "replication); none: in no run",
     )
     output(parser, help="write a run folder: tables (Parquet), scenario, report.html")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def run(options: argparse.Namespace) -> int:

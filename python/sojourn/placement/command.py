@@ -40,9 +40,9 @@ def add(verbs: Any) -> None:
     """Add the verb ``place`` to `verbs`."""
     parser = verbs.add_parser(
         "place",
-        description="Find the routers of a topology where a scheme helps most: by centralities, and by greedy and "
-        "local search with the simulator in the loop, all judged on fresh seeds. The same command continues a search "
-        "that was stopped.",
+        description="Find the routers of a topology on which a scheme helps most. Candidates come from centralities "
+        "and from a greedy and local search that runs the simulator; all are then compared on new seeds. The same "
+        "command continues an interrupted search.",
         epilog="example: sojourn place --topology topohub:sndlib/abilene --budget 2 --objective p99_latency",
     )
     parser.add_argument("--topology", required=True, metavar="TOPOLOGY", help=topology.SOURCE)
@@ -53,10 +53,13 @@ def add(verbs: Any) -> None:
         "--objective",
         choices=("mean_latency", "p99_latency", "loss", "fct"),
         default="mean_latency",
-        help="what to make small (default mean_latency; fct takes --tcp transfers unless told otherwise)",
+        help="what to minimise (default mean_latency; fct implies --tcp transfers unless --tcp is given)",
     )
     parser.add_argument(
-        "--scheme", default="codel", metavar="SCHEME", help="of the chosen routers' output queues (default codel)"
+        "--scheme",
+        default="codel",
+        metavar="SCHEME",
+        help="scheme of the chosen routers' output queues (default codel)",
     )
     parser.add_argument(
         "--centrality",
@@ -64,19 +67,23 @@ def add(verbs: Any) -> None:
         default=[],
         dest="centralities",
         metavar="NAME",
-        help="compare this one, repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
+        help="a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
         "betweenness, closeness, degree, random",
     )
     parser.add_argument(
-        "--runs", type=int, default=240, metavar="N", help="what the search may simulate (default 240)"
+        "--runs", type=int, default=240, metavar="N", help="number of runs that the search may use (default 240)"
     )
     parser.add_argument(
-        "--replicates", type=int, default=3, metavar="N", help="replications of each placement in it (default 3)"
+        "--replicates",
+        type=int,
+        default=3,
+        metavar="N",
+        help="replications of each placement in the search (default 3)",
     )
     parser.add_argument(
-        "--fresh", type=int, default=10, metavar="N", help="replications of the final judgement (default 10)"
+        "--fresh", type=int, default=10, metavar="N", help="replications of the final comparison (default 10)"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
     topology.options(parser)
     parser.add_argument(
         "--out",
@@ -85,7 +92,7 @@ def add(verbs: Any) -> None:
         help=f"folder for results and report; the same search continues in it (default {_OUT})",
     )
     add_force(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     parser.set_defaults(command=run)
 
 
@@ -119,7 +126,7 @@ def run(options: argparse.Namespace) -> None:
                 case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance
             )
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
     _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]), question)
     if options.json:
@@ -131,7 +138,7 @@ def run(options: argparse.Namespace) -> None:
         f"{len(found.tried)} placements searched with {plan.replications} replications, judged on {plan.fresh} fresh "
         "ones; ± half-width of the 95 % interval."
     )
-    print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)
+    print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 

@@ -25,23 +25,29 @@ def add(verbs: Any) -> None:
     """Add the verb ``sensitivity`` to `verbs`."""
     parser = verbs.add_parser(
         "sensitivity",
-        description="Find which parameters of an algorithm matter for a metric on a scenario: Sobol's indices "
-        "(shares of the variance) or Morris' (mean size of the change), with their intervals.",
+        description="Find which parameters of an algorithm affect a metric on a scenario, by Sobol "
+        "indices (shares of "
+        "the variance) or Morris indices (mean size of the change), with their intervals.",
         epilog="example: sojourn sensitivity red --scenario dumbbell --vary min=5p..20p --vary max=30p..100p "
         "--vary max_p=0.01..0.5:log --vary w --metric sojourn_ms_p99",
     )
-    parser.add_argument("scheme", metavar="SCHEME", help="as tc writes it; what is not varied stays as given")
+    parser.add_argument(
+        "scheme", metavar="SCHEME", help="a scheme as tc writes it; parameters that are not varied stay as given"
+    )
     common(parser)
     parser.add_argument(
         "--metric",
         action="append",
         dest="metrics",
         metavar="METRIC",
-        help=f"repeatable (default: {' and '.join(_METRICS)})",
+        help=f"a metric; repeatable (default: {' and '.join(_METRICS)})",
     )
-    parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="default sobol")
+    parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="(default sobol)")
     parser.add_argument(
-        "--samples", type=int, metavar="N", help="base samples, for Sobol a power of 2 (default 128; Morris 32)"
+        "--samples",
+        type=int,
+        metavar="N",
+        help="number of base samples, a power of 2 for Sobol (default: Sobol 128, Morris 32)",
     )
     parser.add_argument(
         "--replicates", type=int, default=2, metavar="N", help="replications of each point (default 2)"
