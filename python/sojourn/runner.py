@@ -297,7 +297,7 @@ def _progress_bar(wanted: bool | None, runs: int) -> Iterator[Advance | None]:
         TimeRemainingColumn(),
         TextColumn("left,"),
         TimeElapsedColumn(),
-        TextColumn("gone"),
+        TextColumn("elapsed"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("simulating", total=1.0)

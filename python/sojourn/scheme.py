@@ -204,7 +204,7 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
     Schemes of one algorithm keep the parameters in which they differ. A scheme that is the only one of its algorithm
     keeps those that are not the defaults, except where all schemes that have such a parameter agree in it. A label
-    that is no scheme's text stays as it is.
+    that is not a scheme's text stays as it is.
 
     Examples
     --------

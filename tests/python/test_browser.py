@@ -94,7 +94,8 @@ def test_a_phone_reads_the_report(page: Path) -> None:
             # 8 points of 3.3 inches that fill the page.
             heights = driver.execute_script(
                 "return [...arguments[0].querySelectorAll('text')].map(one => "
-                "parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)",
+                "parseFloat(getComputedStyle(one).fontSize) * Math.hypot(one.getScreenCTM().a, "
+                "one.getScreenCTM().b))",
                 picture,
             )
             assert min(heights) >= 9, heights

@@ -58,7 +58,7 @@ def add(verbs: Any) -> None:
     listed = verbs.add_parser(
         "list", description="List the algorithms with their parameters, the ready-made scenarios, or the metrics."
     )
-    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"))
+    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"), help="what to list")
     listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 

@@ -67,7 +67,7 @@ def footnote(results: Results) -> str:
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
     if results.replications == 1:
         long_run = one_run(results) if results.kind == "run" else ""
-        return f"{runs}: no intervals; --replicates 5 gives them.{long_run}"
+        return f"{runs}: no intervals (--replicates 5 gives them).{long_run}"
     return f"{runs}; ± half-width of the 95 % interval of the mean (Student's t)."
 
 
@@ -80,9 +80,12 @@ def one_run(results: Results) -> str:
     if half is None:
         return ""
     if not found.is_independent:
-        return f"\nThe run is too short for an interval from batch means: neighbours correlate by {found.lag_1:.2f}."
+        return (
+            "\nThe run is too short for an interval from batch means: consecutive batches correlate by "
+            f"{found.lag_1:.2f}."
+        )
     mean = metrics.rounded(found.estimate.mean, half)
-    return f"\nFrom this one run by {found.batches} batch means: queue_packets_mean {mean} packets."
+    return f"\nqueue_packets_mean from {found.batches} batch means of this run: {mean} packets."
 
 
 def differences(results: Results) -> str:

@@ -25,7 +25,7 @@ def add(verbs: Any) -> None:
         "same conditions. "
         "The exit status is 1 if fewer than 90 %% of the points agree for any metric.",
     )
-    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE))
+    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE), help="the system to compare with")
     parser.add_argument(
         "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5"
     )

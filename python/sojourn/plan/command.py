@@ -133,7 +133,7 @@ def _add_results(verbs: Any) -> None:
         "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
     )
     query.add_argument("folder", metavar="DIR", help="the store")
-    query.add_argument("sql", metavar="SQL")
+    query.add_argument("sql", metavar="SQL", help="a statement that returns rows")
     query.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="format of the answer (default table)"
     )
@@ -181,7 +181,7 @@ def _check(options: argparse.Namespace) -> None:
     jobs = options.jobs or cores()
     times = [duration(math.ceil(max(runs - found, 0) * seen.run_s / jobs)) for runs in (least, most)]
     span = times[0] if least == most else f"{times[0]} to {times[1]}"
-    print(f"about {span} on {jobs} threads: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
+    print(f"about {span} on {jobs} threads; a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
 
 
 def _brief(seconds: float) -> str:
@@ -277,20 +277,23 @@ def _verify(options: argparse.Namespace) -> int:
     from sojourn.plan import verify
 
     if options.drop and not options.repair:
-        raise SojournError("--drop goes with --repair alone")
+        raise SojournError("--drop needs --repair")
     if options.adopt:
         count = verify.adopt(options.folder)
-        print(f"{options.folder}: a manifest of {count} files has been written; earlier damage may be among them")
+        print(
+            f"{options.folder}: a manifest of {count} files has been written; damage from before cannot be detected"
+        )
         return 0
     found = verify.verify(options.folder)
     for one in found.damaged:
         print(f"{one.file}: {one.problem}")
     if found.unfinished:
         print(
-            f"{len(found.unfinished)} files of an interrupted command are no part of the store; the next removes them"
+            f"{len(found.unfinished)} unfinished files of an interrupted command are not part of the "
+            f"store; the next command removes them"
         )
     if not found.damaged:
-        print(f"{options.folder}: whole: {found.files} files, {_bytes(found.size)}")
+        print(f"{options.folder}: intact: {found.files} files, {_bytes(found.size)}")
         return 0
     if not options.repair:
         print(f"{options.folder}: {len(found.damaged)} of {found.files} files damaged; --repair restores them")
@@ -307,7 +310,7 @@ def _verify(options: argparse.Namespace) -> int:
         print(f"{file}: {'taken out of the store' if repaired.dropped else 'not restored'}: {why}")
     is_whole = not repaired.lost or repaired.dropped
     print(
-        f"{options.folder}: {'whole again' if is_whole else 'still damaged'}; "
+        f"{options.folder}: {'intact again' if is_whole else 'still damaged'}; "
         f"damaged files are in {Path(options.folder) / verify.ASIDE}"
     )
     return 0 if is_whole else FAILED

@@ -102,7 +102,9 @@ class Precision:
             size = math.nan
         if not (math.isfinite(size) and size > 0) or unit.strip() not in ("%", own):
             absolute = f'"0.1 {own}"'.replace(' "', '"')
-            raise SojournError(f'within={self.within!r} is no precision of {self.metric}; allowed: "5 %", {absolute}')
+            raise SojournError(
+                f'within={self.within!r} is not a precision of {self.metric}; allowed: "5 %", {absolute}'
+            )
         return abs(mean) * size / 100 if unit.strip() == "%" else size
 
 

@@ -57,7 +57,9 @@ def query(store: Store, sql: str) -> pa.Table:
     except duckdb.Error as error:
         raise SojournError(f"DuckDB: {error}") from None
     except AttributeError:
-        raise SojournError("DuckDB: the text is no question; allowed: SELECT, DESCRIBE, SHOW and the like") from None
+        raise SojournError(
+            "DuckDB: the text is not a query; allowed: statements that return rows, such as SELECT, DESCRIBE and SHOW"
+        ) from None
 
 
 def _arrow(frame: pd.DataFrame) -> pa.Table:

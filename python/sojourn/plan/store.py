@@ -81,7 +81,7 @@ class Store:
         StoreDamagedError
             If a file of it is missing or shorter than it was, or the manifest is not what was written.
         SojournError
-            If the folder is no store, or one of another version.
+            If the folder is not a store, or one of another version.
         """
         store = cls(folder)
         store._check_mark()
@@ -286,7 +286,7 @@ class Store:
         except OSError as error:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
                 raise SojournError(
-                    f"{self.folder} is no store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
+                    f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
             raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
         if found == mark():

@@ -89,7 +89,7 @@ def verify(folder: str | Path) -> Found:
     Raises
     ------
     SojournError
-        If the folder is no store, or one of another version.
+        If the folder is not a store, or one of another version.
     """
     place = Path(folder)
     for _ in range(_ROUNDS):
@@ -125,7 +125,7 @@ def repair(
     Raises
     ------
     SojournError
-        If the folder is no store, or neither copy of its manifest is whole.
+        If the folder is not a store, or neither copy of its manifest is whole.
     """
     place = Path(folder)
     files, _ = _compare(place)
@@ -164,7 +164,7 @@ def adopt(folder: str | Path) -> int:
         )
     is_own = (place / MARK).is_file() or any((place / "runs").glob("*.parquet"))
     if not is_own:
-        raise SojournError(f"{place} is no store: it has no {MARK}")
+        raise SojournError(f"{place} is not a store: it has no {MARK}")
     with Store.writing(place, unchecked=True) as opened:
         texts = {path: _text(place, path) for path in _there(place, "scenarios", "json")}
         for path, text in texts.items():

@@ -190,13 +190,13 @@ def headlines(results: Results) -> list[str]:
         adverb = "Lowest" if metric.better == "lower" else "Highest"
         start = f"{adverb} {metric.phrase}: {first}, {amount}"
         if results.replications < 2:
-            sentences.append(f"{start}. One replication: there is no interval, and no claim.")
+            sentences.append(f"{start}. One replication gives no interval, so no conclusion.")
         elif results.best(name) == first:
-            sentences.append(f"{start}; {metric.better} than every other scheme's.")
+            sentences.append(f"{start}; significantly {metric.better} than every other scheme's.")
         else:
             corrected = results.corrected(name, first)
             ties = [label for label in known if label != first and not corrected[label] < 1 - stats.LEVEL]
-            sentences.append(f"{start}, not told apart from {_and(ties)}.")
+            sentences.append(f"{start}, not significantly different from {_and(ties)}.")
     return sentences
 
 
@@ -211,7 +211,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
             "Simulated",
             f"{scenario['duration']}" + (f", statistics from {warm_up} on" if _is_time(warm_up) else ""),
         ),
-        ("Replications", f"{results.replications} a scheme, {runs} runs, seed {results.seed}"),
+        ("Replications", f"{results.replications} per scheme, {runs} runs, seed {results.seed}"),
         ("Sojourn", results.build),
     ]
     if results.meta.get("date"):
@@ -239,15 +239,15 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
     queues = tested_queues(results)
     if "delay_throughput" in is_there:
         region = (
-            "An ellipse's shadows on the axes are the 95 % intervals of the two means, its tilt is their "
-            "correlation over replications; small points are the replications."
+            "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
+            "their correlation over replications. Small points are the replications."
             if replications >= 3
             else "With fewer than three replications there is no uncertainty ellipse."
         )
         add(
             "delay_throughput",
             "Mean queueing delay (sojourn time of packets that left the queues under test) against total "
-            f"goodput; up and to the left is better. {region}",
+            f"goodput. Up and to the left is better. {region}",
         )
     if "sojourn_cdf" in is_there:
         add(
@@ -258,7 +258,7 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
     if "queue_over_time" in is_there:
         add(
             "queue_over_time",
-            "Packets waiting in the queues under test in the first replication: one run, shown for its shape.",
+            "Packets waiting in the queues under test over time, in the first replication only.",
         )
     if "flow_shares" in is_there:
         add(

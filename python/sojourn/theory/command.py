@@ -86,10 +86,12 @@ def add(verbs: Any) -> None:
         epilog='example: sojourn theory stability "red min 50p max 150p" --flows 50 --rate "75 Mbit/s" --rtt 100ms',
     )
     stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
-    stability.add_argument("--flows", type=float, required=True, metavar="N")
-    stability.add_argument("--rate", required=True, metavar="RATE", help="of the link, as in 75 Mbit/s")
+    stability.add_argument("--flows", type=float, required=True, metavar="N", help="number of flows")
+    stability.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
     stability.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    stability.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    stability.add_argument(
+        "--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)"
+    )
     _json(stability)
     stability.set_defaults(command=_stability)
 
@@ -98,10 +100,10 @@ def add(verbs: Any) -> None:
         help="rules of thumb for a link: BDP, buffer, windows, congestion levels",
         description="Compute rules of thumb for a link.",
     )
-    buffer.add_argument("--flows", type=int, required=True, metavar="N")
-    buffer.add_argument("--rate", required=True, metavar="RATE")
+    buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
+    buffer.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
     buffer.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
     _json(buffer)
     buffer.set_defaults(command=_rules)
 

@@ -263,7 +263,7 @@ def rate_bit_s(text: str, where: str) -> int:
     Raises
     ------
     SojournError
-        If the text is no rate above 0.
+        If the text is not a rate above 0.
     """
     return _quantity(text, _RATES, where, 'a rate above 0 with its unit, as in "10 Mbit/s"')
 
@@ -274,7 +274,7 @@ def time_ns(text: str, where: str) -> int:
     Raises
     ------
     SojournError
-        If the text is no time above 0.
+        If the text is not a time above 0.
     """
     return _quantity(text, _TIMES, where, 'a time above 0 with its unit, as in "5 ms"')
 

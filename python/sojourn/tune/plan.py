@@ -162,7 +162,7 @@ class Plan:
             try:
                 found[f"preset {preset}"] = core.parse_aqm(f"{algorithm} preset {preset}")
             except SojournError:
-                # A preset that asks for a parameter beside it is no scheme by itself.
+                # A preset that asks for a parameter beside it is not a scheme by itself.
                 continue
         return found
 
