@@ -148,7 +148,7 @@ def test_the_command_verifies_and_repairs(copied: Path, capsys: pytest.CaptureFi
     assert cli.main(["plan", "verify", str(copied)]) == 0
     assert cli.main(["plan", "verify", str(copied), "--drop"]) == 2
     assert cli.main(["plan", "verify", str(copied / "runs")]) == 2
-    assert "is no store" in capsys.readouterr().err
+    assert "is not a store" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_not_merged_into_a_new_one(copied: Path) -> None:

@@ -181,7 +181,7 @@ def _check(options: argparse.Namespace) -> None:
     jobs = options.jobs or cores()
     times = [duration(math.ceil(max(runs - found, 0) * seen.run_s / jobs)) for runs in (least, most)]
     span = times[0] if least == most else f"{times[0]} to {times[1]}"
-    print(f"about {span} on {jobs} threads; a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
+    print(f"about {span} on {jobs} threads: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
 
 
 def _brief(seconds: float) -> str:
