@@ -10,6 +10,9 @@
 ``report.html``           the report, made from the files above alone
 ========================= =====================================================================
 
+The folder of a comparison is also the store of its runs: ``store.json``, ``manifest.jsonl`` and what
+:mod:`sojourn.plan.store` lists.
+
 A folder is written beside its final place under a hidden name and renamed when it is complete.
 """
 
@@ -33,6 +36,8 @@ from sojourn.scheme import Scheme
 
 FORMAT: Final = "sojourn run folder 1"
 REPORT: Final = "report.html"
+AUTO: Final = "auto"
+"""The sampling of time series where nothing was asked for: the first replication."""
 
 _OWN_FILES: Final = frozenset(
     {
@@ -45,23 +50,35 @@ _OWN_FILES: Final = frozenset(
         *(f"{name}.parquet" for name in tables.NAMES),
     }
 )
+_OF_STORES: Final = frozenset(
+    {"store.json", "manifest.jsonl", "lock", "damaged", "recipes", "scenarios", "plans", "failed", "copies"}
+    | {*tables.NAMES}
+)
+"""The names that a store has in a folder; a test compares them with :mod:`sojourn.plan.manifest`."""
 
 
 @contextmanager
-def staged(folder: str | Path) -> Iterator[Path]:
+def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
     """Give a hidden folder beside `folder` that takes its place when the block ends well.
 
     Entering checks that the place can be written, so a long run does not end in an error.
     If the block fails or is interrupted, nothing remains.
+
+    Parameters
+    ----------
+    folder
+        The place.
+    force
+        Whether to replace earlier results that it holds.
 
     Raises
     ------
     SojournError
         If `folder` is a file, holds anything that is not Sojourn's, or cannot be written.
     """
-    target = Path(os.path.abspath(Path(folder).expanduser()))  # noqa: PTH100 - resolve() would follow the last link
-    target = target.resolve() if target.is_symlink() else target
-    _refuse_foreign(target, Path(folder))
+    target = _absolute(folder)
+    refuse_foreign(target, Path(folder))
+    refuse_results(folder, force=force)
     made = [parent for parent in target.parents if not parent.exists()]
     staging: Path | None = None
     try:
@@ -128,8 +145,10 @@ def describe(results: Results, command: str | None = None) -> dict[str, Any]:
         "format": FORMAT,
         "kind": results.kind,
         "version": results.code_version,
+        "build": results.build,
         "seed": results.seed,
         "replications": results.replications,
+        "series": results.meta.get("series", AUTO),
         "command": command or results.meta.get("command"),
         "date": now(),
         "platform": platform.platform(),
@@ -250,7 +269,54 @@ def _write_json(file: Path, document: object) -> None:
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def _refuse_foreign(target: Path, named: Path) -> None:
+def refuse_results(target: str | Path, *, force: bool) -> None:
+    """Raise if a place for results is taken: a folder that is not empty, or a file.
+
+    Parameters
+    ----------
+    target
+        The folder or file to be written.
+    force
+        Whether to replace what is there.
+
+    Raises
+    ------
+    SojournError
+        If it is taken and `force` is not given.
+    """
+    place = _absolute(target)
+    try:
+        taken = any(place.iterdir()) if place.is_dir() else place.is_file()
+    except OSError as error:
+        raise _cannot_write(target, error) from None
+    if taken and not force:
+        what = "holds earlier results" if place.is_dir() else "is there already"
+        raise SojournError(
+            f"will not replace {str(target)!r}: it {what}; name another place, or replace it with --force"
+        )
+
+
+def _absolute(folder: str | Path) -> Path:
+    target = Path(os.path.abspath(Path(folder).expanduser()))  # noqa: PTH100 - resolve() would follow the last link
+    return target.resolve() if target.is_symlink() else target
+
+
+def refuse_foreign(target: Path, named: Path | None = None) -> None:
+    """Raise if a folder for results is a file, or holds anything that Sojourn did not write.
+
+    Parameters
+    ----------
+    target
+        The folder.
+    named
+        As messages call it.
+
+    Raises
+    ------
+    SojournError
+        If it is.
+    """
+    named = target if named is None else named
     try:
         if not target.exists():
             return
@@ -272,8 +338,11 @@ def foreign_files(folder: Path) -> list[str]:
     Earlier output may be replaced; a folder with anything else in it may not.
     """
     names = sorted(entry.name for entry in folder.iterdir())
+    is_store = {"store.json", "manifest.jsonl"} <= set(names)
+    if is_store:
+        names = [name for name in names if name not in _OF_STORES and not name.endswith(disk.PARTIAL)]
     if "meta.json" not in names:
-        return names
+        return [name for name in names if name != "lock"] if is_store else names
     try:
         meta = read_meta(folder)
     except SojournError:

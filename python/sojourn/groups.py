@@ -95,8 +95,8 @@ def verdict(results: Results) -> str:
         return f"No scheme has a lower 99th percentile of the {what} of “{small.name}” than {base}."
     unit = small.metric.shown_unit
     sentences = [
-        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(means[best])} {unit}; with {base} "
-        f"it is {_short(means[base])} {unit}, {_short(means[base] / means[best], 2)} times as long.",
+        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(means[best])} {unit}; with "
+        f"{base} it is {_short(means[base])} {unit}, {_short(means[base] / means[best], 2)} times as long.",
         _cost(results, best, base, bulk),
     ]
     if same := [label for label in level if label != best]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sojourn import core
+
+if TYPE_CHECKING:
+    from sojourn.statistics.estimates import Estimate
 
 MAIN: Final = (
     "sojourn_ms_mean",
@@ -50,6 +53,8 @@ _LOWER_IS_BETTER: Final = re.compile(
 )
 _HIGHER_IS_BETTER: Final = re.compile(r"(goodput_bit_s|throughput_bit_s|utilisation|jain_index)")
 
+BUCKET: Final = 1 / 128
+"""Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
 _SHOWN: Final = {"bit/s": (1e-6, "Mbit/s")}
 _PERCENT: Final = (100.0, "%")
 _NO_UNIT: Final = ("", "ratio")
@@ -86,6 +91,19 @@ class Metric:
     scale: float
     shown_unit: str
     better: str
+
+    @property
+    def resolution(self) -> float:
+        """Width of the buckets that a quantile is read from, as a share of the value; 0 for every other metric."""
+        return BUCKET if self.estimator.endswith("to 0.8 %") else 0.0
+
+    def widened(self, found: Estimate) -> Estimate:
+        """Return an estimate whose interval includes half a bucket on either side, where the metric has buckets."""
+        if not self.resolution or found.low is None or found.high is None:
+            return found
+        return replace(
+            found, low=found.low - found.low * self.resolution / 2, high=found.high + found.high * self.resolution / 2
+        )
 
     @property
     def phrase(self) -> str:

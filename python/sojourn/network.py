@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sojourn import core, nesting, toml
+from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
@@ -425,8 +425,8 @@ def read_text(path: str | Path) -> tuple[str, str]:
         return file.read_text(encoding="utf-8"), str(path)
     except FileNotFoundError:
         raise SojournError(
-            f"there is no scenario {str(path)!r}: neither a file nor one of those that come with Sojourn "
-            f"({', '.join(bundled)})"
+            f"there is no scenario {str(path)!r}{suggest.hint(str(path), bundled)}: it is neither a file nor a "
+            f"scenario that comes with Sojourn ({', '.join(bundled)})"
         ) from None
     except OSError as error:
         raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None

@@ -1,7 +1,8 @@
 """One colour, marker and line style for each scheme, the same in every table and picture.
 
-The colours are Okabe and Ito's, without their yellow and black (too faint on white, invisible on dark
-pages), extended by four of Paul Tol's; markers and dashes tell schemes apart without any colour.
+The colours follow Okabe and Ito, without their yellow and black, and Paul Tol. Their lightness is changed so that
+each has a contrast of at least 3:1 (WCAG 2.2, 1.4.11) against the light and the dark page. Markers and dashes tell
+schemes apart without any colour.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ INK: Final = "#1b1f24"
 MUTED: Final = "#5d6873"
 RULE: Final = "#d5dbe1"
 PAPER: Final = "#fefefe"
+PAGES: Final = ("#ffffff", "#171b20")
+"""The light and the dark background of reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,14 @@ _COLORS: Final = (
     "#0072b2",
     "#d55e00",
     "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#aa4488",
+    "#c46e9e",
+    "#b87d00",
+    "#2f93cf",
+    "#b04a8e",
     "#7f7f2a",
-    "#5a4fcf",
+    "#7065dc",
     "#6f7b86",
-    "#b0413e",
+    "#ba4844",
     "#2a7f7f",
 )
 _MARKERS: Final = "os^DvPX<>hp*"
@@ -87,6 +90,28 @@ def looks(labels: Sequence[str], algorithms: Sequence[str]) -> dict[str, Look]:
     short = short_labels(labels)
     places = {label: place for place, label in taken.items()}
     return {label: _look(places[label], short[label]) for label in labels}
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours, 1 to 21.
+
+    References
+    ----------
+    Web Content Accessibility Guidelines 2.2, "contrast ratio" and "relative luminance".
+
+    Examples
+    --------
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _look(place: int, short: str) -> Look:

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
@@ -15,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from sojourn import metrics, stats
+from sojourn import groups, metrics, stats, suggest
 from sojourn.core import SojournError
 from sojourn.palette import INK, MUTED, PAPER, RULE, Look, looks
 from sojourn.stats import Floats
@@ -52,16 +53,65 @@ _STYLE: Final[Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9.5,
     "lines.linewidth": 1.6,
+    # Text stays text: SVG as it is, PDF and PostScript with TrueType fonts (publishers refuse Type 3).
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
     "svg.hashsalt": "sojourn",
     "path.simplify_threshold": 0.3,
 }
 
 WIDTH: Final = 9.4
+NARROW: Final = 5.5
 _MOST_LABELS: Final = 13
 """More points than this get a legend: their labels would cover each other."""
+_GROUP_MARKERS: Final = "os^Dv"
+_GROUP_BAND: Final = 0.75
+"""Of a scheme's row, shared by the groups of flows."""
 _LOG_FROM: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
+
+
+_SHEET: ContextVar[float | None] = ContextVar("sheet", default=None)
+"""Width in inches that pictures are drawn for, where that is not :data:`WIDTH`."""
+
+PAPER_POINTS: Final = 8.0
+"""Size of the text of a figure for a paper."""
+_SHORT: Final = 18
+"""Characters of a label of which two stand side by side in a column."""
+_LINE: Final = 0.17
+"""Inches that a row of such a figure needs."""
+
+
+@contextmanager
+def sheet(width: float) -> Iterator[None]:
+    """Draw pictures for a given width in inches, as for a column of a paper, with text of 8 points."""
+    token = _SHEET.set(width)
+    try:
+        yield
+    finally:
+        _SHEET.reset(token)
+
+
+def is_narrow() -> bool:
+    """Whether pictures are drawn for a column: too narrow for a legend at the side."""
+    width = _SHEET.get()
+    return width is not None and width < NARROW
+
+
+def points(size: float) -> float:
+    """Return the size of a text, on a sheet that of papers."""
+    return size if _SHEET.get() is None else min(size, PAPER_POINTS)
+
+
+def _style() -> Any:
+    if _SHEET.get() is None:
+        return _STYLE
+    sizes = dict.fromkeys(
+        ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"),
+        PAPER_POINTS,
+    )
+    return {**_STYLE, **sizes, "lines.linewidth": 1.1}
 
 
 class Picture(Figure):
@@ -72,11 +122,15 @@ class Picture(Figure):
         """The canvas that measures texts."""
         return self.canvas if isinstance(self.canvas, FigureCanvasAgg) else FigureCanvasAgg(self)
 
+    def savefig(self, fname: Any, *arguments: Any, **options: Any) -> None:
+        """Write the picture as matplotlib does, in the house style: text stays text in SVG, PDF and EPS."""
+        with mpl.rc_context(_style()):
+            super().savefig(fname, *arguments, **options)
+
     def svg(self) -> str:
         """Return the picture as SVG text, the same for the same data."""
         text = io.StringIO()
-        with mpl.rc_context(_STYLE):
-            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        self.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         return text.getvalue()
 
     def _repr_svg_(self) -> str:
@@ -100,6 +154,45 @@ class Plots:
     def looks(self) -> dict[str, Look]:
         """Each scheme's colour, marker, dashes and short label."""
         return self._looks
+
+    def draw(self, name: str) -> Picture:
+        """Draw a picture by its name.
+
+        Parameters
+        ----------
+        name
+            One of :meth:`names`.
+
+        Raises
+        ------
+        SojournError
+            Unknown name, or the results have no data for it.
+        """
+        names = self.names()
+        if name not in names:
+            raise SojournError(suggest.unknown("figure", name, names))
+        return {
+            "delay_throughput": self.delay_throughput,
+            "sojourn_cdf": self.sojourn_cdf,
+            "queue_over_time": self.queue_over_time,
+            "flow_shares": self.flow_shares,
+            "differences": self.differences,
+            "groups": self.groups,
+        }[name]()
+
+    def names(self) -> list[str]:
+        """Return the names of the pictures that the results have data for."""
+        results, metric_names = self._results, self._results.metric_names()
+        is_busy = "sojourn_ms_mean" in results.runs and bool((results.runs["sojourn_ms_mean"] > 0).any())
+        has = {
+            "groups": len(results.labels) > 1 and len(groups.of(results)) > 1,
+            "delay_throughput": is_busy and "goodput_bit_s" in metric_names,
+            "sojourn_cdf": is_busy and bool((results.distributions["quantity"] == "sojourn_ms").any()),
+            "queue_over_time": is_busy and bool((results.series["name"] == "queue_packets").any()),
+            "flow_shares": not results.flows.empty,
+            "differences": len(results.labels) > 1 and results.replications > 1,
+        }
+        return [name for name, there in has.items() if there]
 
     def _height(self, least: float) -> float:
         """Return the height, in inches, of a picture with a legend of every scheme beside it."""
@@ -143,7 +236,7 @@ class Plots:
             axes.margins(0.08)
             axes.set_xlabel(f"Mean queueing delay ({delay.shown_unit})")
             axes.set_ylabel(f"Goodput ({goodput.shown_unit})")
-            axes.set_title("↖ better", color=MUTED, fontsize=9.5)
+            axes.set_title("↖ better", color=MUTED, fontsize=points(9.5))
             if is_crowded:
                 _legend(axes)
             else:
@@ -173,7 +266,7 @@ class Plots:
         points = points[points["quantity"] == quantity]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
-        with new_figure(WIDTH, self._height(4.0)) as figure:
+        with new_figure(WIDTH, self._height(4.0), rows=9 + len(self._looks)) as figure:
             axes = figure.add_subplot()
             typical, least, right = [], [], 0.0
             for label, look in self._looks.items():
@@ -197,7 +290,7 @@ class Plots:
                 axes.set_xlim(0, right * 1.02 or 1.0)
             axes.set_ylim(0, 1.01)
             axes.set_xlabel(title)
-            axes.set_ylabel("Share of packets at or below")
+            axes.set_ylabel("Share of packets" if is_narrow() else "Share of packets at or below")
             _legend(axes)
         return figure
 
@@ -233,14 +326,14 @@ class Plots:
         shown = [label for label in self._looks if (samples["scheme"] == label).any()]
         columns = 1 if len(shown) == 1 else 2
         rows = math.ceil(len(shown) / columns)
-        with new_figure(WIDTH, 0.7 + 1.15 * rows) as figure:
+        with new_figure(WIDTH, 0.7 + 1.15 * rows, rows=4 * rows) as figure:
             panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
             peaks = []
             for axes, label in zip(panels.flat, shown, strict=False):
                 own = samples[samples["scheme"] == label]
                 look = self._looks[label]
                 axes.plot(own["t_s"], own["value"], color=look.color, linewidth=1.0)
-                axes.set_title(look.short, color=INK, fontsize=9.5, pad=3)
+                axes.set_title(look.short, color=INK, fontsize=points(9.5), pad=3)
                 peaks.append(float(own["value"].quantile(0.95)))
             for axes in list(panels.flat)[len(shown) :]:
                 axes.set_visible(False)
@@ -258,36 +351,48 @@ class Plots:
             # Panels above a hole need the labels that the hole would have had.
             for axes in panels[-1 if len(shown) == rows * columns else -2 :].flat:
                 axes.tick_params(labelbottom=True)
-            figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=9.5)
-            figure.supylabel(title + (", logarithmic" if is_log else ""), fontsize=9.5)
+            figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=points(9.5))
+            figure.supylabel(title + (", logarithmic" if is_log else ""), fontsize=points(9.5))
         return figure
 
     def flow_shares(self) -> Picture:
-        """Draw every flow's goodput, averaged over replications, a row for each scheme."""
+        """Draw every flow's goodput, averaged over replications, a row for each scheme, groups of flows apart."""
         flows = self._results.flows
         # Flows that would have started after the end have no share.
         flows = flows[flows.groupby("flow")["sent_packets"].transform("sum") > 0]
         scale, unit = (1e-6, "Mbit/s") if flows["goodput_bit_s"].mean() >= 1e6 else (1e-3, "kbit/s")
         jain = metrics.find("jain_index")
-        with new_figure(WIDTH, 0.8 + 0.36 * len(self._looks)) as figure:
+        groups = [str(group) for group in flows["group"].unique()]
+        with new_figure(WIDTH, 0.8 + 0.36 * len(self._looks), rows=len(self._looks)) as figure:
             axes = figure.add_subplot()
             for row, (label, look) in enumerate(self._looks.items()):
-                own = flows[flows["scheme"] == label].groupby("flow", sort=False)["goodput_bit_s"].mean() * scale
-                axes.scatter(own, np.full(len(own), row), s=26, color=look.color, alpha=0.5, linewidths=0)
-                axes.plot([own.mean()] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.4)
-                if "jain_index" in self._results.runs:
+                for place, group in enumerate(groups):
+                    at = row + _GROUP_BAND * ((place + 0.5) / len(groups) - 0.5)
+                    chosen = flows[(flows["scheme"] == label) & (flows["group"] == group)]
+                    own = chosen.groupby("flow", sort=False)["goodput_bit_s"].mean() * scale
+                    marker = _GROUP_MARKERS[place % len(_GROUP_MARKERS)]
+                    axes.scatter(
+                        own, np.full(len(own), at), s=26, marker=marker, color=look.color, alpha=0.6, linewidths=0
+                    )
+                    half = 0.4 * _GROUP_BAND / len(groups)
+                    axes.plot([own.mean()] * 2, [at - half, at + half], color=INK, linewidth=1.4)
+                if "jain_index" in self._results.runs and not is_narrow():
                     found = self._results.estimate(label, jain.name)
                     axes.annotate(
                         f"Jain {metrics.rounded(found.mean, found.half_width)}",
                         (1.01, row),
                         xycoords=("axes fraction", "data"),
                         va="center",
-                        fontsize=8.5,
+                        fontsize=points(8.5),
                         color=MUTED,
                     )
             scheme_rows(axes, list(self._looks.values()))
             axes.set_xlim(left=0)
-            axes.set_xlabel(f"Goodput of each flow ({unit}); the bar is their mean")
+            axes.set_xlabel(f"Goodput of each flow ({unit})" + ("" if is_narrow() else "; the bar is the mean"))
+            for place, group in enumerate(groups):
+                marker = _GROUP_MARKERS[place % len(_GROUP_MARKERS)]
+                axes.scatter([], [], s=26, marker=marker, color=MUTED, linewidths=0, label=group)
+            figure.legend(loc="outside upper left", ncols=4, handletextpad=0.2)
         return figure
 
     def differences(
@@ -307,34 +412,42 @@ class Plots:
         base = self._results.labels[0] if baseline is None else baseline
         shown = {label: look for label, look in self._looks.items() if label != base}
         present = [name for name in names if name in self._results.metric_names()]
-        with new_figure(WIDTH, 1.0 + 0.33 * len(shown)) as figure:
-            panels = figure.subplots(1, len(present), sharey=True, squeeze=False)[0]
-            for axes, name in zip(panels, present, strict=True):
+        columns = min(len(present), 2) if is_narrow() else len(present)
+        lines = -(-len(present) // columns)
+        with new_figure(WIDTH, (1.0 + 0.33 * len(shown)) * lines, rows=(len(shown) + 3) * lines) as figure:
+            grid = figure.subplots(lines, columns, sharey=True, squeeze=False)
+            panels = grid.flat
+            for axes in list(grid.flat)[len(present) :]:
+                axes.set_visible(False)
+            for axes, name in zip(panels, present, strict=False):
                 metric = metrics.find(name)
                 axes.axvline(0, color=MUTED, linewidth=1)
                 for row, (label, look) in enumerate(shown.items()):
                     found = self._results.difference(label, name, base)
                     _interval(axes, found, row, look, metric.scale)
                 unit = "points" if metric.shown_unit == "%" else metric.shown_unit
-                axes.set_title(metric.title, fontsize=9.5)
-                axes.set_xlabel(f"difference ({unit})" if unit else "difference")
+                title = metric.title.replace(", ", ",\n") if is_narrow() else metric.title
+                axes.set_title(title, fontsize=points(9.5))
+                axes.set_xlabel(unit if unit and is_narrow() else f"difference ({unit})" if unit else "difference")
                 axes.locator_params(axis="x", nbins=4)
-            scheme_rows(panels[0], list(shown.values()))
+            for axes in grid[:, 0]:
+                scheme_rows(axes, list(shown.values()))
         return figure
 
     def groups(self) -> Picture:
         """Draw what each group of flows got, a panel for each group: see :mod:`sojourn.groups`."""
-        from sojourn import groups
-
         known = groups.of(self._results)
-        columns = min(len(known), 2)
+        columns = 1 if is_narrow() else min(len(known), 2)
         lines = math.ceil(len(known) / columns)
-        with new_figure(WIDTH, lines * (0.9 + 0.3 * len(self._looks))) as figure:
+        rows = lines * (3 + len(self._looks))
+        with new_figure(WIDTH, lines * (0.9 + 0.3 * len(self._looks)), rows=rows) as figure:
             panels = figure.subplots(lines, columns, sharey=True, squeeze=False)
             for axes, group in zip(panels.flat, known, strict=False):
                 for row, (label, look) in enumerate(self._looks.items()):
                     _bar(axes, groups.estimate(self._results, label, group), row, look, group.metric.scale)
-                axes.set_title(f"{group.name}: {group.metric.phrase} ({group.metric.shown_unit})", fontsize=10)
+                axes.set_title(
+                    f"{group.name}: {group.metric.phrase} ({group.metric.shown_unit})", fontsize=points(10)
+                )
                 # Room for the numbers at the ends of the bars.
                 axes.set_xlim(0, 1.25 * axes.dataLim.x1)
                 axes.locator_params(axis="x", nbins=5)
@@ -345,9 +458,22 @@ class Plots:
 
 
 @contextmanager
-def new_figure(width: float, height: float) -> Iterator[Picture]:
-    """Give an empty figure in the house style, sizes in inches."""
-    with mpl.rc_context(_STYLE):
+def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
+    """Give an empty figure in the house style.
+
+    Parameters
+    ----------
+    width, height
+        In inches.
+    rows
+        Lines of text that a figure for a paper must have room for.
+    """
+    wanted = _SHEET.get()
+    if wanted is not None:
+        scale = PAPER_POINTS / _STYLE["font.size"]
+        height = max(min(height * scale, 0.75 * wanted), 0.7 + _LINE * rows)
+        width = wanted * width / WIDTH
+    with mpl.rc_context(_style()):
         figure = Picture(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
@@ -380,7 +506,7 @@ def _bar(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float
     if found.low is not None and found.high is not None:
         end = found.high * scale
         axes.plot([found.low * scale, end], [row, row], color=INK, linewidth=1.4)
-    axes.annotate(f"{mean:.3g}", (end, row), (5, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.annotate(f"{mean:.3g}", (end, row), (5, 0), textcoords="offset points", va="center", fontsize=points(9))
 
 
 def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
@@ -392,7 +518,14 @@ def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=2.4)
+    figure = axes.get_figure(root=True)
+    if is_narrow() and figure is not None:
+        longest = max((len(text) for text in axes.get_legend_handles_labels()[1]), default=0)
+        figure.legend(
+            loc="outside upper left", ncols=2 if longest <= _SHORT else 1, handlelength=2.0, columnspacing=1.0
+        )
+    else:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=2.4)
 
 
 def _quantile(value: Floats, share: Floats, level: float) -> float:
@@ -445,7 +578,7 @@ def label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float
                     textcoords="offset points",
                     ha=ha,
                     va=va,
-                    fontsize=9,
+                    fontsize=points(9),
                 )
                 box = text.get_window_extent(renderer)
                 hidden = sum(box.overlaps(other.get_window_extent(renderer)) for other in placed)
@@ -468,7 +601,7 @@ def label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float
                     textcoords="offset points",
                     ha=ha,
                     va=va,
-                    fontsize=9,
+                    fontsize=points(9),
                     arrowprops=line,
                 )
             )

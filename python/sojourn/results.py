@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn import metrics, stats, tables
-from sojourn.core import Document, SojournError, version
+from sojourn import inert, metrics, stats, suggest, tables
+from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.statistics import warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
@@ -81,6 +81,15 @@ class Results:
     def code_version(self) -> str:
         """The version of Sojourn that made the runs."""
         return str(self.meta.get("version", version()))
+
+    @property
+    def build(self) -> str:
+        """The build of Sojourn that made the runs: version and digest of its sources.
+
+        Two builds of one name give the same numbers bit for bit. Results of folders that do not name it have the
+        version alone.
+        """
+        return str(self.meta.get("build") or self.meta.get("version") or build())
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -167,7 +176,7 @@ class Results:
         if group is not None:
             return self._group_values(label, metric, group)
         if metric not in self._metrics:
-            raise SojournError(f"unknown metric `{metric}`; there are: {', '.join(self.metric_names())}")
+            raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
         return self._metrics[metric][self._places[label]]
 
     def _group_values(self, label: str, metric: str, group: str) -> Floats:
@@ -201,8 +210,12 @@ class Results:
         return places
 
     def estimate(self, label: str, metric: str, group: str | None = None) -> Estimate:
-        """Return a metric's mean over replications with its 95 % interval (Student's t)."""
-        return stats.estimate(self.values(label, metric, group))
+        """Return a metric's mean over replications with its 95 % interval (Student's t).
+
+        The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
+        side: 0.4 % of the value.
+        """
+        return metrics.find(metric).widened(stats.estimate(self.values(label, metric, group)))
 
     def difference(self, label: str, metric: str, baseline: str, group: str | None = None) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval."""
@@ -229,6 +242,8 @@ class Results:
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
         """Return a quantile of what all replications saw together, with a bootstrap interval (BCa over runs).
 
+        The interval includes half of the bucket that the quantile is read from, on either side.
+
         Parameters
         ----------
         label
@@ -251,7 +266,7 @@ class Results:
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
         ]
-        return stats.pooled_quantile(curves, share, seed=self.seed)
+        return metrics.find(f"{quantity}_p99").widened(stats.pooled_quantile(curves, share, seed=self.seed))
 
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
@@ -271,9 +286,13 @@ class Results:
         return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
 
     @cached_property
-    def warnings(self) -> tuple[warmup.Warning, ...]:
-        """Schemes whose warm-up is too short, or that reached no steady state; needs time series."""
-        return warmup.check(self)
+    def warnings(self) -> tuple[warmup.Warning | inert.Inert, ...]:
+        """What a reader should check before trusting the results, each with a sentence in ``text``.
+
+        Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose warm-up is too short, or that
+        reached no steady state, which needs time series.
+        """
+        return (*inert.check(self.scenario, self.schemes), *warmup.check(self))
 
     def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.
@@ -431,18 +450,24 @@ class Results:
             ``runs``, ``queues``, ``flows``, ``groups``, ``stations``, ``distributions`` or ``series``.
         """
         if name not in self.frames:
-            raise SojournError(f"unknown table `{name}`; there are: {', '.join(self.frames)}")
+            raise SojournError(suggest.unknown("table", name, self.frames))
         return tables.to_arrow(name, self.frames[name])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export ``runs`` through the Arrow PyCapsule interface."""
         return self.arrow("runs").__arrow_c_stream__(requested_schema)
 
-    def to_parquet(self, folder: str | Path) -> None:
+    def to_parquet(self, folder: str | Path, *, force: bool = True) -> None:
         """Write a run folder: scenario, schemes, tables, meta data and report.
 
-        The folder appears whole or not at all. An earlier run folder is replaced; any other folder that is
-        not empty is refused.
+        The folder appears whole or not at all.
+
+        Parameters
+        ----------
+        folder
+            The place. A folder with files that Sojourn did not write is refused.
+        force
+            Whether to replace an earlier run folder.
 
         Raises
         ------
@@ -451,7 +476,7 @@ class Results:
         """
         from sojourn import folder as folders
 
-        with folders.staged(folder) as staging:
+        with folders.staged(folder, force=force) as staging:
             folders.write(self, staging)
 
     @classmethod
@@ -515,6 +540,7 @@ class Results:
             runs.append(run)
         return {
             "sojourn": self.code_version,
+            "build": self.build,
             "kind": self.kind,
             "scenario": self.scenario,
             "schemes": [
@@ -545,7 +571,7 @@ class Results:
 
     def _known(self, label: str) -> str:
         if label not in self.labels:
-            raise SojournError(f"unknown scheme `{label}`; there are: {', '.join(self.labels)}")
+            raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
 
 

@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from sojourn import core, tables
 from sojourn.core import Document, SojournError
-from sojourn.network import Network
+from sojourn.network import Network, load
 from sojourn.results import Results
 from sojourn.scheme import Scheme, Schemes, as_schemes
 from sojourn.units import Time, as_text, from_ns, to_ns
@@ -24,8 +25,12 @@ _AUTO_SAMPLES: Final = 400
 GREATEST_SEED: Final = 2**64 - 1
 
 
+Scenario: TypeAlias = Network | str | Path
+"""A network, a scenario file's path, or the name of a scenario that comes with the package."""
+
+
 def run(
-    network: Network,
+    network: Scenario,
     *,
     replicates: int = 1,
     seed: int | None = None,
@@ -39,7 +44,7 @@ def run(
     Parameters
     ----------
     network
-        What to run.
+        What to run: a :class:`Network`, the path of a scenario file, or the name of a ready-made scenario.
     replicates
         Number of replications. With one there are no intervals.
     seed
@@ -49,7 +54,7 @@ def run(
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
-        Overrides ``key=value`` of the scenario.
+        Overrides ``key=value`` of the scenario. An override of ``series.flows`` takes its interval from `series`.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
 
@@ -65,12 +70,12 @@ def run(
     >>> len(results.runs)
     1
     """
-    scenario = network.canonical(sets)
+    scenario = canonical(network, sets, series)
     return _execute(scenario, None, replicates, seed, jobs, series, progress)
 
 
 def compare(
-    network: Network,
+    network: Scenario,
     schemes: Schemes,
     *,
     replicates: int | None = None,
@@ -79,6 +84,9 @@ def compare(
     series: Series = "auto",
     sets: Sequence[str] = (),
     progress: bool | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    command: str | None = None,
 ) -> Results:
     """Compare schemes on a network: each replaces the queues under test, on the same traffic.
 
@@ -87,7 +95,7 @@ def compare(
     Parameters
     ----------
     network
-        What to run.
+        What to run: a :class:`Network`, the path of a scenario file, or the name of a ready-made scenario.
     schemes
         Texts as tc writes them (``"codel target 5ms"``), :class:`Scheme`, or a mapping of labels to these.
     replicates
@@ -99,19 +107,78 @@ def compare(
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
-        Overrides ``key=value`` of the scenario.
+        Overrides ``key=value`` of the scenario. An override of ``series.flows`` takes its interval from `series`.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
+    out
+        A folder. Runs are written to it as they finish, so the same call continues after an interruption; at the end
+        it is a run folder with a report, and the store of a plan (``sojourn results export``).
+    force
+        Replace the results that `out` holds.
+    command
+        What ``meta.json`` names as the command; for programs that are one.
 
     Raises
     ------
     SojournError
-        Bad scenario, scheme or option.
+        Bad scenario, scheme or option; `out` holds other results, or cannot be written.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> results = sj.compare("dumbbell", ["codel", "pie"], replicates=1, sets=["duration=3 s", "warm_up=1 s"])
+    >>> results.labels
+    ('codel', 'pie')
     """
     chosen = as_schemes(schemes)
-    scenario = network.canonical(sets)
+    scenario = canonical(network, sets, series)
     count = int(scenario.get("replications", 1)) if replicates is None else replicates
-    return _execute(scenario, chosen, count, seed, jobs, series, progress)
+    if out is None:
+        return _execute(scenario, chosen, count, seed, jobs, series, progress)
+    first, threads = _checked(scenario, count, seed, jobs)
+    sampled = _series(series, scenario, 0), count if _series(series, scenario, 1) else 1
+    from sojourn import comparison
+
+    return comparison.run(
+        scenario,
+        chosen,
+        out,
+        replicates=count,
+        seed=first,
+        jobs=threads,
+        series=sampled,
+        meta=_meta(series),
+        force=force,
+        command=command,
+        progress=progress,
+    )
+
+
+def canonical(network: Scenario, sets: Sequence[str] = (), series: Series = None) -> Document:
+    """Return the canonical document of a network, a file or a ready-made scenario.
+
+    Parameters
+    ----------
+    network
+        Which.
+    sets
+        Overrides ``key=value``.
+    series
+        Sampling interval: also of the scenario's own series where an override asks for the flows' series.
+
+    Raises
+    ------
+    SojournError
+        Bad scenario or override.
+    """
+    keys = [one.partition("=")[0].strip() for one in sets]
+    if series not in (None, "auto") and "series.flows" in keys and "series.interval" not in keys:
+        interval = series if isinstance(series, str) else as_text("series", series, "time")
+        # The interval first: without one there is nothing that each flow could have.
+        sets = [f"series.interval={interval}", *sets]
+    if isinstance(network, Network):
+        return network.canonical(sets)
+    return load(network, sets=sets).to_dict()
 
 
 def cores() -> int:
@@ -128,10 +195,7 @@ def _execute(
     series: Series,
     progress: bool | None,
 ) -> Results:
-    first_seed = int(scenario.get("seed", 1)) if seed is None else seed
-    whole("replicates", replicates, 1, 1_000_000)
-    whole("seed", first_seed, 0, GREATEST_SEED)
-    threads = cores() if jobs is None else whole("jobs", jobs, 1, 4096)
+    first_seed, threads = _checked(scenario, replicates, seed, jobs)
     texts: list[str | None] = [None] if schemes is None else [scheme.text for scheme in schemes]
     tasks = [
         {
@@ -160,7 +224,21 @@ def _execute(
         replications=replicates,
         frames=frames,
         kind="run" if texts == [None] else "compare",
+        meta=_meta(series),
     )
+
+
+def _checked(scenario: Document, replicates: int, seed: int | None, jobs: int | None) -> tuple[int, int]:
+    """Return the first seed and the number of threads."""
+    first_seed = int(scenario.get("seed", 1)) if seed is None else seed
+    whole("replicates", replicates, 1, 1_000_000)
+    whole("seed", first_seed, 0, GREATEST_SEED)
+    return first_seed, cores() if jobs is None else whole("jobs", jobs, 1, 4096)
+
+
+def _meta(series: Series) -> dict[str, str | None]:
+    """Return what the command that repeats the runs must say of time series."""
+    return {"series": series if series is None or isinstance(series, str) else as_text("series", series, "time")}
 
 
 def _series(series: Series, scenario: Document, replication: int) -> str | None:
@@ -219,7 +297,7 @@ def _progress_bar(wanted: bool | None, runs: int) -> Iterator[Advance | None]:
         TimeRemainingColumn(),
         TextColumn("left,"),
         TimeElapsedColumn(),
-        TextColumn("gone"),
+        TextColumn("elapsed"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("simulating", total=1.0)

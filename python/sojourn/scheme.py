@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from sojourn import core
+from sojourn import core, suggest
 from sojourn.core import SojournError
 from sojourn.units import Quantity, as_text
 
@@ -155,6 +155,18 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     return made
 
 
+def labelled(text: str) -> Scheme:
+    """Return a scheme from ``LABEL=SCHEME`` or ``SCHEME``, as options of commands have them.
+
+    Examples
+    --------
+    >>> labelled("strict=codel target 1ms").label
+    'strict'
+    """
+    label, _, own = text.rpartition("=")
+    return Scheme(own, label.strip())
+
+
 def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]) -> Scheme:
     """Return a scheme with some parameters changed, under the same label.
 
@@ -173,7 +185,7 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
     known = {str(p["name"]) for p in _entry(scheme.algorithm).get("parameters", ())}
     for name in parameters:
         if name not in known and name != "preset":
-            raise SojournError(f"{scheme.algorithm} has no parameter `{name}`; allowed: {', '.join(sorted(known))}")
+            raise SojournError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
     words = [scheme.algorithm]
     kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
     for name, value in {**kept, **parameters}.items():
@@ -188,18 +200,53 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Return labels short enough for a picture: the algorithm alone where that is unambiguous.
+    """Return labels short enough for a picture: the algorithm and the parameters that differ.
+
+    Schemes of one algorithm keep the parameters in which they differ. A scheme that is the only one of its algorithm
+    keeps those that are not the defaults, except where all schemes that have such a parameter agree in it. A label
+    that is not a scheme's text stays as it is.
 
     Examples
     --------
-    >>> short_labels(["codel target 5ms", "pie"])
-    {'codel target 5ms': 'codel', 'pie': 'pie'}
+    >>> short_labels(["codel target 5ms", "pie target 20ms"])
+    {'codel target 5ms': 'codel', 'pie target 20ms': 'pie target 20ms'}
+    >>> short_labels(["red min 5p max 15p limit 100p", "red min 9p max 27p limit 100p", "pfifo limit 100p"])
+    {'red min 5p max 15p limit 100p': 'red min 5p max 15p', 'red min 9p max 27p limit 100p': 'red min 9p max 27p', \
+'pfifo limit 100p': 'pfifo'}
     """
-    heads = [label.split(maxsplit=1)[0] for label in labels]
-    return {
-        label: head if heads.count(head) == 1 and _is_algorithm(head) else label
-        for label, head in zip(labels, heads, strict=True)
-    }
+    known = {label: found for label in labels if (found := _parsed(label)) is not None}
+    short = {}
+    for label, scheme in known.items():
+        values = {parameter.name: parameter for parameter in scheme.parameters()}
+        others = [
+            {parameter.name: parameter.value for parameter in other.parameters()}
+            for name, other in known.items()
+            if name != label
+        ]
+        same = [other for name, other in known.items() if name != label and other.algorithm == scheme.algorithm]
+        beside = [{parameter.name: parameter.value for parameter in other.parameters()} for other in same] or others
+        words = [scheme.algorithm]
+        for name, parameter in values.items():
+            agree = all(other.get(name, parameter.value) == parameter.value for other in beside)
+            shared = bool(same) or any(name in other for other in others)
+            if (same and agree) or (not same and (parameter.is_default or (agree and shared))):
+                continue
+            words += {"on": [name], "off": [f"no{name}"]}.get(parameter.value, [name, parameter.value])
+        short[label] = " ".join(words)
+    texts = {label: short.get(label, label) for label in labels}
+    # Two of one label would be one line of a legend.
+    counts = [*texts.values()]
+    return {label: text if counts.count(text) == 1 else label for label, text in texts.items()}
+
+
+def _parsed(label: str) -> Scheme | None:
+    head, _, _ = label.partition(" ")
+    if not _is_algorithm(head):
+        return None
+    try:
+        return Scheme(label)
+    except SojournError:
+        return None
 
 
 def _entry(name: str) -> core.Document:

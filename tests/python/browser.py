@@ -13,7 +13,8 @@ from selenium.webdriver.chrome.service import Service
 REQUIRED = "SOJOURN_TEST_BROWSER"
 
 
-def start_browser(*, javascript: bool) -> webdriver.Chrome:
+def start_browser(*, javascript: bool, width: int | None = None) -> webdriver.Chrome:
+    """Start a browser; with `width`, one of a telephone of so many pixels."""
     driver = shutil.which("chromedriver")
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if not driver or not program:
@@ -34,6 +35,9 @@ def start_browser(*, javascript: bool) -> webdriver.Chrome:
     ):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    if width is not None:
+        metrics = {"width": width, "height": 844, "pixelRatio": 1.0}
+        options.add_experimental_option("mobileEmulation", {"deviceMetrics": metrics})
     if not javascript:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     return webdriver.Chrome(options=options, service=Service(driver))

@@ -259,3 +259,155 @@ def test_a_closed_pipe_is_no_error() -> None:
     error = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=60), error) == (0, "")
+
+
+WRITERS: dict[str, tuple[list[object], str]] = {
+    "run": (["run", "SCENARIO", "--out", "out"], "out"),
+    "compare": (["compare", "SCENARIO", "--aqm", "codel", "--out", "out"], "out"),
+    "sensitivity": (
+        ["sensitivity", "codel", "--scenario", "SCENARIO", "--vary", "target", "--vary", "interval", "--samples", "2",
+         "--replicates", "1", "--out", "out"],
+        "out",
+    ),
+    "plan report": (["plan", "report", "plan.toml", "--store", "store", "--out", "page.html"], "page.html"),
+    "results export": (["results", "export", "store", "--out", "runs.csv"], "runs.csv"),
+    "results export flent": (["results", "export", "store", "--format", "flent", "--out", "flent"], "flent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_earlier_results_are_replaced_only_by_force(
+    command: Command, small_file: Path, tmp_path: Path, writer: str
+) -> None:
+    here = tmp_path / "here"
+    if "store" in WRITERS[writer][0]:
+        scenario = json.dumps(str(small_file))
+        (here / "plan.toml").write_text(
+            f'name = "p"\nscenario = {scenario}\nschemes = ["codel"]\nreplications = 1\nseries = "100ms"\n'
+        )
+        assert command("plan", "run", "plan.toml", "--store", "store").returncode == 0
+    arguments = [small_file if word == "SCENARIO" else word for word in WRITERS[writer][0]]
+    target = here / WRITERS[writer][1]
+    first = command(*arguments)
+    assert first.returncode == 0, first.stderr
+    before = contents(target)
+    assert before
+    again = command(*arguments)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr.startswith(f"sojourn: will not replace '{target.name}'")
+    assert "--force" in again.stderr
+    assert contents(target) == before
+    forced = command(*arguments, "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert set(contents(target)) == set(before)
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    if place.is_file():
+        return {place.name: place.read_bytes()}
+    return {str(file.relative_to(place)): file.read_bytes() for file in sorted(place.rglob("*")) if file.is_file()}
+
+
+def test_every_command_that_writes_results_takes_force() -> None:
+    from argparse import ArgumentParser, _SubParsersAction
+
+    from sojourn.cli import parser
+
+    def walk(one: ArgumentParser, name: str) -> list[tuple[str, set[str]]]:
+        found = [(name, set(one._option_string_actions))]
+        for action in one._actions:
+            if isinstance(action, _SubParsersAction):
+                for verb, below in action.choices.items():
+                    found += walk(below, f"{name} {verb}".strip())
+        return found
+
+    writers = {name for name, options in walk(parser(), "") if options & {"--out", "--page"}}
+    forced = {name for name, options in walk(parser(), "") if "--force" in options}
+    # A paper's folder is its store: the command continues in it.
+    assert writers - forced == {"papers run"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["cmopare", "dumbbell"], "did you mean `compare`?"),
+        (["compare", "dumbel"], "did you mean `dumbbell`?"),
+        (["compare", "dumbbell", "--replciates", "3"], "did you mean `--replicates`?"),
+        (["results", "exprot", "store"], "did you mean `export`?"),
+        (["list", "aqm"], "did you mean `aqms`?"),
+        (["papers", "run", "dapm"], "did you mean `daqm`?"),
+        (
+            ["tune", "red", "--scenario", "dumbbell", "--vary", "min=5p..50p", "--minimise", "sojourn_ms_p98"],
+            "did you mean `sojourn_ms_p",
+        ),
+        (
+            [
+                "sensitivity",
+                "red",
+                "--scenario",
+                "dumbbell",
+                "--vary",
+                "min",
+                "--vary",
+                "max",
+                "--metric",
+                "godput_bit_s",
+            ],
+            "`goodput_bit_s`?",
+        ),
+    ],
+)
+def test_messages_name_what_was_meant(command: Command, arguments: list[str], hint: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert hint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_series_of_flows_take_their_interval_from_the_option(command: Command, small_file: Path) -> None:
+    done = command("run", small_file, "--series", "100ms", "--set", "series.flows=true", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["scenario"]["series"] == {"interval": "100 ms", "flows": True}
+    names = {series["name"] for series in document["runs"][0]["series"]}
+    assert {name for name in names if "flow" in name or "goodput" in name} > {"goodput_bit_s"}
+
+
+def test_no_series_can_be_asked_for(command: Command, small_file: Path) -> None:
+    done = command("run", small_file, "--series", "none", "--out", "out", "--json")
+    assert json.loads(done.stdout)["runs"][0].get("series", []) == []
+
+
+REPEATED: dict[str, list[str]] = {
+    "plain": [],
+    "seed": ["--seed", "9"],
+    "series": ["--series", "100ms"],
+    "no series": ["--series", "none"],
+    "series of flows": ["--series", "100ms", "--set", "series.flows=true"],
+    "overrides": ["--set", "links.bottleneck.rate=4 Mbit/s", "--set", "duration=3 s"],
+    "labels": ["--aqm", "strict=codel target 1ms", "--aqm", "pie"],
+}
+
+
+@pytest.mark.parametrize("options", REPEATED)
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_the_line_in_the_report_gives_the_same_report(
+    command: Command, small_file: Path, tmp_path: Path, verb: str, options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import html
+    import re
+    import shlex
+
+    from sojourn.cli import main
+
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    given = [word for word in REPEATED[options] if verb == "compare" or options != "labels"]
+    schemes = ["--aqm", "codel"] if verb == "compare" and options != "labels" else []
+    monkeypatch.chdir(tmp_path / "here")
+    assert main([verb, str(small_file), *schemes, "--replicates", "2", *given, "--out", "first"]) == 0
+    monkeypatch.chdir(tmp_path / "here" / "first")
+    page = Path("report.html").read_text()
+    line = html.unescape(re.search(r"<pre><code>(sojourn .*?)</code></pre>", page).group(1))  # type: ignore[union-attr]
+    assert main(shlex.split(line)[1:]) == 0
+    assert Path("again/report.html").read_text() == page
+    assert Path("again/summary.csv").read_bytes() == Path("summary.csv").read_bytes()

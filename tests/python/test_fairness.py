@@ -103,7 +103,7 @@ def test_windows_count_a_flow_from_its_start_on() -> None:
 
 def test_what_is_not_there_is_named() -> None:
     results = sj.run(small_network(), replicates=1, seed=1)
-    with pytest.raises(sj.SojournError, match="unknown flows `sctp`; there are: tcp"):
+    with pytest.raises(sj.SojournError, match="unknown flows `sctp`; allowed: tcp"):
         results.fairness("sctp")
     with pytest.raises(sj.SojournError, match=r"set the scenario's `series\.flows=true`"):
         results.fairness_over_time(sj.s(1))

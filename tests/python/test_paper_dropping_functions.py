@@ -249,7 +249,7 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setenv("SOJOURND", str(tmp_path / "none"))
     found = device.run(PAPER, "quick", tmp_path, lambda _: None)
     assert found.windows.empty
-    assert found.why.startswith(f"sojournd was not found: $SOJOURND names {tmp_path / 'none'}, which is no file")
+    assert found.why.startswith(f"sojournd was not found: $SOJOURND names {tmp_path / 'none'}, which is not a file")
     assert worlds.on_device(PAPER, found).why == found.why
 
 

@@ -57,7 +57,7 @@ def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
     assert katz.read(tmp_path) is None
     text = (PAPER / "katz.toml").read_text(encoding="utf-8")
     (tmp_path / "katz.toml").write_text(text.replace("[printed]", "[printed]\nR9 = 1.0"), encoding="utf-8")
-    with pytest.raises(SojournError, match=r"R9 is no router; allowed: R1, "):
+    with pytest.raises(SojournError, match=r"R9 is not a router; allowed: R1, "):
         katz.read(tmp_path)
     (tmp_path / "katz.toml").write_text(text.replace('"R6"]', '"R6", "R7"]'), encoding="utf-8")
     with pytest.raises(SojournError, match="a row and a column for each router"):

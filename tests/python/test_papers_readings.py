@@ -85,7 +85,7 @@ def test_a_reading_of_no_condition_is_refused() -> None:
     found = conditions()
     for more in ({"quick": ["on*"], "full": ["two*"]}, {"only": {"two*": []}}):
         tables = {"run": [{"name": "base", "reading": {}} | more]}
-        with pytest.raises(sj.SojournError, match=r"reading base: 'two\*' is no condition; there are: one"):
+        with pytest.raises(sj.SojournError, match=r"reading base: 'two\*' is not a condition; there are: one"):
             runs.readings(tables, {}, found, ("quick", "full"), FILE)
 
 

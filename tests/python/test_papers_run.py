@@ -165,7 +165,11 @@ def test_only_takes_tables_figures_and_names() -> None:
     assert [one.name for one in chosen(PAPER, "ftp-cbr")] == ["ftp-cbr"]
     points = {one.at: one.table for one in chosen(PAPER, "Figure 12")}
     assert (len(points), points["99 %"], points["1 %"]) == (8, "5", "")
-    with pytest.raises(sj.SojournError, match=r"'Figure 99': nothing of it is run yet; there are: .*Table 4"):
+    with pytest.raises(
+        sj.SojournError,
+        match=r"'Figure 99': no such figure or table is run here.*; "
+        "there are: .*Table 4",
+    ):
         chosen(PAPER, "Figure 99")
 
 

@@ -288,7 +288,7 @@ def test_the_command_leaves_a_report_and_goes_on(command: Command, tmp_path: Pat
     assert {row["placement"] for row in rows} == {NONE, *placement.ALL, GREEDY, BEST, EVERY}
     assert "codel" in (out / "scenario.toml").read_text()
     again = command(*arguments, "--json")
-    assert "0 runs now" in again.stderr or again.stderr == ""
+    assert "0 new runs" in again.stderr or again.stderr == ""
     shown = json.loads(again.stdout)
     best = next(choice for choice in shown["choices"] if choice["name"] == BEST)
     assert [row["routers"] for row in rows if row["placement"] == BEST] == [" ".join(best["routers"])]

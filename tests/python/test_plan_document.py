@@ -159,22 +159,30 @@ def test_one_metric_may_stand_without_a_list() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("replicates = 3", r"sweep.toml:3: key replicates: unknown; allowed: name, .*replications"),
+        (
+            "replicates = 3",
+            r"sweep.toml:3: key replicates: unknown \(did you mean `replications`\?\); "
+            "allowed: name, .*replications",
+        ),
         ("replications = 0", r"sweep.toml:3: key replications: 0 is impossible; allowed: whole numbers from 1"),
         ('schemes = ["codle"]', r"sweep.toml:3: key schemes\[0\]: .*codle"),
         ("schemes = []", r"sweep.toml:3: key schemes: allowed: a list such as"),
         ('[[vary]]\nkey = "a"', r"sweep.toml:3: key vary\[0\]: needs exactly one of `values`"),
-        ('[[vary]]\nkey = "a"\nvalues = 3', r"sweep.toml:5: key vary\[0\].values: 3 is no list"),
+        ('[[vary]]\nkey = "a"\nvalues = 3', r"sweep.toml:5: key vary\[0\].values: 3 is not a list"),
         ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "1 s"\nsteps = 3', r"key vary\[0\]: .*different units"),
         ('[[vary]]\nkey = "a"\nfrom = "9 ms"\nto = "1 ms"\nsteps = 3', r"key vary\[0\]: .*is not below"),
         ('[[vary]]\nzip = [{ key = "a", values = [1] }, { key = "b", values = [1, 2] }]', "a has 1, b has 2"),
-        ('[[vary]]\nzip = [{ key = "a", values = [["x"]] }]', r"sweep.toml:4: key vary\[0\].zip\[0\]: .*is no value"),
+        (
+            '[[vary]]\nzip = [{ key = "a", values = [["x"]] }]',
+            r"sweep.toml:4: key vary\[0\].zip\[0\]: "
+            ".*is not a value",
+        ),
         ('[precision]\nmetric = "speed"\nwithin = "5 %"', r"sweep.toml:3: key precision: unknown metric `speed`"),
-        ("precision = 5", "sweep.toml:3: key precision: 5 is no goal"),
+        ("precision = 5", "sweep.toml:3: key precision: 5 is not a goal"),
         ('replications = 2\n[precision]\nmetric = "utilisation"\nwithin = "5 %"', "key replications: does not go"),
-        ('[show]\nmetrics = ["speed"]', r"sweep.toml:4: key show.metrics: unknown metric 'speed'"),
+        ('[show]\nmetrics = ["speed"]', r"sweep.toml:4: key show.metrics: unknown metric `speed`"),
         ('paired = ["rate"]', r'sweep.toml:3: key paired: .*allowed: "all", or a list of scheme'),
-        ("series = 5", "sweep.toml:3: key series: 5 is no interval"),
+        ("series = 5", "sweep.toml:3: key series: 5 is not an interval"),
         ("seed = ", r"sweep.toml: .*line 3"),
     ],
 )
@@ -201,7 +209,7 @@ def test_every_bad_cell_is_named_before_anything_runs() -> None:
     ("changes", "what"),
     [
         ({"vary": (plan.grid("links.x.rate", values=["1 Mbit/s"]),)}, "links.*has no element"),
-        ({"vary": (plan.grid("scheme.speed", values=[1]),)}, "codel has no parameter `speed`"),
+        ({"vary": (plan.grid("scheme.speed", values=[1]),)}, "codel: unknown parameter `speed`"),
         ({"vary": (plan.grid("seed", values=[1]),)}, "`seed` has a meaning of its own"),
         ({"vary": (plan.grid("schemes.red.limit", values=[1]),)}, "names no scheme"),
         ({"schemes": (plan.Scheme("codel"), plan.Scheme("codel", "same"))}, "two cells are the same runs"),

@@ -238,7 +238,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(sj.SojournError, match=r"thesis.tex"):
         execute.run(small_plan(), tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(sj.SojournError, match="is no store"):
+    with pytest.raises(sj.SojournError, match="is not a store"):
         Store.open(tmp_path)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from shared import small_network
 from sojourn import metrics
 from sojourn.report import render, words
 
@@ -90,6 +91,51 @@ def test_every_section_is_there(page: Page) -> None:
     assert wanted <= set(page.ids)
     drawn = ("delay_throughput", "sojourn_cdf", "queue_over_time", "flow_shares", "differences")
     assert {f"{name}-figure" for name in drawn} <= set(page.ids)
+
+
+def test_captions_name_groups_and_queues(results: sj.Results, text: str) -> None:
+    (group,) = results.flows["group"].unique()
+    assert f"Goodput of the flows {group}, averaged over replications" in text
+    assert (
+        f"all packets that left the queue under test (left-&gt;right) after the warm-up, of the flows {group}" in text
+    )
+
+
+def test_two_groups_of_flows_are_told_apart_in_the_shares() -> None:
+    from sojourn.report import svg
+
+    net = small_network().flow(name="voice", from_="sender", to="receiver", count=2)
+    two = sj.compare(net, ["codel"], replicates=2)
+    drawn = svg.inline(two.plot.flow_shares(), "p", "d")
+    assert ">bulk<" in drawn
+    assert ">voice<" in drawn
+
+
+def test_a_quantile_has_half_its_bucket_in_its_interval(results: sj.Results, text: str) -> None:
+    from sojourn import stats
+
+    plain, found = (
+        stats.estimate(results.values("codel", "sojourn_ms_p99")),
+        results.estimate("codel", "sojourn_ms_p99"),
+    )
+    assert plain.low is not None
+    assert plain.high is not None
+    # Buckets are 1/128 of the value wide; the value is their middle.
+    assert found.low == plain.low * (1 - 1 / 256)
+    assert found.high == plain.high * (1 + 1 / 256)
+    assert results.estimate("codel", "sojourn_ms_mean") == stats.estimate(results.values("codel", "sojourn_ms_mean"))
+    pooled = results.quantile("codel", "sojourn_ms", 0.9)
+    assert pooled.low is not None
+    assert pooled.low < pooled.mean
+    assert "half of the histogram bucket that it is read from: 0.4 % of the value" in text
+
+
+def test_the_correction_is_said_in_the_fields_words(text: str) -> None:
+    assert (
+        "Differences in bold are significant at the 5 % level after Holm's correction for the family of comparisons"
+        in " ".join(text.split())
+    )
+    assert "95 % probability" not in text
 
 
 def test_every_metric_shown_is_defined(results: sj.Results, text: str) -> None:

@@ -78,6 +78,23 @@ def test_a_mapping_gives_labels() -> None:
     assert [scheme.label for scheme in as_schemes({"ours": "codel target 9ms"})] == ["ours"]
 
 
-def test_labels_shorten_only_where_that_is_unambiguous() -> None:
-    labels = ["codel target 5ms", "codel target 9ms", "pie target 20ms", "dAQM c1"]
-    assert list(short_labels(labels).values()) == ["codel target 5ms", "codel target 9ms", "pie", "dAQM c1"]
+def test_labels_keep_the_parameters_that_differ() -> None:
+    def short(*labels: str) -> list[str]:
+        return list(short_labels(labels).values())
+
+    # 5 ms is CoDel's default, but here it is what differs.
+    assert short("codel target 5ms limit 50p", "codel limit 50p target 9ms") == [
+        "codel target 5ms",
+        "codel target 9ms",
+    ]
+    assert short("codel", "codel ecn", "codel noecn target 9ms") == [
+        "codel target 5ms noecn",
+        "codel target 5ms ecn",
+        "codel target 9ms noecn",
+    ]
+    assert short("codel target 5ms", "pie target 20ms", "dAQM c1") == ["codel", "pie target 20ms", "dAQM c1"]
+    # All have one limit: it tells nothing apart.
+    assert short("pfifo limit 90p", "codel limit 90p", "red limit 90p min 9p") == ["pfifo", "codel", "red min 9p"]
+    # The same scheme under two names.
+    assert short("codel", "codel target 5ms") == ["codel", "codel target 5ms"]
+    assert short("nonsense words", "codel tagret 5ms") == ["nonsense words", "codel tagret 5ms"]

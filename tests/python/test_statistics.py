@@ -345,5 +345,5 @@ def test_the_best_is_better_than_all_others_together() -> None:
         given = dataclasses.replace(results, frames=dict(results.frames) | {"runs": runs})
         assert given.best("sojourn_ms_mean") == best
         sentence = context.headlines(given)[0]
-        assert ("not told apart from b and c" in sentence) == (best is None)
+        assert ("not significantly different from b and c" in sentence) == (best is None)
         assert ("lower than every other" in sentence) == (best == "a")

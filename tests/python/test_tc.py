@@ -182,6 +182,60 @@ def test_refusals_name_the_nearest(scheme: str, part: str) -> None:
     assert part in str(error.value)
 
 
+CARRIED = {
+    "cake nat autorate-ingress bandwidth 20mbit": "noatm nat autorate-ingress",
+    "cake nonat no-split-gso fwmark 0xff": "noatm nonat no-split-gso fwmark 0xff",
+    "red limit 400000 min 30000 qevent early_drop block 10": "bandwidth 10000000bit qevent early_drop block 10",
+    "red limit 400000 min 30000 bandwidth 100Mbit": "bandwidth 100000000bit",
+    "choke limit 1000 min 10 max 30 bandwidth 1mbps": "bandwidth 1mbps",
+    # By default it would be four times max.
+    "sfq redflowlimit 50000 min 3kB max 9kB w 0.25": (
+        "redflowlimit 50000 min 3000 max 9000 avpkt 1000 burst 4 probability 0.02"
+    ),
+}
+"""Schemes with words that the simulator ignores, and the end of the command that repeats them."""
+
+
+@pytest.mark.parametrize("scheme", CARRIED)
+def test_words_that_the_simulator_ignores_are_repeated(scheme: str) -> None:
+    line = last(scheme)
+    assert line.endswith(CARRIED[scheme])
+    assert core.parse_aqm(line) == core.parse_aqm(scheme)
+
+
+def test_a_comment_names_what_is_repeated_and_what_is_left_out() -> None:
+    def notes(scheme: str) -> list[str]:
+        return [line for line in tc.commands(scheme, dev="eth0") if line.startswith("#")]
+
+    assert "# `nat`, `fwmark 1` have no effect in the simulator and have been repeated from the scheme" in notes(
+        "cake nat fwmark 1"
+    )
+    assert "# `Scell_log 3` is left out: tc prints it and does not take it" in notes(
+        "choke limit 1000 min 10 max 30 Scell_log 3"
+    )
+    line = "tc qdisc add dev wan0 parent 1:10 handle 10: codel control_law newton"
+    assert tc.commands(line) == [
+        "# `parent 1:10 handle 10:` of the given line is left out: the commands below say where the qdisc goes",
+        "tc qdisc replace dev wan0 root codel limit 1000 target 5ms interval 100ms noecn",
+    ]
+
+
+def test_the_interface_need_not_be_named() -> None:
+    assert tc.commands("pfifo limit 60p") == [
+        "# replace DEV with the name of the interface, or give it with --dev",
+        "tc qdisc replace dev DEV root pfifo limit 60",
+    ]
+    assert tc.commands("tc qdisc add dev wan0 root pfifo limit 60", dev="lan0") == [
+        "tc qdisc replace dev lan0 root pfifo limit 60"
+    ]
+
+
+def test_two_rates_are_refused() -> None:
+    with pytest.raises(SojournError, match="the scheme has bandwidth 20Mbit/s and --rate says 10000000bit"):
+        tc.commands("cake bandwidth 20mbit", rate="10mbit")
+    assert "bandwidth 20000000bit" in last("cake bandwidth 20mbit", rate="20 Mbit/s")
+
+
 @pytest.mark.parametrize("dev", ["", "eth0; rm -rf /", "$(id)", "sixteen-letters-"])
 def test_only_names_of_interfaces_go_into_a_command(dev: str) -> None:
     with pytest.raises(SojournError, match="is not the name of a network interface"):

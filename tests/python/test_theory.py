@@ -42,7 +42,7 @@ def test_design_meets_other_goals() -> None:
     assert loss.found.loss_ratio == pytest.approx(0.05)
     late = theory.design("min(1,max(0,(n-x)/50))", theory.Goal(quantile=(0.99, 120)), load=1.1)
     assert late.found.quantiles[0.99] == pytest.approx(120)
-    with pytest.raises(SojournError, match="no shape"):
+    with pytest.raises(SojournError, match="not a shape"):
         theory.design("oval", theory.Goal(mean_packets=50))
     with pytest.raises(SojournError, match="one of"):
         theory.Goal(mean_packets=50, loss_ratio=0.1)
@@ -247,7 +247,7 @@ def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("queue", "codel"), "codel is no function of the queue length alone"),
         (("queue", "dropping_function", "--bursts", "1,2"), "3 numbers"),
-        (("design", "oval", "--mean", "50"), "no shape"),
+        (("design", "oval", "--mean", "50"), "not a shape"),
         (("stability", "fq_codel", "--flows", "1", "--rate", "1 Mbit/s", "--rtt", "1 ms"), "no fluid model"),
         (("rules", "--flows", "1", "--rate", "3", "--rtt", "1 ms"), "unit"),
     ],

@@ -92,7 +92,7 @@ def test_as_rel(tmp_path: Path) -> None:
     net = topology.load(tmp_path / "20240101.as-rel.txt.bz2")
     assert [node.name for node in net.nodes] == ["AS1", "AS2", "AS3"]
     assert [link.ends for link in net.links] == [(0, 1), (1, 2)]
-    with pytest.raises(SojournError, match=r"x, line 2: '2\|3\|5' is no relationship"):
+    with pytest.raises(SojournError, match=r"x, line 2: '2\|3\|5' is not a relationship"):
         topology.parse("1|2|-1\n2|3|5", source="x")
 
 
@@ -109,7 +109,7 @@ def test_edge_list() -> None:
         ("a, b, 10", "n.csv, line 2: rate is '10'; allowed: a rate above 0 with its unit"),
         ("a, b, 10 Mbit/s, 5", "n.csv, line 2: delay is '5'"),
         ("a, b, -, -, 0", "n.csv, line 2: weight is '0'"),
-        ("a", "n.csv, line 2: 'a' is no link"),
+        ("a", "n.csv, line 2: 'a' is not a link"),
         ("a, b, 0 Mbit/s", "n.csv, line 2: rate is '0 Mbit/s'"),
     ],
 )
@@ -288,7 +288,7 @@ def test_demands_from_a_file(tmp_path: Path) -> None:
     file.write_text("# from, to, value\na, c, 2.5\nc, a, 0\na, c, 1\n")
     assert topology.demands(net, file)[0] == {(0, 2): 3.5}
     for text, says in (
-        ("a, c, 1\na, b", "d.csv, line 2: 'a,b' is no demand"),
+        ("a, c, 1\na, b", "d.csv, line 2: 'a,b' is not a demand"),
         ("a, c, lots", "line 1: value is 'lots'"),
         ("a, c, -1", "line 1: value is '-1'"),
         ("a, a, 1", "line 1: from a to itself"),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
+from sojourn import suggest
 from sojourn.core import SojournError, version
 
 __all__ = ["main", "parser"]
@@ -26,23 +27,25 @@ COMMANDS: Final = {
     "run": ("cli.commands", "run a scenario as it is written"),
     "compare": ("cli.commands", "compare schemes on a scenario"),
     "list": ("cli.commands", "list algorithms, scenarios or metrics"),
-    "demo": ("cli.commands", "compare five schemes on a home's access link; the first thing to run"),
-    "report": ("cli.commands", "draw a run folder's report again"),
-    "plan": ("plan.command", "sweeps: check, run, continue and show a plan"),
-    "results": ("plan.command", "ask a store, or write it for other programs"),
-    "crosscheck": ("crosscheck.command", "the same work on Linux, ns-3 or ns-2, and here"),
+    "demo": ("cli.commands", "compare five schemes on a home's access link; the first command to run"),
+    "report": ("cli.commands", "draw the report of a folder again"),
+    "plot": ("cli.paper", "write one figure of a folder for a paper"),
+    "table": ("cli.paper", "write a table of a folder as LaTeX or CSV"),
+    "plan": ("plan.command", "run a sweep over schemes and parameters: check, run, continue, show"),
+    "results": ("plan.command", "query a store of runs, or export it for other programs"),
+    "crosscheck": ("crosscheck.command", "compare the simulator with Linux, ns-3 or ns-2"),
     "tune": ("tune.command", "search an algorithm's parameters for one or several objectives"),
     "sensitivity": ("sensitivity.command", "find which parameters of an algorithm matter"),
-    "papers": ("papers.command", "published studies, run again and judged claim by claim"),
-    "interarrival": ("cli.interarrival", "the mode of inter-arrival times at each queue, with a FIFO there"),
+    "papers": ("papers.command", "repeat a published study and judge its claims one by one"),
+    "interarrival": ("cli.interarrival", "measure the most frequent inter-arrival time at each queue"),
     "theory": (
         "theory.command",
-        "what queueing theory and control theory say: queues, designs, stability, rules of thumb",
+        "compute queueing and control theory: queues, designs, stability, rules of thumb",
     ),
-    "topology": ("topology.command", "real topologies as scenarios"),
+    "topology": ("topology.command", "convert real topologies to scenarios"),
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
-    "device": ("device.command", "what sojournd, the algorithms on real packets, measured"),
-    "export": ("cli.tc", "write a scheme for another program"),
+    "device": ("device.command", "read what sojournd measured on real packets"),
+    "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),
 }
 """Every verb: the module that adds and carries it out, imported when the verb is given, and its line of the help."""
@@ -50,6 +53,23 @@ COMMANDS: Final = {
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and a hint, without the whole usage."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse an unknown option where its command is known, so that the message can name a similar one."""
+        found, left = super().parse_known_args(args, namespace)
+        unknown = next((word for word in left if word.startswith("-")), None)
+        if unknown is not None:
+            name = unknown.partition("=")[0]
+            self.error(f"unknown option {name}{suggest.hint(name, self._option_string_actions)}")
+        return found, left
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar or "argument").lower()
+            raise argparse.ArgumentError(None, suggest.unknown(name, str(value), known))
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"sojourn: {message} (`{self.prog} --help` says more)\n")
@@ -113,7 +133,11 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     verb
         The only one whose module is imported; another text imports none. None imports all.
     """
-    top = _Parser(prog="sojourn", description="A laboratory for active queue management.")
+    top = _Parser(
+        prog="sojourn",
+        description="Simulate and compare active queue management (AQM) schemes.",
+        epilog="Start with: sojourn compare dumbbell --aqm pfifo --aqm codel --out out/first",
+    )
     top.add_argument("--version", action="version", version=f"sojourn {version()}")
     verbs = _Verbs(top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser))
     wanted = {module for name, (module, _) in COMMANDS.items() if verb in (None, name)}

@@ -8,30 +8,41 @@ import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
+from sojourn.cli.output import add_force, output
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
     from sojourn.results import Results
+    from sojourn.scheme import Schemes
+
+INTERRUPTED: Final = 130
+DEMO: Final = "out/demo"
+NONE: Final = "none"
+"""What ``--series`` says for no time series at all."""
 
 
 def add(verbs: Any) -> None:
     """Add the verbs ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema`` to `verbs`."""
-    one = verbs.add_parser("run", description="Run a scenario as it is written.")
+    one = verbs.add_parser("run", description="Run a scenario with the schemes that it names.")
     _scenario_of(one)
     _options_of(one, replicates="number of replications (default 1: no intervals)")
     one.add_argument(
         "--tc",
         action="store_true",
-        help="print the queues under test at the end of one run in the shape of `tc -s -j qdisc show`, nothing else",
+        help="print only the state of the queues under test at the end of one run, as JSON in the form of "
+        "`tc -s -j qdisc show`",
     )
     one.set_defaults(command=run)
 
     several = verbs.add_parser(
         "compare",
-        description="Compare schemes on a scenario. Each scheme replaces the queues under test, on the same traffic.",
+        description="Compare schemes on a scenario. Each scheme replaces those of the queues under "
+        "test; the traffic is the "
+        "same for all. With --out, runs are written as they finish, and the same command continues after an "
+        "interruption.",
         epilog='example: sojourn compare dumbbell --aqm codel --aqm "red min 30p max 90p limit 1000p" --out results',
     )
     _scenario_of(several)
@@ -39,15 +50,17 @@ def add(verbs: Any) -> None:
         "--aqm",
         action="append",
         metavar="SCHEME",
-        help='a scheme as tc writes it, repeatable: --aqm codel --aqm "pie target 20ms" '
+        help='a scheme as tc writes it, or LABEL=SCHEME, repeatable: --aqm codel --aqm "slow=pie target 20ms" '
         "(default: one of each family; see `sojourn list aqms`)",
     )
-    _options_of(several, replicates="number of replications (default: the scenario's own)")
+    _options_of(several, replicates="number of replications (default: as in the scenario)")
     several.set_defaults(command=compare)
 
-    listed = verbs.add_parser("list", description="List what there is.")
-    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"))
-    listed.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    listed = verbs.add_parser(
+        "list", description="List the algorithms with their parameters, the ready-made scenarios, or the metrics."
+    )
+    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"), help="what to list")
+    listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 
     demonstration = verbs.add_parser(
@@ -60,20 +73,21 @@ def add(verbs: Any) -> None:
         "--replicates", type=int, metavar="N", help="number of replications (default: 10, with --quick 3)"
     )
     demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
-    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
     demonstration.add_argument(
-        "--out", default="out/demo", metavar="DIR", help="folder for results and report (default out/demo)"
+        "--out", metavar="DIR", help=f"folder for results and report (default {DEMO}, which is replaced)"
     )
+    add_force(demonstration)
     demonstration.set_defaults(command=demo)
 
     drawn = verbs.add_parser(
         "report",
-        description="Draw a run folder's report.html again from the folder alone: the same bytes every time.",
+        description="Draw report.html again from the results in a folder; nothing is simulated.",
     )
     drawn.add_argument("folder", metavar="DIR", help="a folder that `run`, `compare` or `demo` wrote")
     drawn.set_defaults(command=report)
 
-    described = verbs.add_parser("schema", description="Print the JSON Schema of scenarios.")
+    described = verbs.add_parser("schema", description="Print the JSON Schema of scenario files.")
     described.set_defaults(command=schema)
 
 
@@ -81,15 +95,18 @@ def _scenario_of(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a scenario (TOML or JSON), or the name of one that `sojourn list scenarios` shows",
+        help="a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows",
     )
 
 
 def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
     parser.add_argument("--replicates", type=int, metavar="N", help=replicates)
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the scenario's own)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
     )
     parser.add_argument(
         "--set",
@@ -97,62 +114,80 @@ def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
         default=[],
         dest="sets",
         metavar="KEY=VALUE",
-        help='override a value of the scenario, repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
+        help='override a value of the scenario; repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
     )
-    parser.add_argument("--series", metavar="INTERVAL", help="sample time series in every run: --series 50ms")
-    parser.add_argument("--out", metavar="DIR", help="write a run folder: tables (Parquet), scenario, report.html")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument(
+        "--series",
+        metavar="INTERVAL",
+        help="sample time series in every run, as in --series 50ms (default: in the first "
+        "replication); none: in no run",
+    )
+    output(parser, help="write a run folder: tables (Parquet), scenario, report.html")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     """Run a scenario as it is written."""
     if options.tc:
         from sojourn.cli import tc
 
         tc.run(options)
-    else:
-        _execute(options, None)
+        return 0
+    return _execute(options, None)
 
 
-def compare(options: argparse.Namespace) -> None:
+def compare(options: argparse.Namespace) -> int:
     """Compare schemes on a scenario."""
-    from sojourn.scheme import DEFAULT_SCHEMES
+    from sojourn.scheme import DEFAULT_SCHEMES, labelled
 
-    _execute(options, options.aqm or list(DEFAULT_SCHEMES))
+    return _execute(options, [labelled(text) for text in options.aqm or DEFAULT_SCHEMES])
 
 
-def _execute(options: argparse.Namespace, schemes: list[str] | None) -> None:
-    from sojourn import network, runner
+def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
+    from sojourn import runner
 
-    scenario = network.load(options.file, sets=options.sets)
+    command = shlex.join(["sojourn", *sys.argv[1:]])
+    # The warm-up is judged by time series: one run of each scheme always has them.
+    series = None if options.series == NONE else options.series or "auto"
+    given: dict[str, Any] = {
+        "seed": options.seed,
+        "jobs": options.jobs,
+        "series": series,
+        "sets": options.sets,
+    }
+    if schemes is not None:
+        try:
+            results = runner.compare(
+                options.file,
+                schemes,
+                replicates=options.replicates,
+                out=options.out,
+                force=options.force,
+                command=command,
+                **given,
+            )
+        except KeyboardInterrupt:
+            if not options.out or not Path(options.out).exists():
+                raise
+            print(
+                f"sojourn: interrupted; finished runs are in {options.out}, the same command continues",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+        _print(options, results)
+        return 0
     with ExitStack() as stack:
         if options.out:
             from sojourn import folder
 
             # Before the runs: an output folder that cannot be written must not cost an hour.
-            staging = stack.enter_context(folder.staged(options.out))
-        # The warm-up is judged by time series: one run of each scheme always has them.
-        series = options.series or "auto"
-        if schemes is None:
-            results = runner.run(
-                scenario,
-                replicates=1 if options.replicates is None else options.replicates,
-                seed=options.seed,
-                jobs=options.jobs,
-                series=series,
-            )
-        else:
-            results = runner.compare(
-                scenario,
-                schemes,
-                replicates=options.replicates,
-                seed=options.seed,
-                jobs=options.jobs,
-                series=series,
-            )
+            staging = stack.enter_context(folder.staged(options.out, force=options.force))
+        replicates = 1 if options.replicates is None else options.replicates
+        results = runner.run(options.file, replicates=replicates, **given)
         if options.out:
-            folder.write(results, staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+            folder.write(results, staging, command=command)
     _print(options, results)
+    return 0
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
@@ -162,11 +197,16 @@ def _print(options: argparse.Namespace, results: Results) -> None:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))
         return
+    from sojourn import groups
     from sojourn.cli import text
 
     print(text.single(results) if results.kind == "run" else text.comparison(results))
     if differences := text.differences(results):
         print(f"\n{differences}\n")
+    if len(results.labels) > 1 and len(groups.of(results)) > 1:
+        print(f"{text.groups(results)}\n")
+        if verdict := groups.verdict(results):
+            print(f"{text.paragraph(verdict)}\n")
     print(text.footnote(results))
     if options.out:
         from sojourn import folder
@@ -242,10 +282,13 @@ def _page(place: Path) -> str:
 def demo(options: argparse.Namespace) -> None:
     """Run the demonstration."""
     from sojourn import demo as demonstration
+    from sojourn import folder
 
+    if options.out:
+        folder.refuse_results(options.out, force=options.force)
     print(
         demonstration.run(
-            options.out,
+            options.out or DEMO,
             quick=options.quick,
             replicates=options.replicates,
             seed=options.seed,

@@ -1,4 +1,4 @@
-"""``sojourn interarrival``: the mode of inter-arrival times that dAQM divides by (seed 000 section 4.1.1)."""
+"""``sojourn interarrival``: the most frequent inter-arrival time, by which dAQM divides (Shu 2023, section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ def add(verbs: Any) -> None:
     """Add the verb ``interarrival`` to `verbs`."""
     parser = verbs.add_parser(
         "interarrival",
-        description="Run scenarios with a FIFO in every queue under test, and say which spacing of arrivals is most "
-        "frequent at each: in whole milliseconds, as dAQM's `interarrival` takes it, and in bins of 0.01 ms.",
+        description="Measure the most frequent inter-arrival time at each queue under test, with a FIFO "
+        "in place of the "
+        "scheme: in whole milliseconds, as the parameter `interarrival` of dAQM takes it, and in bins of 0.01 ms.",
         epilog="example: sojourn interarrival lan dumbbell",
     )
-    parser.add_argument("files", metavar="SCENARIO", nargs="+", help="a scenario's file or name")
-    parser.add_argument("--fifo", default=FIFO, metavar="SCHEME", help=f"the FIFO (default {FIFO})")
+    parser.add_argument(
+        "files", metavar="SCENARIO", nargs="+", help="a scenario file or the name of a ready-made scenario"
+    )
+    parser.add_argument("--fifo", default=FIFO, metavar="SCHEME", help=f"the FIFO to use (default {FIFO})")
     parser.add_argument(
         "--replicates",
         type=int,
@@ -37,20 +40,24 @@ def add(verbs: Any) -> None:
         metavar="N",
         help=f"number of replications (default {REPLICATES})",
     )
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the scenario's own)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         dest="sets",
         metavar="KEY=VALUE",
-        help="override a value of the scenarios, repeatable",
+        help="override a value of the scenarios; repeatable",
     )
     parser.add_argument(
-        "--queues", type=int, default=SHOWN, metavar="N", help=f"queues to show, the busiest first (default {SHOWN})"
+        "--queues",
+        type=int,
+        default=SHOWN,
+        metavar="N",
+        help=f"number of queues to show, the busiest first (default {SHOWN})",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     parser.set_defaults(command=_run)
 
 

@@ -16,19 +16,24 @@ def add(verbs: Any) -> None:
     """Add the verb ``export`` to `verbs`."""
     export = verbs.add_parser(
         "export",
-        description="Write a scheme for another program.",
+        description="Write a scheme in the form that another program reads.",
     )
     formats = export.add_subparsers(title="formats", metavar="FORMAT", required=True)
     to_tc = formats.add_parser(
         "tc",
-        help="the commands that install a scheme on Linux",
-        description="Print the commands that install a scheme on a device of Linux. A scheme that Linux does not "
-        "have is refused, with the nearest that it has. Comments say where Linux behaves otherwise.",
+        help="print the commands that install a scheme on Linux",
+        description="Print the commands that install a scheme on a Linux network interface. A scheme that Linux "
+        "does not have is refused, and the message names the nearest one. Comments say where Linux behaves "
+        "differently, and which words the simulator ignores.",
         epilog='example: sojourn export tc "fq_codel target 10ms" --dev eth0 --rate "20 Mbit/s" | sudo sh',
     )
-    to_tc.add_argument("scheme", metavar="SCHEME", help='as tc writes it: "codel target 10ms"')
-    to_tc.add_argument("--dev", required=True, metavar="DEV", help="the network interface: eth0")
-    to_tc.add_argument("--rate", metavar="RATE", help='shape to this rate: "20 Mbit/s" (default: no shaping)')
+    to_tc.add_argument("scheme", metavar="SCHEME", help='as tc writes it: "codel target 10ms", or a whole line of tc')
+    to_tc.add_argument(
+        "--dev",
+        metavar="DEV",
+        help="the network interface, such as eth0 (default: the one that SCHEME names, else the word DEV)",
+    )
+    to_tc.add_argument("--rate", metavar="RATE", help='shape to this rate, such as "20 Mbit/s" (default: no shaping)')
     to_tc.set_defaults(command=export_tc)
 
 

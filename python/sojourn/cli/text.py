@@ -82,7 +82,7 @@ def footnote(results: Results) -> str:
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
     if results.replications == 1:
         long_run = one_run(results) if results.kind == "run" else ""
-        return f"{runs}: no intervals; --replicates 5 gives them.{long_run}"
+        return f"{runs}: no intervals (--replicates 5 gives them).{long_run}"
     return f"{runs}; ± half-width of the 95 % interval of the mean (Student's t)."
 
 
@@ -95,9 +95,12 @@ def one_run(results: Results) -> str:
     if half is None:
         return ""
     if not found.is_independent:
-        return f"\nThe run is too short for an interval from batch means: neighbours correlate by {found.lag_1:.2f}."
+        return (
+            "\nThe run is too short for an interval from batch means: consecutive batches correlate by "
+            f"{found.lag_1:.2f}."
+        )
     mean = metrics.rounded(found.estimate.mean, half)
-    return f"\nFrom this one run by {found.batches} batch means: queue_packets_mean {mean} packets."
+    return f"\nqueue_packets_mean from {found.batches} batch means of this run: {mean} packets."
 
 
 def differences(results: Results) -> str:
@@ -123,8 +126,13 @@ def differences(results: Results) -> str:
     headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
     body = table(headers, [units, *rows], numbers=True).split("\n")
     others = len(results.labels) - 1
-    family = f" after Holm's correction over {others} schemes" if others > 1 else ""
-    note = f"Paired differences; * real{family} (5 %)" + ("; ~ only by its own interval." if others > 1 else ".")
+    note = "Paired differences on the same traffic; * significant at the 5 % level"
+    if others > 1:
+        note += (
+            f" after Holm's correction for the family of {others} comparisons;\n"
+            "~ the interval excludes zero, but the difference is not significant after the correction"
+        )
+    note += "."
     return "\n".join([body[0], body[2], body[1], *body[3:], note])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import crosscheck, folder
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 from sojourn.crosscheck import page, text
 
@@ -20,18 +21,26 @@ def add(verbs: Any) -> None:
     """Add the command to a parser's subcommands."""
     parser = verbs.add_parser(
         "crosscheck",
-        description="Compare with what Linux, ns-3 or ns-2 measured on the same work. Exit status 1 where fewer than "
-        "nine points in ten agree, for any metric.",
+        description="Compare the simulator with recorded measurements of Linux, ns-3 or ns-2 under the "
+        "same conditions. "
+        "The exit status is 1 if fewer than 90 %% of the points agree for any metric.",
     )
-    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE))
-    parser.add_argument("--quick", action="store_true", help="some points, 3 replications instead of 5")
+    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE), help="the system to compare with")
     parser.add_argument(
-        "--live", action="store_true", help="run the peer too, where it is installed, instead of reading its records"
+        "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of our runs (default 1)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
-    parser.add_argument("--page", metavar="FILE", help="write the page of all peers, too (needs the peer `all`)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="run the other system, if it is installed, instead of reading its recorded results",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the simulator's runs (default 1)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    parser.add_argument(
+        "--page", metavar="FILE", help="also write the page that compares all systems (needs the peer `all`)"
+    )
+    add_force(parser, "--page")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     parser.set_defaults(command=run)
 
 
@@ -40,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
     peers = crosscheck.PEERS if options.peer == EVERYONE else (options.peer,)
     if options.page and (options.peer != EVERYONE or options.quick or options.live):
         raise SojournError("--page: the page shows every recorded point of every peer; use it with `all` alone")
+    if options.page:
+        folder.refuse_results(options.page, force=options.force)
     outcomes = [
         crosscheck.check(
             peer,

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import add_force, output
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
 
@@ -32,34 +33,41 @@ def add(verbs: Any) -> None:
     """Add the verb ``device`` to `verbs`."""
     top = verbs.add_parser(
         "device",
-        description="What sojournd measured. The device itself is the program `sojournd`.",
+        description="Read the measurements of sojournd, or run an experiment with it. The program "
+        "itself is `sojournd`.",
     )
     actions = top.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     listing = actions.add_parser(
         "windows",
-        help="the windows in a store",
-        description="Means of the windows in a store, a row a scheme; with --out every window, in a file.",
+        help="show or export the measurement windows in a store",
+        description="Print the means of the windows in a store, one row per scheme; with --out, write "
+        "every window to a "
+        "file.",
         epilog="example: sojourn device windows /var/lib/sojournd/windows.sqlite --out windows.parquet",
     )
     listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
     listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
-    listing.add_argument("--complete", action="store_true", help="without windows that ended early")
-    listing.add_argument("--out", metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
-    listing.add_argument("--json", action="store_true", help="every window as one JSON document on standard output")
+    listing.add_argument("--complete", action="store_true", help="leave out windows that ended early")
+    output(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
+    listing.add_argument("--json", action="store_true", help="print every window as one JSON document")
     listing.set_defaults(command=_windows)
 
     trial = actions.add_parser(
         "experiment",
-        help="a switchback experiment with sojournd between network namespaces; needs root",
-        description="Let sojournd switch at random among plain FIFO and nine dropping functions between network "
-        "namespaces, under the kernel's own TCP; leave its store of windows in a folder.",
+        help="run a switchback experiment with sojournd between network namespaces (needs root)",
+        description="Run sojournd between network namespaces while the kernel's TCP sends through it. "
+        "sojournd switches "
+        "at random among a FIFO and nine dropping functions; its store of windows is left in a folder.",
         epilog="example: sojourn device experiment out/device --minutes 10",
     )
-    trial.add_argument("folder", metavar="DIR", help="for the store, device.sqlite; one of before is replaced")
-    trial.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long (default 10)")
-    trial.add_argument("--slot", type=float, default=10.0, metavar="S", help="length of a slot, seconds (default 10)")
-    trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="of a window (default 20000)")
+    trial.add_argument("folder", metavar="DIR", help="where the store, device.sqlite, is written")
+    add_force(trial, "DIR")
+    trial.add_argument("--minutes", type=float, default=10.0, metavar="N", help="duration in minutes (default 10)")
+    trial.add_argument(
+        "--slot", type=float, default=10.0, metavar="S", help="length of a slot in seconds (default 10)"
+    )
+    trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="packets per window (default 20000)")
     trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')
     trial.add_argument(
         "--design",
@@ -67,13 +75,14 @@ def add(verbs: Any) -> None:
         default="random",
         help="each slot's scheme drawn by itself (default), or every scheme once in each block of slots",
     )
-    trial.add_argument("--seed", type=int, default=1, metavar="S", help="of schedule and traffic (default 1)")
+    trial.add_argument("--seed", type=int, default=1, metavar="S", help="seed of schedule and traffic (default 1)")
     trial.set_defaults(command=_experiment)
 
 
 def _windows(options: argparse.Namespace) -> int:
     store = windows.read(options.store, direction=options.direction, complete=options.complete)
     if options.out is not None:
+        folder.refuse_results(options.out, force=options.force)
         _write(store, Path(options.out))
     if options.json:
         rows = json.loads(store.windows.to_json(orient="records", date_format="iso"))
@@ -104,6 +113,7 @@ def _experiment(options: argparse.Namespace) -> int:
         seed=options.seed,
         rate=options.rate,
     )
+    folder.refuse_results(Path(options.folder) / experiment.STORE, force=options.force)
     print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
     return 0
 

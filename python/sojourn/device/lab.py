@@ -74,7 +74,7 @@ def find_sojournd() -> Path:
     found = given or (str(beside) if beside.is_file() else shutil.which("sojournd"))
     if found is None or not Path(found).is_file():
         where = (
-            f"$SOJOURND names {given}, which is no file" if given else f"it is neither at {beside} nor on the path"
+            f"$SOJOURND names {given}, which is not a file" if given else f"it is neither at {beside} nor on the path"
         )
         raise LabError(f"sojournd was not found: {where}; `cargo build --release -p sojourn-device` builds it")
     return Path(found)
@@ -95,7 +95,7 @@ def find_sojournd_dpdk() -> Path | None:
     """
     given = os.environ.get("SOJOURND_DPDK")
     if given is not None and not Path(given).is_file():
-        raise LabError(f"sojournd was not found: $SOJOURND_DPDK names {given}, which is no file")
+        raise LabError(f"sojournd was not found: $SOJOURND_DPDK names {given}, which is not a file")
     beside = Path(__file__).resolve().parents[3] / "target" / "dpdk" / "sojournd"
     found = Path(given) if given else beside
     return found if found.is_file() else None

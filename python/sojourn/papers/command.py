@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sojourn import suggest
 from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures
@@ -24,25 +25,28 @@ def add(verbs: Any) -> None:
     """Add the verb ``papers`` to `verbs`."""
     papers = verbs.add_parser(
         "papers",
-        description="Published studies as data: run them again, and judge what they say claim by claim.",
+        description="Repeat published studies, which are stored as data, and judge their claims one by one.",
     )
     actions = papers.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="list the papers", description="List the papers.")
+    listing = actions.add_parser(
+        "list", help="list the papers", description="List the published studies that can be repeated."
+    )
     listing.set_defaults(command=_list)
     run = actions.add_parser(
         "run",
-        help="run what the store does not hold yet, judge every claim, write the report",
-        description="Run what the store does not hold yet of a paper, judge every claim under every reading, and "
-        "write the report. What was interrupted continues with the same command.",
+        help="run a study, judge its claims, write the report",
+        description="Run the parts of a study that its store does not hold yet, judge every claim under "
+        "every reading "
+        "of what the study leaves open, and write the report. The same command continues after an interruption.",
     )
-    run.add_argument("name", metavar="NAME", help="of the paper; `sojourn papers list` has them")
+    run.add_argument("name", metavar="NAME", help="name of the paper, as `sojourn papers list` shows it")
     size = run.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="few replications (the default)")
     size.add_argument("--full", action="store_true", help="all replications")
     run.add_argument(
         "--only",
         metavar="FIGURE",
-        help='run one figure or table: --only "Table 4"; the rest of the claims is not run',
+        help='run one figure or table, as in --only "Table 4"; the other claims are reported as not run',
     )
     run.add_argument(
         "--precision",
@@ -51,7 +55,10 @@ def add(verbs: Any) -> None:
         '(--precision "one_way_delay_ms_mean=5 %%"); all then have as many replications as the one that needs most',
     )
     run.add_argument(
-        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
     )
     run.add_argument(
         "--scheduler",
@@ -62,10 +69,10 @@ def add(verbs: Any) -> None:
         "--hours",
         type=float,
         metavar="H",
-        help="papers of windows: simulate for so long, then report what there is (default of --full: 1); the same "
-        "command continues",
+        help="studies of measurement windows only: simulate for this time, then report the results so far "
+        "(default 1 with --full); the same command continues",
     )
-    run.add_argument("--out", metavar="DIR", help="folder of store and report (default out/papers/NAME)")
+    run.add_argument("--out", metavar="DIR", help="folder for the store and the report (default out/papers/NAME)")
     run.set_defaults(command=_run)
 
 
@@ -114,7 +121,10 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         known += [
             f"Table {one.table}" if one.table else one.name for one in paper.conditions if one.table or not one.sweep
         ]
-        raise SojournError(f"--only {only!r}: nothing of it is run yet; there are: {', '.join(known)}")
+        meant = suggest.hint(only, known)
+        raise SojournError(
+            f"--only {only!r}: no such figure or table is run here{meant}; there are: {', '.join(known)}"
+        )
     return [one for one in paper.conditions if one.name in found]
 
 
@@ -130,7 +140,7 @@ def precision(text: str | None, floor: int) -> Precision | None:
         return None
     metric, sign, within = text.partition("=")
     if not sign:
-        raise SojournError(f'--precision {text!r} has no "="; allowed: METRIC=WITHIN, as goodput_bit_s="5 %"')
+        raise SojournError(f'--precision {text!r} has no "="; allowed: METRIC=WITHIN, as in goodput_bit_s="5 %"')
     return Precision(metric.strip(), within.strip(), floor=floor)
 
 

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import nesting
+from sojourn import nesting, suggest
 from sojourn.core import SojournError
 from sojourn.papers import runs as running
 from sojourn.papers.model import Claim, Paper, Published, Row
@@ -62,8 +62,9 @@ def load(name: str, where: Path | None = None) -> Paper:
     """
     place = (where or folder()) / name
     if not place.is_dir():
-        known = ", ".join(sorted(one.name for one in (where or folder()).iterdir() if one.is_dir()))
-        raise SojournError(f"there is no paper {name!r}; there are: {known or 'none'}")
+        known = sorted(one.name for one in (where or folder()).iterdir() if one.is_dir())
+        listed = ", ".join(known) or "none"
+        raise SojournError(f"there is no paper {name!r}{suggest.hint(name, known)}; there are: {listed}")
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
     if missing:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")

@@ -102,7 +102,7 @@ def read(folder: Path) -> Study | None:
         raise SojournError(f"{file}: matrix is {matrix.shape}; allowed: a row and a column for each router")
     stray = [name for name in printed if name not in routers]
     if stray:
-        raise SojournError(f"{file}: printed: {stray[0]} is no router; allowed: {', '.join(routers)}")
+        raise SojournError(f"{file}: printed: {stray[0]} is not a router; allowed: {', '.join(routers)}")
     return Study(routers, matrix, printed)
 
 

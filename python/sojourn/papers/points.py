@@ -84,5 +84,5 @@ def each(texts: Iterable[str]) -> tuple[str, ...]:
 def _amount(text: str) -> tuple[Decimal, str]:
     found = _AMOUNT.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"{text!r} is no number with a unit")
+        raise ValueError(f"{text!r} is not a number with a unit")
     return Decimal(found[1]), found[2]

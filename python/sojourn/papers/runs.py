@@ -210,7 +210,7 @@ def _matching(patterns: Sequence[str], of: Sequence[Condition], name: str, file:
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in of):
             known = ", ".join(one.name for one in of)
-            raise SojournError(f"{file}: reading {name}: {pattern!r} is no condition; there are: {known}")
+            raise SojournError(f"{file}: reading {name}: {pattern!r} is not a condition; there are: {known}")
     return [one for one in of if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 from sojourn.runner import cores
 from sojourn.topology import command as topology
@@ -39,9 +40,9 @@ def add(verbs: Any) -> None:
     """Add the verb ``place`` to `verbs`."""
     parser = verbs.add_parser(
         "place",
-        description="Find the routers of a topology where a scheme helps most: by centralities, and by greedy and "
-        "local search with the simulator in the loop, all judged on fresh seeds. The same command continues a search "
-        "that was stopped.",
+        description="Find the routers of a topology on which a scheme helps most. Candidates come from centralities "
+        "and from a greedy and local search that runs the simulator; all are then compared on new seeds. The same "
+        "command continues an interrupted search.",
         epilog="example: sojourn place --topology topohub:sndlib/abilene --budget 2 --objective p99_latency",
     )
     parser.add_argument("--topology", required=True, metavar="TOPOLOGY", help=topology.SOURCE)
@@ -52,10 +53,13 @@ def add(verbs: Any) -> None:
         "--objective",
         choices=("mean_latency", "p99_latency", "loss", "fct"),
         default="mean_latency",
-        help="what to make small (default mean_latency; fct takes --tcp transfers unless told otherwise)",
+        help="what to minimise (default mean_latency; fct implies --tcp transfers unless --tcp is given)",
     )
     parser.add_argument(
-        "--scheme", default="codel", metavar="SCHEME", help="of the chosen routers' output queues (default codel)"
+        "--scheme",
+        default="codel",
+        metavar="SCHEME",
+        help="scheme of the chosen routers' output queues (default codel)",
     )
     parser.add_argument(
         "--centrality",
@@ -63,22 +67,32 @@ def add(verbs: Any) -> None:
         default=[],
         dest="centralities",
         metavar="NAME",
-        help="compare this one, repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
+        help="a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
         "betweenness, closeness, degree, random",
     )
     parser.add_argument(
-        "--runs", type=int, default=240, metavar="N", help="what the search may simulate (default 240)"
+        "--runs", type=int, default=240, metavar="N", help="number of runs that the search may use (default 240)"
     )
     parser.add_argument(
-        "--replicates", type=int, default=3, metavar="N", help="replications of each placement in it (default 3)"
+        "--replicates",
+        type=int,
+        default=3,
+        metavar="N",
+        help="replications of each placement in the search (default 3)",
     )
     parser.add_argument(
-        "--fresh", type=int, default=10, metavar="N", help="replications of the final judgement (default 10)"
+        "--fresh", type=int, default=10, metavar="N", help="replications of the final comparison (default 10)"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
     topology.options(parser)
-    parser.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument(
+        "--out",
+        default=_OUT,
+        metavar="DIR",
+        help=f"folder for results and report; the same search continues in it (default {_OUT})",
+    )
+    add_force(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     parser.set_defaults(command=run)
 
 
@@ -104,16 +118,17 @@ def run(options: argparse.Namespace) -> None:
         names=tuple(dict.fromkeys(options.centralities)),
     )
     plan.check(case)
-    place = _open(options.out)
+    question = _question(options)
+    place = _open(options.out, question, force=options.force)
     try:
         with progress_bar(None, plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)) as bar:
             found = placement.search(
                 case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance
             )
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
-    _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]))
+    _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]), question)
     if options.json:
         print(json.dumps(document(found), ensure_ascii=False, allow_nan=False))
         return
@@ -123,7 +138,7 @@ def run(options: argparse.Namespace) -> None:
         f"{len(found.tried)} placements searched with {plan.replications} replications, judged on {plan.fresh} fresh "
         "ones; ± half-width of the 95 % interval."
     )
-    print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)
+    print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 
@@ -162,8 +177,15 @@ def document(found: Found) -> core.Document:
     }
 
 
-def _open(out: str) -> Path:
-    """Return the folder, made where it is not there, with nothing foreign in it."""
+def _question(options: argparse.Namespace) -> str:
+    """Return what was asked for, without the options that change no result."""
+    aside = ("command", "out", "force", "jobs", "json")
+    given = {name: value for name, value in vars(options).items() if name not in aside}
+    return json.dumps(given, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _open(out: str, question: str, *, force: bool) -> Path:
+    """Return the folder, made where it is not there, with nothing foreign in it and no other search's results."""
     place = Path(out)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -175,10 +197,13 @@ def _open(out: str) -> Path:
             f"the folder {out!r} holds {sorted(foreign)[0]!r}, no file of a placement; allowed: a new folder, or one "
             "of `sojourn place`"
         )
+    finished = folder.read_meta(place) if (place / "meta.json").exists() else {}
+    if finished.get("question", question) != question and not force:
+        raise SojournError(f"{out!r} holds another search: name another folder, or replace it with --force")
     return place
 
 
-def _write(found: Found, place: Path, page: str) -> None:
+def _write(found: Found, place: Path, page: str, question: str) -> None:
     """Write every file of a finished search, each whole or not at all, the report last."""
     nodes = found.case.topology.nodes
     shown = document(found)
@@ -202,7 +227,13 @@ def _write(found: Found, place: Path, page: str) -> None:
     folder.write_text(place / "rankings.csv", _csv(["centrality", *(str(k + 1) for k in range(len(nodes)))], ranks))
     best = found.case.placed(found.routers("best found"), found.plan.scheme)
     folder.write_text(place / "scenario.toml", toml.dumps({**best, "seed": found.plan.seed}))
-    meta = {"format": FORMAT, "version": core.version(), "build": core.build(), "date": folder.now()}
+    meta = {
+        "format": FORMAT,
+        "version": core.version(),
+        "build": core.build(),
+        "date": folder.now(),
+        "question": question,
+    }
     folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
     folder.write_text(place / folder.REPORT, page)
 

@@ -141,7 +141,9 @@ def headlines(found: Found) -> list[str]:
         sentences.append(f"Chosen by {_list([picture.words(name) for name in same])}, too.")
     told = [name for name in near if name not in same]
     if told:
-        sentences.append(f"Not told apart from it: the choice by {_list([picture.words(name) for name in told])}.")
+        sentences.append(
+            f"Not significantly different from it: the choice by {_list([picture.words(name) for name in told])}."
+        )
     if not near:
         sentences.append("Every centrality's choice is worse.")
     better = [name for name in (*found.rankings, GREEDY) if _is_better(found, name)]

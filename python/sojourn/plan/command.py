@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import output
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -31,27 +32,33 @@ def add(verbs: Any) -> None:
 def _add_plan(verbs: Any) -> None:
     plan = verbs.add_parser(
         "plan",
-        description="A plan is a scenario, what varies, and how often or how precisely (TOML). What has been run is "
-        "in a store and is never run again, so the command that was interrupted continues.",
+        description="A plan (TOML) names a scenario, what varies, and the number of replications or the precision "
+        "that is wanted. Finished runs are kept in a store and are not repeated, so the same command continues "
+        "after an interruption.",
     )
     actions = plan.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser(
         "check",
-        help="check every cell; say how many runs and about how long",
-        description="Check every cell of a plan; time a few runs and say how long the plan takes.",
+        help="check every cell; print the number of runs and the expected time",
+        description="Check every cell of a plan, time a few runs, and estimate how long the plan takes. Nothing is "
+        "written.",
     )
     _plan_and_store(check)
-    check.add_argument("--jobs", type=int, metavar="N", help="number of threads to reckon with (default: one a core)")
-    check.add_argument("--no-pilot", action="store_true", help="run nothing, say nothing about time")
+    check.add_argument("--jobs", type=int, metavar="N", help="number of threads to assume (default: one per core)")
+    check.add_argument("--no-pilot", action="store_true", help="do not time any run")
     check.set_defaults(command=_check)
     run = actions.add_parser(
         "run",
         help="run what the store does not hold yet",
-        description="Run what the store does not hold yet. Exit status 1 if runs failed; the others are there.",
+        description="Run what the store does not hold yet. The exit status is 1 if runs failed; the other runs are "
+        "kept.",
     )
     _plan_and_store(run)
     run.add_argument(
-        "--jobs", type=int, metavar="N", help="number of threads (default: one a core); it changes no number"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
     )
     run.add_argument(
         "--scheduler",
@@ -59,29 +66,29 @@ def _add_plan(verbs: Any) -> None:
         help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
     )
     run.add_argument(
-        "--force", action="store_true", help="repeat what the store holds, also from another build of the code"
+        "--force",
+        action="store_true",
+        help="repeat runs that the store holds, including those of another build of Sojourn",
     )
     run.add_argument("--max-runs", type=int, metavar="N", help="stop after N runs; the same command continues")
     run.set_defaults(command=_run)
     for name, help_, command in (
-        ("status", "say how far a plan is", _status),
-        ("show", "print a plan's estimates", _show),
-        ("report", "write a plan's table and figures as one HTML page", _report),
+        ("status", "print the progress of a plan", _status),
+        ("show", "print the estimates of a plan", _show),
+        ("report", "write the table and figures of a plan as one HTML page", _report),
     ):
         action = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.")
         _plan_and_store(action)
         if name == "report":
-            action.add_argument("--out", metavar="FILE", required=True, help="the page to write")
+            output(action, metavar="FILE", required=True, help="the page to write")
         if name in ("status", "show"):
-            action.add_argument(
-                "--json", action="store_true", help="one JSON document on standard output, nothing else"
-            )
+            action.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
         action.set_defaults(command=command)
     verify = actions.add_parser(
         "verify",
         help="compare every file of a store with its manifest; repair it",
         description="Compare every file of a store with the manifest that was written with it. "
-        "Exit status 0 if the store is whole, 1 if a file is damaged.",
+        "The exit status is 0 if the store is intact, 1 if a file is damaged.",
     )
     verify.add_argument("folder", metavar="DIR", help="the store")
     how = verify.add_mutually_exclusive_group()
@@ -100,7 +107,9 @@ def _add_plan(verbs: Any) -> None:
         action="store_true",
         help="with --repair: take out of the store what cannot be restored, such as runs of another build",
     )
-    verify.add_argument("--jobs", type=int, metavar="N", help="number of threads for --repair (default: one a core)")
+    verify.add_argument(
+        "--jobs", type=int, metavar="N", help="number of threads for --repair (default: one per core)"
+    )
     verify.set_defaults(command=_verify)
 
 
@@ -112,34 +121,36 @@ def _plan_and_store(parser: argparse.ArgumentParser) -> None:
 def _add_results(verbs: Any) -> None:
     results = verbs.add_parser(
         "results",
-        description="Ask a store, or write it for other programs.",
+        description="Query a store of runs, or export it for other programs.",
     )
     actions = results.add_subparsers(title="actions", metavar="ACTION", required=True)
     query = actions.add_parser(
         "query",
-        help="SQL over a store",
-        description="Ask a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
-        "runs, queues, flows, distributions, series.",
+        help="query a store in SQL",
+        description="Query a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
+        "runs, queues, flows, distributions, series, groups, stations.",
         epilog="example: sojourn results query out/store "
         "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
     )
     query.add_argument("folder", metavar="DIR", help="the store")
-    query.add_argument("sql", metavar="SQL")
+    query.add_argument("sql", metavar="SQL", help="a statement that returns rows")
     query.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table", help="of the answer (default table)"
+        "--format", choices=("table", "csv", "json"), default="table", help="format of the answer (default table)"
     )
     query.set_defaults(command=_query)
     out = actions.add_parser(
         "export",
-        help="write a plan's runs as CSV, Parquet, NetCDF or for Flent",
-        description="Write a plan's runs with their cells. NetCDF has a dimension for each factor; Flent takes the "
-        "time series of a plan that has `series`, one .flent.gz a run.",
+        help="export the runs of a plan as CSV, Parquet, NetCDF or for Flent",
+        description="Export the runs of a plan, or of a comparison made with --out. NetCDF has a dimension for each "
+        "factor. Flent takes the time series of a plan that has `series`, one .flent.gz file per run.",
     )
     out.add_argument("folder", metavar="DIR", help="the store")
-    out.add_argument("--format", choices=export.FORMATS, default="csv", help="(default csv)")
+    out.add_argument("--format", choices=export.FORMATS, default="csv", help="format (default csv)")
     out.add_argument("--plan", metavar="NAME", help="which plan (default: the only one)")
-    out.add_argument("--table", choices=rows.NAMES, default="runs", help="of CSV and Parquet (default runs)")
-    out.add_argument("--out", metavar="PATH", required=True, help="the file to write; for Flent a folder")
+    out.add_argument(
+        "--table", choices=rows.EVERY, default="runs", help="table to export as CSV or Parquet (default runs)"
+    )
+    output(out, metavar="PATH", required=True, help="the file to write (for Flent a folder)")
     out.set_defaults(command=_export)
 
 
@@ -256,6 +267,7 @@ def _show(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     from sojourn.plan import expand, show
 
+    folder.refuse_results(options.out, force=options.force)
     cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
     folder.write_text(Path(options.out), show.page(cells, store))
     print(options.out)
@@ -265,20 +277,23 @@ def _verify(options: argparse.Namespace) -> int:
     from sojourn.plan import verify
 
     if options.drop and not options.repair:
-        raise SojournError("--drop goes with --repair alone")
+        raise SojournError("--drop needs --repair")
     if options.adopt:
         count = verify.adopt(options.folder)
-        print(f"{options.folder}: a manifest of {count} files has been written; earlier damage may be among them")
+        print(
+            f"{options.folder}: a manifest of {count} files has been written; damage from before cannot be detected"
+        )
         return 0
     found = verify.verify(options.folder)
     for one in found.damaged:
         print(f"{one.file}: {one.problem}")
     if found.unfinished:
         print(
-            f"{len(found.unfinished)} files of an interrupted command are no part of the store; the next removes them"
+            f"{len(found.unfinished)} unfinished files of an interrupted command are not part of the "
+            f"store; the next command removes them"
         )
     if not found.damaged:
-        print(f"{options.folder}: whole: {found.files} files, {_bytes(found.size)}")
+        print(f"{options.folder}: intact: {found.files} files, {_bytes(found.size)}")
         return 0
     if not options.repair:
         print(f"{options.folder}: {len(found.damaged)} of {found.files} files damaged; --repair restores them")
@@ -295,7 +310,7 @@ def _verify(options: argparse.Namespace) -> int:
         print(f"{file}: {'taken out of the store' if repaired.dropped else 'not restored'}: {why}")
     is_whole = not repaired.lost or repaired.dropped
     print(
-        f"{options.folder}: {'whole again' if is_whole else 'still damaged'}; "
+        f"{options.folder}: {'intact again' if is_whole else 'still damaged'}; "
         f"damaged files are in {Path(options.folder) / verify.ASIDE}"
     )
     return 0 if is_whole else FAILED
@@ -321,6 +336,7 @@ def _query(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from sojourn.plan import read
 
+    folder.refuse_results(options.out, force=options.force)
     store = Store.open(options.folder)
     names = list(store.plans())
     if options.plan is None and len(names) != 1:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, nesting, toml
+from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import place, vary
@@ -85,7 +85,7 @@ class _Reader:
         self._keys((), document, _TOP, needed=("name", "scenario"))
         name = self._get((), document, "name", str, "a text")
         if not name or any(mark in name for mark in "/\\\0\n") or name.startswith("."):
-            self.refuse(("name",), f"{name!r} is no name; allowed: a text without `/`, not empty, no dot in front")
+            self.refuse(("name",), f"{name!r} is not a name; allowed: a text without `/`, not empty, no dot in front")
         scenario, source = self._scenario(document["scenario"])
         if "replications" in document and "precision" in document:
             self.refuse(("replications",), "does not go with `precision`, whose floor and ceiling say how many")
@@ -113,7 +113,7 @@ class _Reader:
         if isinstance(value, Mapping):
             return toml.dumps(value), f"{self._source} [scenario]"
         if not isinstance(value, str):
-            self.refuse(("scenario",), f"{value!r} is no scenario; allowed: a name, a path, or a table")
+            self.refuse(("scenario",), f"{value!r} is not a scenario; allowed: a name, a path, or a table")
         beside = self._folder / value
         return self._try(("scenario",), lambda: read_text(beside if beside.is_file() else value))
 
@@ -140,7 +140,7 @@ class _Reader:
             elif isinstance(item, str):
                 text, label = item, ""
             else:
-                self.refuse(path, f"{item!r} is no scheme; allowed: a text, or a table with `label` and `text`")
+                self.refuse(path, f"{item!r} is not a scheme; allowed: a text, or a table with `label` and `text`")
             made.append(self._try(path, partial(Scheme, text, label)))
         return self._try(("schemes",), lambda: as_schemes(made))
 
@@ -215,14 +215,14 @@ class _Reader:
         if not keys or not all(isinstance(one, str) and one for one in keys):
             self.refuse(
                 (*path, "key"),
-                f"{key!r} is no key; allowed: a dotted path, or a list of them that take the same value",
+                f"{key!r} is not a key; allowed: a dotted path, or a list of them that take the same value",
             )
         return tuple(keys), self._get(path, table, "name", str, "a text", "")
 
     def _values(self, path: place.Path, table: Mapping[str, Any]) -> list[Any]:
         values = table["values"]
         if not isinstance(values, list) or not values:
-            self.refuse((*path, "values"), f"{values!r} is no list of values")
+            self.refuse((*path, "values"), f"{values!r} is not a list of values")
         return values
 
     def _paired(self, document: Mapping[str, Any], variations: Sequence[Variation]) -> tuple[str, ...] | None:
@@ -238,7 +238,7 @@ class _Reader:
         found = document.get("precision", [])
         if not isinstance(found, Mapping | list):
             self.refuse(
-                ("precision",), f"{found!r} is no goal; allowed: a table with `metric` and `within`, or a list"
+                ("precision",), f"{found!r} is not a goal; allowed: a table with `metric` and `within`, or a list"
             )
         tables = [((), found)] if isinstance(found, Mapping) else [((k,), t) for k, t in enumerate(found)]
         goals = []
@@ -259,7 +259,7 @@ class _Reader:
         if found is None or isinstance(found, str):
             return {"series": found}
         if not isinstance(found, Mapping):
-            self.refuse(("series",), f'{found!r} is no interval; allowed: a time such as "50 ms", or a table')
+            self.refuse(("series",), f'{found!r} is not an interval; allowed: a time such as "50 ms", or a table')
         self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
         return {
             "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),
@@ -274,25 +274,26 @@ class _Reader:
         names = found if isinstance(found, list) else [found]
         for name in names:
             if name not in known:
-                self.refuse(("show", "metrics"), f"unknown metric {name!r}; allowed: {', '.join(known)}")
+                self.refuse(("show", "metrics"), suggest.unknown("metric", str(name), known))
         factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
         figures = []
         for k, figure in enumerate(self._tables(("show",), table, "figures")):
             path = ("show", "figures", k)
             self._keys(path, figure, ("y", "x"), needed=("y", "x"))
             if figure["y"] not in known:
-                self.refuse((*path, "y"), f"unknown metric {figure['y']!r}; allowed: {', '.join(known)}")
+                self.refuse((*path, "y"), suggest.unknown("metric", str(figure["y"]), known))
             if figure["x"] not in factors:
-                self.refuse((*path, "x"), f"{figure['x']!r} does not vary; allowed: {', '.join(factors)}")
+                meant = suggest.hint(str(figure["x"]), factors)
+                self.refuse((*path, "x"), f"{figure['x']!r} does not vary{meant}; allowed: {', '.join(factors)}")
             figures.append(Figure(figure["y"], figure["x"]))
         return {"metrics": tuple(names), "figures": tuple(figures)}
 
     def _keys(self, path: place.Path, table: Any, allowed: Sequence[str], needed: Sequence[str] = ()) -> None:
         if not isinstance(table, Mapping):
-            self.refuse(path, f"{table!r} is no table")
+            self.refuse(path, f"{table!r} is not a table")
         for key in table:
             if key not in allowed:
-                self.refuse((*path, key), f"unknown; allowed: {', '.join(allowed)}")
+                self.refuse((*path, key), f"unknown{suggest.hint(str(key), allowed)}; allowed: {', '.join(allowed)}")
         for key in needed:
             if key not in table:
                 self.refuse(path, f"`{key}` is missing")
@@ -322,13 +323,13 @@ class _Reader:
     def _table(self, path: place.Path, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         found = table.get(key, {})
         if not isinstance(found, Mapping):
-            self.refuse((*path, key), f"{found!r} is no table")
+            self.refuse((*path, key), f"{found!r} is not a table")
         return found
 
     def _tables(self, path: place.Path, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         found = table.get(key, [])
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            self.refuse((*path, key), f"{found!r} is no list of tables")
+            self.refuse((*path, key), f"{found!r} is not a list of tables")
         return found
 
     def _try(self, path: place.Path, make: Callable[[], T]) -> T:

@@ -27,7 +27,10 @@ MARK: Final = "store.json"
 MANIFEST: Final = "manifest.jsonl"
 COPY: Final = "copies/manifest.jsonl"
 TABLES: Final = (*rows.NAMES, "recipes")
-FOLDERS: Final = (*TABLES, "scenarios", "plans", "failed", "copies")
+"""The files of every part."""
+DATA: Final = (*rows.OPTIONAL, *TABLES)
+"""The files that a part may have."""
+FOLDERS: Final = (*DATA, "scenarios", "plans", "failed", "copies")
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _SETTLED_NS: Final = 100_000_000
@@ -157,7 +160,7 @@ def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: boo
     try:
         found = (folder / path).stat()
         if not stat.S_ISREG(found.st_mode):
-            return "changed: it is no file"
+            return "changed: it is not a file"
         sizes = [one.size for one in allowed]
         if found.st_size not in sizes:
             what = "truncated" if found.st_size < min(sizes) else "changed"
@@ -207,10 +210,10 @@ def _other_format(head: bytes, body: bytes) -> str | None:
 
 def _line(found: Any) -> tuple[str, tuple[Content, ...]]:
     if not isinstance(found, list) or len(found) not in (3, 5):
-        raise ValueError("a line is no list of path, size and digest")
+        raise ValueError("a line is not a list of path, size and digest")
     path, *rest = found
     if not isinstance(path, str) or not _is_own(path):
-        raise ValueError(f"{path!r} is no file of a store")
+        raise ValueError(f"{path!r} is not a file of a store")
     contents = tuple(Content(size, digest) for size, digest in zip(rest[::2], rest[1::2], strict=True))
     for one in contents:
         if type(one.size) is not int or one.size < 0 or not _DIGEST.fullmatch(one.digest):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from sojourn import metrics
+from sojourn import metrics, suggest
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -82,8 +82,8 @@ class Precision:
 
     def __post_init__(self) -> None:
         if ("run", self.metric) not in metrics.catalogue():
-            known = ", ".join(name for scope, name in metrics.catalogue() if scope == "run")
-            raise SojournError(f"unknown metric `{self.metric}`; allowed: {known}")
+            known = [name for scope, name in metrics.catalogue() if scope == "run"]
+            raise SojournError(suggest.unknown("metric", self.metric, known))
         if self.floor < 2:
             raise SojournError(f"floor={self.floor} gives no interval; allowed: 2 or more, 10 or more is wise")
         if self.ceiling < self.floor:
@@ -102,7 +102,9 @@ class Precision:
             size = math.nan
         if not (math.isfinite(size) and size > 0) or unit.strip() not in ("%", own):
             absolute = f'"0.1 {own}"'.replace(' "', '"')
-            raise SojournError(f'within={self.within!r} is no precision of {self.metric}; allowed: "5 %", {absolute}')
+            raise SojournError(
+                f'within={self.within!r} is not a precision of {self.metric}; allowed: "5 %", {absolute}'
+            )
         return abs(mean) * size / 100 if unit.strip() == "%" else size
 
 

@@ -110,7 +110,7 @@ class Terminal:
         """Take it away and leave one line."""
         if self._bar is not None:
             self._bar.stop()
-        print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} gone", file=sys.stderr)
+        print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} elapsed", file=sys.stderr)
 
 
 def counts(driver: Driver) -> str:

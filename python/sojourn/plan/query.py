@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 def connect(store: Store) -> duckdb.DuckDBPyConnection:
     """Return a connection of DuckDB to a store.
 
-    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series`` as they are stored; ``cells`` with a row
-    for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which is ``cells`` with the
-    columns of ``runs``.
+    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups`` and ``stations`` as they are
+    stored;
+    ``cells`` with a row for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which
+    is ``cells`` with the columns of ``runs``.
     """
     import duckdb
 
     connection = duckdb.connect(":memory:")
-    for table in rows.NAMES:
+    for table in rows.EVERY:
         files = [str(file) for file in store.files(table)]
         if files:
             # A view takes no parameters; a quote in a path is doubled.
@@ -57,7 +58,9 @@ def query(store: Store, sql: str) -> pa.Table:
     except duckdb.Error as error:
         raise SojournError(f"DuckDB: {error}") from None
     except AttributeError:
-        raise SojournError("DuckDB: the text is no question; allowed: SELECT, DESCRIBE, SHOW and the like") from None
+        raise SojournError(
+            "DuckDB: the text is not a query; allowed: statements that return rows, such as SELECT, DESCRIBE and SHOW"
+        ) from None
 
 
 def _arrow(frame: pd.DataFrame) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from sojourn import metrics
+from sojourn import metrics, suggest
 from sojourn.core import SojournError
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cells
@@ -35,7 +35,10 @@ def plans(store: Store, name: str | None = None) -> list[Cells]:
     """Return the cells of the plans that were run into a store, or of one of them."""
     texts = store.plans()
     if name is not None and name not in texts:
-        raise SojournError(f"{store.folder}: there is no plan {name!r}; there are: {', '.join(texts) or 'none'}")
+        listed = ", ".join(texts) or "none"
+        raise SojournError(
+            f"{store.folder}: there is no plan {name!r}{suggest.hint(name, texts)}; there are: {listed}"
+        )
     return [
         expand.cells(document.loads(text, source=f"{store.folder}/plans/{found}.toml"))
         for found, text in texts.items()

@@ -1,6 +1,7 @@
 """Reports as the rows of a store: one row a run, a queue, a flow, a point of a distribution, a sample of a series.
 
-The columns are the same in every file: all metrics that there are, empty where a run has none.
+The columns are the same in every file: all metrics that there are, empty where a run has none. There is also a row
+for each group of flows and, with 802.11 cells, for each station.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from sojourn import metrics
 from sojourn.plan.identity import Run
 
 NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
+STATIONS: Final = "stations"
+OPTIONAL: Final = ("groups", STATIONS)
+"""Data sets that a part of a store may lack: it was written before there were groups, or has no 802.11 cells."""
+EVERY: Final = (*NAMES, *OPTIONAL)
 
 KEY: Final = "run"
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow"}
+_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group"}
 
 _FACTS: Final = {
     "duration_s": (pa.float64(), "s"),
@@ -47,6 +52,13 @@ _OWN: Final[dict[str, dict[str, pa.DataType]]] = {
     "flows": dict.fromkeys(("flow", "group", "from", "to", "transport"), pa.string()),
     "distributions": {"quantity": pa.string(), "value": pa.float64(), "cumulative": pa.float64()},
     "series": {"name": pa.string(), "unit": pa.string(), "t_s": pa.float64(), "value": pa.float64()},
+    "groups": {"group": pa.string()},
+    "stations": {
+        "cell": pa.string(),
+        "node": pa.string(),
+        **dict.fromkeys(("attempts", "retries", "collisions", "frame_errors", "retry_drops"), pa.int64()),
+        "air_time_share": pa.float64(),
+    },
 }
 
 
@@ -66,6 +78,8 @@ def schema(table: str) -> pa.Schema:
         fields += [_with_unit(name, kind, unit) for name, (kind, unit) in _FACTS.items()]
     if table == "series":
         fields = [_with_unit("t_s", pa.float64(), "s") if field.name == "t_s" else field for field in fields]
+    if table == STATIONS:
+        fields = [_with_unit(f.name, f.type, "packets") if f.name == "retry_drops" else f for f in fields]
     for name in metric_names(table):
         fields.append(_with_unit(name, pa.float64(), metrics.unit_of(name, _SCOPES[table])))
     return pa.schema(fields, metadata={"table": table})
@@ -85,7 +99,7 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
         If a report has a metric that no column is for.
     """
     if not done:
-        return {name: schema(name).empty_table() for name in NAMES}
+        return {name: schema(name).empty_table() for name in EVERY}
     reports = _read([report for *_, report in done])
     ids = pa.array([identity for identity, *_ in done])
     runs = [run for _, _, run, _ in done]
@@ -101,7 +115,11 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
     conserved = {f"packets_{name}": column for name, column in _fields(reports["conservation"]).items()}
     facts = {name: reports[name] if name in reports else conserved.get(name) for name in _FACTS}
     made = {"runs": _table("runs", len(ids), {**own, **facts, **_metrics("runs", reports["metrics"])})}
-    for name, renamed in (("queues", {"name": "queue", "scheme": "configured"}), ("flows", {"name": "flow"})):
+    for name, renamed in (
+        ("queues", {"name": "queue", "scheme": "configured"}),
+        ("flows", {"name": "flow"}),
+        ("groups", {"name": "group"}),
+    ):
         parents, rows = _flat(reports[name])
         columns = {renamed.get(key, key): column for key, column in _fields(rows).items()}
         kept = {key: columns.get(key) for key in _OWN[name]}
@@ -109,6 +127,7 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
         made[name] = _table(name, len(rows), {KEY: ids.take(parents), **kept, **every})
     made["distributions"] = _distributions(ids, _fields(reports.get("distributions")))
     made["series"] = _series(ids, reports.get("series"))
+    made[STATIONS] = _stations(ids, reports.get("cells"))
     return made
 
 
@@ -165,6 +184,16 @@ def _series(ids: pa.Array, column: pa.Array | None) -> pa.Table:
         "unit": fields["unit"].take(parents),
     }
     return _table("series", len(times), {**own, "t_s": times, "value": pc.list_flatten(fields["value"])})
+
+
+def _stations(ids: pa.Array, column: pa.Array | None) -> pa.Table:
+    if column is None or not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+        return schema(STATIONS).empty_table()
+    runs, cells = _flat(column)
+    fields = _fields(cells)
+    parents, stations = _flat(fields["stations"])
+    own = {KEY: ids.take(runs.take(parents)), "cell": fields["name"].take(parents)}
+    return _table(STATIONS, len(stations), {**_fields(stations), **own})
 
 
 def _same(text: str, count: int) -> pa.Array:

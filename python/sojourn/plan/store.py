@@ -4,6 +4,8 @@
 ``store.json``               format and nothing else
 ``manifest.jsonl``           size and digest of every file, see :mod:`sojourn.plan.manifest`
 ``runs/``                    one row a run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
+``groups/``                  one row a group of flows
+``stations/``                one row a station, of runs with 802.11 cells
 ``recipes/``                 what each run is made from, a second time: for repair
 ``scenarios/HASH.json``      the canonical scenarios
 ``plans/NAME.toml``          the plans that were run into it
@@ -41,7 +43,7 @@ import pyarrow.parquet as pq
 from sojourn import disk
 from sojourn.core import Document, SojournError
 from sojourn.plan import manifest, rows
-from sojourn.plan.manifest import COPY, FOLDERS, MANIFEST, MARK, TABLES, Content, Files, StoreDamagedError
+from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
 
 FORMAT: Final = "sojourn store 2"
 WITHOUT_MANIFEST: Final = "sojourn store 1"
@@ -80,7 +82,7 @@ class Store:
         StoreDamagedError
             If a file of it is missing or shorter than it was, or the manifest is not what was written.
         SojournError
-            If the folder is no store, or one of another version.
+            If the folder is not a store, or one of another version.
         """
         store = cls(folder)
         store._check_mark()
@@ -147,7 +149,7 @@ class Store:
         """Return the files of a data set, compared with the manifest."""
 
         def files() -> list[Path]:
-            return [self._checked(f"{table}/{name}") for name in self.parts()]
+            return [self._checked(f"{table}/{name}") for name in self._with(table, self.parts())]
 
         return self._steady(files)
 
@@ -157,7 +159,7 @@ class Store:
         Parameters
         ----------
         table
-            ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
+            ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups`` or ``stations``.
         columns
             All by default.
         runs
@@ -172,7 +174,8 @@ class Store:
         chosen = None if runs is None else pc.field(rows.KEY).isin(pa.array(list(runs), pa.string()))
 
         def parts() -> list[pa.Table]:
-            return [self._table(f"{table}/{name}", columns=wanted, filters=chosen) for name in self.parts()]
+            names = self._with(table, self.parts())
+            return [self._table(f"{table}/{name}", columns=wanted, filters=chosen) for name in names]
 
         found = self._steady(parts)
         if not found:
@@ -182,6 +185,10 @@ class Store:
         if unknown := [name for name in wanted or () if name not in whole.column_names]:
             raise SojournError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
         return ordered(whole)
+
+    def _with(self, table: str, names: Iterable[str]) -> list[str]:
+        """Return the parts that have a file in a data set: all, but of those that are optional."""
+        return [name for name in names if table not in rows.OPTIONAL or f"{table}/{name}" in self.listed()]
 
     def identities(self) -> set[str]:
         """Return the identities of all finished runs."""
@@ -280,7 +287,7 @@ class Store:
         except OSError as error:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
                 raise SojournError(
-                    f"{self.folder} is no store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
+                    f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
             raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
         if found == mark():
@@ -300,7 +307,7 @@ class Store:
     def add(self, done: Sequence[dict[str, pa.Table]]) -> None:
         """Add finished runs, the tables of :func:`sojourn.plan.rows.tables`, as one part."""
         if done:
-            self._write_part({name: ordered(pa.concat_tables([one[name] for one in done])) for name in rows.NAMES})
+            self._write_part({name: ordered(pa.concat_tables([one[name] for one in done])) for name in rows.EVERY})
 
     def add_texts(self, scenarios: Mapping[str, str], plans: Mapping[str, str]) -> None:
         """Keep the texts of scenarios, and of plans; a plan of the same name is replaced."""
@@ -373,8 +380,9 @@ class Store:
         if not names:
             return
         merged = {}
-        for table in rows.NAMES:
-            whole = pa.concat_tables([self._table(f"{table}/{name}") for name in names], promote_options="default")
+        for table in rows.EVERY:
+            found = [self._table(f"{table}/{name}") for name in self._with(table, names)]
+            whole = pa.concat_tables([*found, rows.schema(table).empty_table()], promote_options="default")
             if without:
                 gone = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
                 whole = whole.filter(pc.invert(gone))
@@ -383,7 +391,7 @@ class Store:
 
     def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> None:
         new = part(tables)
-        gone = {f"{table}/{name}" for name in replaces for table in TABLES}
+        gone = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
         self._commit(new, gone.difference(new))
 
     def _commit(self, new: Mapping[str, bytes], gone: Iterable[str] = ()) -> None:
@@ -483,12 +491,14 @@ def mark(form: str = FORMAT) -> bytes:
 
 
 def part(tables: Mapping[str, pa.Table]) -> dict[str, bytes]:
-    """Return the files of a part, the runs last; none if there are no runs."""
+    """Return the files of a part, the runs last; none without runs, none of an optional data set without rows."""
     identities = tables["runs"][rows.KEY].to_pylist()
     if not identities:
         return {}
     whole = {**tables, "recipes": tables["runs"].select([rows.KEY, *RECIPE])}
-    return {f"{table}/{part_name(identities)}": _parquet(whole[table]) for table in reversed(TABLES)}
+    name = part_name(identities)
+    written = [table for table in reversed(DATA) if table not in rows.OPTIONAL or whole.get(table)]
+    return {f"{table}/{name}": _parquet(whole[table]) for table in written}
 
 
 def part_name(identities: Sequence[str]) -> str:

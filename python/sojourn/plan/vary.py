@@ -80,7 +80,7 @@ def grid(keys: str | Sequence[str], name: str = "", *, values: Sequence[Any]) ->
         raise SojournError("no values; name at least one")
     for value in plain:
         if not isinstance(value, str | int | float):
-            raise SojournError(f"{value!r} is no value; allowed: texts, numbers, true, false")
+            raise SojournError(f"{value!r} is not a value; allowed: texts, numbers, true, false")
     return Variation((factor(keys, name),), tuple((value,) for value in plain))
 
 
@@ -180,7 +180,7 @@ def _number(name: str, value: Any) -> tuple[float, str]:
     found = _QUANTITY.fullmatch(str(value))
     if not found:
         raise SojournError(
-            f'{name}={value!r} is no end of a range; allowed: a number, or a number and a unit: "5 ms"'
+            f'{name}={value!r} is not an end of a range; allowed: a number, or a number and a unit: "5 ms"'
         )
     return float(found[1]), found[2]
 

@@ -16,7 +16,7 @@ from sojourn.core import SojournError
 from sojourn.plan import manifest, rows, store, work
 from sojourn.plan.executors import Threads
 from sojourn.plan.identity import Run, scenario_hash
-from sojourn.plan.manifest import COPY, MANIFEST, MARK, TABLES, Content, Files, StoreDamagedError
+from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
 from sojourn.plan.store import Store
 from sojourn.runner import cores
 
@@ -89,7 +89,7 @@ def verify(folder: str | Path) -> Found:
     Raises
     ------
     SojournError
-        If the folder is no store, or one of another version.
+        If the folder is not a store, or one of another version.
     """
     place = Path(folder)
     for _ in range(_ROUNDS):
@@ -125,7 +125,7 @@ def repair(
     Raises
     ------
     SojournError
-        If the folder is no store, or neither copy of its manifest is whole.
+        If the folder is not a store, or neither copy of its manifest is whole.
     """
     place = Path(folder)
     files, _ = _compare(place)
@@ -164,7 +164,7 @@ def adopt(folder: str | Path) -> int:
         )
     is_own = (place / MARK).is_file() or any((place / "runs").glob("*.parquet"))
     if not is_own:
-        raise SojournError(f"{place} is no store: it has no {MARK}")
+        raise SojournError(f"{place} is not a store: it has no {MARK}")
     with Store.writing(place, unchecked=True) as opened:
         texts = {path: _text(place, path) for path in _there(place, "scenarios", "json")}
         for path, text in texts.items():
@@ -211,8 +211,8 @@ class _Repair:
         if self._lost and self._drop:
             gone = {path for path in self._lost if path in self._files}
             # A part goes as a whole.
-            names = {Path(path).name for path in gone if path.split("/")[0] in TABLES}
-            gone |= {path for path in self._files if path.split("/")[0] in TABLES and Path(path).name in names}
+            names = {Path(path).name for path in gone if path.split("/")[0] in DATA}
+            gone |= {path for path in self._files if path.split("/")[0] in DATA and Path(path).name in names}
             for path in gone:
                 self._aside(path)
             self._store.drop(gone)
@@ -260,7 +260,7 @@ class _Repair:
         by_part: dict[str, list[str]] = {}
         for path in bad:
             folder, _, name = path.partition("/")
-            if folder in TABLES:
+            if folder in DATA:
                 by_part.setdefault(name, []).append(path)
         for name, paths in by_part.items():
             try:
@@ -283,7 +283,8 @@ class _Repair:
             raise SojournError("both files that say which runs it held are damaged")
         held = pq.read_table(place / whole[0] / name, columns=[rows.KEY, *store.RECIPE])
         if paths == [f"recipes/{name}"]:
-            tables = {table: pq.read_table(place / table / name) for table in rows.NAMES}
+            there = [table for table in rows.EVERY if f"{table}/{name}" in self._files]
+            tables = {table: pq.read_table(place / table / name) for table in there}
             return store.part(tables), "made again"
         runs = held.to_pylist()
         other = {str(row["build"]) for row in runs} - {core.build()}
@@ -315,7 +316,7 @@ class _Repair:
                 done.append(answer[1])
         finally:
             threads.close()
-        return {table: store.ordered(pa.concat_tables([one.tables[table] for one in done])) for table in rows.NAMES}
+        return {table: store.ordered(pa.concat_tables([one.tables[table] for one in done])) for table in rows.EVERY}
 
     def _batch(self, held: list[dict[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[int, Run], ...]]:
         names = list(dict.fromkeys(str(row["scenario"]) for row in held))
@@ -436,8 +437,10 @@ def _adopted(place: Path, name: str) -> tuple[dict[str, Content], dict[str, byte
     contents: dict[str, Content] = {}
     tables: dict[str, pa.Table] = {}
     identities: list[str] = []
-    for table in rows.NAMES:
+    for table in rows.EVERY:
         path = f"{table}/{name}"
+        if table in rows.OPTIONAL and not (place / path).exists():
+            continue
         try:
             content = (place / path).read_bytes()
             tables[table] = pq.read_table(pa.BufferReader(content))

@@ -36,6 +36,10 @@ _DROPS: Final = (
     "loss_ratio",
     "burst_ratio",
 )
+TELEPHONE: Final = 3.3
+"""Width in inches of the pictures for narrow screens: its text of 8 points is some 12 pixels at 390 pixels."""
+MANY: Final = 5
+"""More names than this are not listed in a sentence."""
 _HEADLINES: Final = ("sojourn_ms_mean", "goodput_bit_s", "loss_ratio")
 
 
@@ -78,6 +82,8 @@ class Figure:
     id: str
     svg: Markup
     caption: str
+    narrow: Markup
+    """The same picture drawn for a telephone."""
 
 
 def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
@@ -117,9 +123,9 @@ def summary_table(results: Results, names: Sequence[str] = metrics.MAIN) -> Tabl
     return Table(columns, rows)
 
 
-def drops_table(results: Results) -> Table:
+def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
     """Return what happened to arrivals: drops by reason, marks."""
-    present = tuple(metrics.find(name) for name in _DROPS if name in results.metric_names())
+    present = tuple(metrics.find(name) for name in names if name in results.metric_names())
     looks = results.plot.looks
     rows = tuple(
         Row(
@@ -132,11 +138,11 @@ def drops_table(results: Results) -> Table:
     return Table(present, rows)
 
 
-def differences_table(results: Results, baseline: str) -> Table | None:
+def differences_table(results: Results, baseline: str, names: Sequence[str] = _DIFFERENCES) -> Table | None:
     """Return paired differences to a baseline; None with one scheme or one replication."""
     if len(results.labels) < 2 or results.replications < 2:
         return None
-    columns = tuple(metrics.find(name) for name in _DIFFERENCES if _says_something(results, name))
+    columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
     holm = {metric.name: results.corrected(metric.name, baseline) for metric in columns}
     looks = results.plot.looks
     rows = tuple(
@@ -184,13 +190,13 @@ def headlines(results: Results) -> list[str]:
         adverb = "Lowest" if metric.better == "lower" else "Highest"
         start = f"{adverb} {metric.phrase}: {first}, {amount}"
         if results.replications < 2:
-            sentences.append(f"{start}. One replication: there is no interval, and no claim.")
+            sentences.append(f"{start}. One replication gives no interval, so no conclusion.")
         elif results.best(name) == first:
-            sentences.append(f"{start}; {metric.better} than every other scheme's.")
+            sentences.append(f"{start}; significantly {metric.better} than every other scheme's.")
         else:
             corrected = results.corrected(name, first)
             ties = [label for label in known if label != first and not corrected[label] < 1 - stats.LEVEL]
-            sentences.append(f"{start}, not told apart from {_and(ties)}.")
+            sentences.append(f"{start}, not significantly different from {_and(ties)}.")
     return sentences
 
 
@@ -205,8 +211,8 @@ def facts(results: Results) -> list[tuple[str, str]]:
             "Simulated",
             f"{scenario['duration']}" + (f", statistics from {warm_up} on" if _is_time(warm_up) else ""),
         ),
-        ("Replications", f"{results.replications} a scheme, {runs} runs, seed {results.seed}"),
-        ("Sojourn", results.code_version),
+        ("Replications", f"{results.replications} per scheme, {runs} runs, seed {results.seed}"),
+        ("Sojourn", results.build),
     ]
     if results.meta.get("date"):
         found.append(("Run on", str(results.meta["date"])))
@@ -215,64 +221,82 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 def figures(results: Results, prefix: str) -> dict[str, Figure]:
     """Draw every picture that the results have data for."""
+    from sojourn.plot import sheet
+
     plot = results.plot
-    names = results.metric_names()
     replications = results.replications
     found: dict[str, Figure] = {}
 
-    def add(name: str, picture: Any, caption: str) -> None:
+    def add(name: str, caption: str) -> None:
         identity = f"{prefix}{name}-figure"
-        found[name] = Figure(identity, svg.inline(picture, identity, caption), caption)
+        wide = svg.inline(plot.draw(name), identity, caption)
+        with sheet(TELEPHONE):
+            narrow = svg.inline(plot.draw(name), f"{identity}-narrow", caption)
+        found[name] = Figure(identity, wide, caption, narrow)
 
-    if len(groups.of(results)) > 1 and len(results.labels) > 1:
+    is_there = plot.names()
+    flows = flow_groups(results)
+    queues = tested_queues(results)
+    if "groups" in is_there:
         add(
             "groups",
-            plot.groups(),
             "What each group of flows got under each scheme: mean over replications with its 95 % interval. Bulk "
             "transfers are judged by their goodput, finite transfers by the 99th percentile of their completion "
             "time, all other flows by the 99th percentile of their one-way delay, which includes propagation.",
         )
-    is_busy = waited(results)
-    if is_busy and "goodput_bit_s" in names:
+    if "delay_throughput" in is_there:
         region = (
-            "An ellipse's shadows on the axes are the 95 % intervals of the two means, its tilt is their "
-            "correlation over replications; small points are the replications."
+            "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
+            "their correlation over replications. Small points are the replications."
             if replications >= 3
             else "With fewer than three replications there is no uncertainty ellipse."
         )
         add(
             "delay_throughput",
-            plot.delay_throughput(),
             "Mean queueing delay (sojourn time of packets that left the queues under test) against total "
-            f"goodput; up and to the left is better. {region}",
+            f"goodput. Up and to the left is better. {region}",
         )
-    if is_busy and (results.distributions["quantity"] == "sojourn_ms").any():
+    if "sojourn_cdf" in is_there:
         add(
             "sojourn_cdf",
-            plot.sojourn_cdf(),
-            "Share of packets whose sojourn time was at most the value on the axis, averaged over replications.",
+            f"Share of packets whose sojourn time was at most the value on the axis, averaged over replications: all "
+            f"packets that left {queues} after the warm-up, of {flows} together.",
         )
-    if is_busy and (results.series["name"] == "queue_packets").any():
+    if "queue_over_time" in is_there:
         add(
             "queue_over_time",
-            plot.queue_over_time(),
-            "Packets waiting in the queues under test in the first replication: one run, shown for its shape.",
+            "Packets waiting in the queues under test over time, in the first replication only.",
         )
-    if not results.flows.empty:
+    if "flow_shares" in is_there:
         add(
             "flow_shares",
-            plot.flow_shares(),
-            "Each point is one flow's goodput, averaged over replications. Jain's index is that of single runs, "
-            "averaged: 1 when all flows have the same.",
+            f"Goodput of {flows}, averaged over replications; each point is one flow. Jain's index is that of all "
+            "flows of a run, averaged over replications: it is 1 when all have the same goodput.",
         )
-    if len(results.labels) > 1 and replications > 1:
+    if "differences" in is_there:
         add(
             "differences",
-            plot.differences(),
-            f"Paired differences to {results.labels[0]}, each with its own 95 % interval; the table below says which "
-            "remain among as many.",
+            f"Paired differences to {results.labels[0]}, each with its own 95 % interval. The table below says which "
+            "are significant after the correction for their number.",
         )
     return found
+
+
+def flow_groups(results: Results) -> str:
+    """Name the groups of flows: ``the flows bulk and voice``."""
+    begun = results.flows
+    names = [str(group) for group in begun["group"].unique()] if not begun.empty else []
+    if not names:
+        return "all flows"
+    return f"the flows {_and(names)}" if len(names) <= MANY else f"the flows of {len(names)} groups"
+
+
+def tested_queues(results: Results) -> str:
+    """Name the queues under test."""
+    names = [str(name) for name in results.queues[results.queues["under_test"]]["queue"].unique()]
+    if len(names) > MANY:
+        return f"the {len(names)} queues under test"
+    return f"the queue{'s' * (len(names) > 1)} under test ({', '.join(names)})" if names else "the queues under test"
 
 
 def waited(results: Results) -> bool:
@@ -285,8 +309,12 @@ def command(results: Results) -> str:
     words_ = ["sojourn", results.kind, "scenario.toml"]
     if results.kind == "compare":
         for scheme in results.schemes:
-            words_ += ["--aqm", scheme.text]
-    words_ += ["--replicates", str(results.replications), "--seed", str(results.seed), "--out", "again"]
+            words_ += ["--aqm", scheme.text if scheme.label == scheme.text else f"{scheme.label}={scheme.text}"]
+    words_ += ["--replicates", str(results.replications), "--seed", str(results.seed)]
+    series = results.meta.get("series", "auto")
+    if series != "auto":
+        words_ += ["--series", "none" if series is None else str(series)]
+    words_ += ["--out", "again"]
     return shlex.join(words_)
 
 
@@ -316,6 +344,9 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "command": command(results),
         "waited": waited(results),
         "has_intervals": results.replications > 1,
+        "has_quantiles": any(
+            metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
+        ),
         "warnings": [found.text for found in results.warnings],
     }
 

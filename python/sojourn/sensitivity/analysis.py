@@ -235,7 +235,7 @@ def run(
     Raises
     ------
     SojournError
-        Bad scenario, range or metric; a point that is no scheme; a metric that does not exist at some point.
+        Bad scenario, range or metric; a point that is not a scheme; a metric that does not exist at some point.
     """
     _salib()
     chosen = Scheme(scheme)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
+from sojourn.cli.output import output
 from sojourn.core import SojournError
 from sojourn.tune.command import common
 
@@ -24,28 +25,34 @@ def add(verbs: Any) -> None:
     """Add the verb ``sensitivity`` to `verbs`."""
     parser = verbs.add_parser(
         "sensitivity",
-        description="Find which parameters of an algorithm matter for a metric on a scenario: Sobol's indices "
-        "(shares of the variance) or Morris' (mean size of the change), with their intervals.",
+        description="Find which parameters of an algorithm affect a metric on a scenario, by Sobol "
+        "indices (shares of "
+        "the variance) or Morris indices (mean size of the change), with their intervals.",
         epilog="example: sojourn sensitivity red --scenario dumbbell --vary min=5p..20p --vary max=30p..100p "
         "--vary max_p=0.01..0.5:log --vary w --metric sojourn_ms_p99",
     )
-    parser.add_argument("scheme", metavar="SCHEME", help="as tc writes it; what is not varied stays as given")
+    parser.add_argument(
+        "scheme", metavar="SCHEME", help="a scheme as tc writes it; parameters that are not varied stay as given"
+    )
     common(parser)
     parser.add_argument(
         "--metric",
         action="append",
         dest="metrics",
         metavar="METRIC",
-        help=f"repeatable (default: {' and '.join(_METRICS)})",
+        help=f"a metric; repeatable (default: {' and '.join(_METRICS)})",
     )
-    parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="default sobol")
+    parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="(default sobol)")
     parser.add_argument(
-        "--samples", type=int, metavar="N", help="base samples, for Sobol a power of 2 (default 128; Morris 32)"
+        "--samples",
+        type=int,
+        metavar="N",
+        help="number of base samples, a power of 2 for Sobol (default: Sobol 128, Morris 32)",
     )
     parser.add_argument(
         "--replicates", type=int, default=2, metavar="N", help="replications of each point (default 2)"
     )
-    parser.add_argument("--out", metavar="DIR", help="write a folder: indices, points, scenario, report.html")
+    output(parser, help="write a folder: indices, points, scenario, report.html")
     parser.set_defaults(command=run)
 
 
@@ -59,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     if options.scenario is None or not options.vary:
         raise SojournError("--scenario and --vary are needed, as in --scenario dumbbell --vary min --vary max_p")
     with ExitStack() as stack:
-        staging = stack.enter_context(folder.staged(options.out)) if options.out else None
+        staging = stack.enter_context(folder.staged(options.out, force=options.force)) if options.out else None
         found = sensitivity.run(
             options.scheme,
             options.scenario,
@@ -87,7 +94,13 @@ def write(found: Any, place: Path) -> None:
     """Write the files of an analysis into an empty folder."""
     from sojourn.sensitivity.page import render
 
-    meta = {"format": FORMAT, "version": core.version(), "date": folder.now(), "parts": list(_PARTS)}
+    meta = {
+        "format": FORMAT,
+        "version": core.version(),
+        "build": core.build(),
+        "date": folder.now(),
+        "parts": list(_PARTS),
+    }
     (place / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
     (place / "scenario.toml").write_text(toml.dumps(found.setting.document), encoding="utf-8")
     heads = ["metric", "parameter", "first", "first_half_width", "total", "total_half_width"]

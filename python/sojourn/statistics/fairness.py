@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from sojourn import suggest
 from sojourn.core import SojournError
 from sojourn.statistics.estimates import Floats, estimate, jain
 from sojourn.units import Time, from_ns, to_ns
@@ -202,7 +203,7 @@ def _chosen(results: Results, flows: str | None) -> pd.DataFrame:
         return begun
     known = (*sorted(set(results.flows["transport"])), *dict.fromkeys(results.flows["group"]))
     if flows not in known:
-        raise SojournError(f"unknown flows `{flows}`; there are: {', '.join(dict.fromkeys(known))}")
+        raise SojournError(suggest.unknown("flows", flows, known))
     return begun[(begun["transport"] == flows) | (begun["group"] == flows)]
 
 

@@ -56,7 +56,7 @@ class Warning:  # noqa: A001 - read as warmup.Warning
         if self.settled_s is None:
             return (
                 f"{self.scheme}: {what} has not reached a steady state (it starts {side} and has not settled "
-                "half-way); run for longer, or read the means as those of a transient"
+                "half-way); simulate a longer time, or take the means as those of a transient"
             )
         return (
             f"{self.scheme}: the warm-up of {self.warm_up_s:g} s is too short: {what} starts {side} and settles near "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 from typing import Final
 
 from sojourn.core import SojournError
@@ -18,26 +19,33 @@ _JIFFY_NS: Final = 4_000_000
 """In which PIE's period is held (Debian's kernels)."""
 
 
-def commands(scheme: SchemeLike, *, dev: str, rate: str | None = None) -> list[str]:
+PLACEHOLDER: Final = "DEV"
+"""Stands for the interface where none is named."""
+
+
+def commands(scheme: SchemeLike, *, dev: str | None = None, rate: str | None = None) -> list[str]:
     """Return the commands that install a scheme on a device of Linux.
 
     Parameters
     ----------
     scheme
-        A scheme that Linux has: its text as tc writes it.
+        A scheme that Linux has: its text as tc writes it, or a whole line of tc.
     dev
-        The network interface: ``eth0``.
+        The network interface: ``eth0``. By default the one that a whole line of tc names, else the word ``DEV``,
+        which a comment asks the reader to replace.
     rate
         Bit rate to shape to, by an HTB class above the scheme, or by CAKE itself; by default no shaping.
 
     Returns
     -------
-    Lines for a shell, comments among them where Linux's behaviour or granularity differs from the scheme's.
+    Lines for a shell. Comments among them say where Linux's behaviour or granularity differs from the scheme's, and
+    which words of the text are repeated although the simulator gives them no effect.
 
     Raises
     ------
     SojournError
-        If Linux does not have the algorithm, or not with these parameters; the message names the nearest that it has.
+        If Linux does not have the algorithm, or not with these parameters (the message names the nearest that it
+        has), or if the scheme and `rate` name two different rates.
 
     Examples
     --------
@@ -45,8 +53,11 @@ def commands(scheme: SchemeLike, *, dev: str, rate: str | None = None) -> list[s
     'tc qdisc replace dev eth0 root codel limit 1000 target 10ms interval 100ms noecn'
     """
     scheme = scheme if isinstance(scheme, Scheme) else Scheme(scheme)
-    if not re.fullmatch(r"[A-Za-z0-9_.:@-]{1,15}", dev):
-        raise SojournError(f"dev={dev!r} is not the name of a network interface")
+    line = _place(scheme.text)
+    named = line.pop("dev", None) if dev is None else dev
+    if named is not None and not re.fullmatch(r"[A-Za-z0-9_.:@-]{1,15}", named):
+        raise SojournError(f"dev={named!r} is not the name of a network interface")
+    device = named or PLACEHOLDER
     bit_s = None if rate is None else values.rate(rate)
     if not scheme.text:
         raise SojournError("no scheme to export: name one, as in `codel target 10ms`")
@@ -58,16 +69,29 @@ def commands(scheme: SchemeLike, *, dev: str, rate: str | None = None) -> list[s
         )
     export = _Export(scheme, bit_s)
     options = export.words()
+    if named is None:
+        export.notes.insert(0, f"replace {PLACEHOLDER} with the name of the interface, or give it with --dev")
+    if line := {word: value for word, value in line.items() if word != "dev"}:
+        left = " ".join(f"{word} {value}" for word, value in line.items())
+        export.notes.append(f"`{left}` of the given line is left out: the commands below say where the qdisc goes")
     shaper = kind == "cake"
     if bit_s is None or shaper:
-        lines = [f"tc qdisc replace dev {dev} root {kind} {options}"]
+        lines = [f"tc qdisc replace dev {device} root {kind} {options}"]
     else:
         lines = [
-            f"tc qdisc replace dev {dev} root handle 1: htb default 10",
-            f"tc class replace dev {dev} parent 1: classid 1:10 htb rate {bit_s}bit ceil {bit_s}bit quantum 1514",
-            f"tc qdisc replace dev {dev} parent 1:10 handle 10: {kind} {options}",
+            f"tc qdisc replace dev {device} root handle 1: htb default 10",
+            f"tc class replace dev {device} parent 1: classid 1:10 htb rate {bit_s}bit ceil {bit_s}bit quantum 1514",
+            f"tc qdisc replace dev {device} parent 1:10 handle 10: {kind} {options}",
         ]
     return [*(f"# {note}" for note in export.notes), *lines]
+
+
+def _place(text: str) -> dict[str, str]:
+    """Return where a whole line of tc puts its qdisc: device, parent, handle."""
+    words = text.split()
+    kinds = [place for place, word in enumerate(words) if word in KINDS]
+    head = words[: kinds[0]] if kinds else []
+    return {word: value for word, value in pairwise(head) if word in ("dev", "parent", "handle") and value != "root"}
 
 
 class _Export:
@@ -77,6 +101,7 @@ class _Export:
         self.kind = scheme.algorithm
         self.given = scheme.parameters()
         self.parameters = {parameter.name: parameter.value for parameter in self.given}
+        self.text = scheme.text.split()
         self.bit_s = bit_s
         self.notes: list[str] = []
 
@@ -87,19 +112,56 @@ class _Export:
         for option in kind.options:
             words += self._switch(option) if isinstance(option, Switch) else self._value(option)
         if self.kind in {"red", "choke"}:
-            words += [*self._average(), "bandwidth", f"{self.bit_s or _DEFAULT_RATE}bit"]
-            if self.bit_s is None:
-                self.notes.append(
-                    "without --rate, tc's bandwidth is 10 Mbit/s: it counts for the average after idle times"
-                )
+            words += [*self._average(), "bandwidth", self._idle_rate()]
         if self.kind == "sfq" and self.parameters["max"] != "none":
             words += self._red_of_queues()
+        words += self._carried(kind)
         return " ".join(words)
+
+    def _written(self, word: str) -> str | None:
+        """Return the value that the text gives a word of tc's that is no parameter here."""
+        places = [place for place, found in enumerate(self.text[:-1]) if found == word]
+        return self.text[places[-1] + 1] if places else None
+
+    def _idle_rate(self) -> str:
+        """Return RED's bandwidth: as the text has it, else the rate to shape to, else tc's default."""
+        if written := self._written("bandwidth"):
+            # A rate in bytes, which is tc's alone, stays as it is.
+            return written if written.endswith("ps") else f"{values.rate(written)}bit"
+        if self.bit_s is None:
+            self.notes.append(
+                "without --rate, tc's bandwidth is 10 Mbit/s: it counts for the average after idle times"
+            )
+        return f"{self.bit_s or _DEFAULT_RATE}bit"
+
+    def _carried(self, kind: Kind) -> list[str]:
+        """Repeat the words of the text that Linux acts on and the simulator does not."""
+        carried: list[str] = []
+        words = iter(self.text)
+        for word in words:
+            if word in kind.printed:
+                value = [next(words) for _ in range(kind.printed[word])]
+                self.notes.append(f"`{' '.join([word, *value])}` is left out: tc prints it and does not take it")
+            elif word in kind.carried:
+                carried.append(" ".join([word, *(next(words) for _ in range(kind.carried[word]))]))
+        if carried:
+            listed = ", ".join(f"`{one}`" for one in carried)
+            verb = "has" if len(carried) == 1 else "have"
+            self.notes.append(f"{listed} {verb} no effect in the simulator and {verb} been repeated from the scheme")
+        return carried
 
     def _red_of_queues(self) -> list[str]:
         """RED inside sfq. tc wants a redflowlimit, though only for what is left out; Linux has no use for it."""
         least, most = (self._bytes(Value(name, "bytes"), self.parameters[name]) for name in ("min", "max"))
-        words = ["redflowlimit", str(4 * most), "min", str(least), "max", str(most), *self._average()]
+        words = [
+            "redflowlimit",
+            self._written("redflowlimit") or str(4 * most),
+            "min",
+            str(least),
+            "max",
+            str(most),
+            *self._average(),
+        ]
         return words + [name for name in ("ecn", "harddrop") if self.parameters[name] == "on"]
 
     def _fixed(self, kind: Kind) -> None:
@@ -149,6 +211,10 @@ class _Export:
         if option.unit == "rate":
             # CAKE shapes by itself.
             bit_s = self.bit_s if text == "none" else values.rate(text)
+            if self.bit_s is not None and bit_s != self.bit_s:
+                raise SojournError(
+                    f"the scheme has {option.name} {text} and --rate says {self.bit_s}bit: name one rate"
+                )
             return ["unlimited"] if bit_s is None else [option.name, f"{bit_s}bit"]
         # An overhead, even of 0, would make Linux count from the IP header on.
         if text == "none" or (option.name, text) in {("mpu", "0B"), ("overhead", "0")}:

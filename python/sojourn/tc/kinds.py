@@ -76,6 +76,10 @@ class Kind:
     """What JSON has besides: options of Linux that have no counterpart here, as they behave here."""
     nearest: str = ""
     """What to export where the library's defaults cannot be."""
+    carried: Mapping[str, int] = field(default_factory=dict)
+    """tc's words that have no effect here, each with the number of its values; the export repeats them."""
+    printed: Mapping[str, int] = field(default_factory=dict)
+    """Words without effect here that tc prints and does not take."""
 
 
 _ESTIMATOR: Final = Switch(
@@ -147,11 +151,14 @@ KINDS: Final[dict[str, Kind]] = {
             _red_flag("nodrop"),
         ),
         {**_RED_FIXED, "max_p": (), "w": (), "avpkt": ()},
+        carried={"qevent": 3},
+        printed={"Scell_log": 1},
     ),
     "choke": Kind(
         (Value("limit", "packets"), Value("min", "packets"), Value("max", "packets"), _red_flag("ecn")),
         {"max_p": (), "w": (), "avpkt": ()},
         {"harddrop": False, "adaptive": False, "nodrop": False},
+        printed={"Scell_log": 1},
     ),
     "sfb": Kind(
         (
@@ -256,6 +263,10 @@ KINDS: Final[dict[str, Kind]] = {
         {"ecn": ("on",), "control_law": ("newton", "exact")},
         # No translation of addresses, no aggregated packets, no marks of a firewall.
         {"nat": False, "split_gso": True, "fwmark": "0"},
+        carried={
+            **dict.fromkeys(("nat", "nonat", "split-gso", "no-split-gso", "autorate-ingress", "via-ethernet"), 0),
+            "fwmark": 1,
+        },
     ),
     "dualpi2": Kind(
         (

@@ -56,7 +56,7 @@ def add(verbs: Any) -> None:
 
     design = actions.add_parser(
         "design",
-        help="the parameters of a dropping function for a goal",
+        help="compute the parameters of a dropping function for a goal",
         description="Solve for the location of a dropping function, so that the queue meets a goal.",
         epilog="example: sojourn theory design red --mean 50",
     )
@@ -80,27 +80,30 @@ def add(verbs: Any) -> None:
 
     stability = actions.add_parser(
         "stability",
-        help="fixed point and stability of TCP over one link",
-        description="The fixed point of Reno flows over one link in the fluid model, and whether it is stable.",
+        help="compute the fixed point and stability of TCP over one link",
+        description="Compute the fixed point of Reno flows over one link in the fluid model, and "
+        "whether it is stable.",
         epilog='example: sojourn theory stability "red min 50p max 150p" --flows 50 --rate "75 Mbit/s" --rtt 100ms',
     )
     stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
-    stability.add_argument("--flows", type=float, required=True, metavar="N")
-    stability.add_argument("--rate", required=True, metavar="RATE", help="of the link, as in 75 Mbit/s")
+    stability.add_argument("--flows", type=float, required=True, metavar="N", help="number of flows")
+    stability.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
     stability.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    stability.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    stability.add_argument(
+        "--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)"
+    )
     _json(stability)
     stability.set_defaults(command=_stability)
 
     buffer = actions.add_parser(
         "rules",
         help="rules of thumb for a link: BDP, buffer, windows, congestion levels",
-        description="Rules of thumb for a link.",
+        description="Compute rules of thumb for a link.",
     )
-    buffer.add_argument("--flows", type=int, required=True, metavar="N")
-    buffer.add_argument("--rate", required=True, metavar="RATE")
+    buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
+    buffer.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
     buffer.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="on the wire (default 1500 B)")
+    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
     _json(buffer)
     buffer.set_defaults(command=_rules)
 
@@ -111,7 +114,7 @@ def _load(parser: argparse.ArgumentParser) -> None:
 
 
 def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def _service(parser: argparse.ArgumentParser) -> None:

@@ -255,7 +255,7 @@ def _maker(shape: str, d_max: float, width: float | None) -> tuple[Callable[[flo
         return lambda x: _with_limit(named.text(float(x), float(own), float(d_max)), x + 10 * own), named.is_whole
     if not re.search(r"\bx\b", shape):
         known = ", ".join(SHAPES)
-        raise SojournError(f"{shape!r} is no shape; allowed: {known}, or a formula in n with an x to solve for")
+        raise SojournError(f"{shape!r} is not a shape; allowed: {known}, or a formula in n with an x to solve for")
     return lambda x: _with_limit(_formula(re.sub(r"\bx\b", repr(float(x)), shape)), 4 * x), False
 
 

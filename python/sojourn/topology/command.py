@@ -20,7 +20,7 @@ def add(verbs: Any) -> None:
     """Add the verb ``topology`` to `verbs`."""
     parser = verbs.add_parser(
         "topology",
-        description="Real topologies as scenarios.",
+        description="Show a real topology, or convert it to a scenario.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
@@ -30,11 +30,11 @@ def add(verbs: Any) -> None:
     )
     show.add_argument("topology", metavar="TOPOLOGY", help=SOURCE)
     options(show)
-    show.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    show.add_argument("--json", action="store_true", help="print one JSON document")
     show.set_defaults(command=run_show)
     export = actions.add_parser(
         "export",
-        help="print the scenario",
+        help="print the topology as a scenario",
         description="Print a topology with its traffic as a scenario for `sojourn run` and `sojourn compare`.",
         epilog="example: sojourn topology export topohub:sndlib/abilene > abilene.toml; "
         "sojourn compare abilene.toml --aqm pfifo --aqm codel",
@@ -44,7 +44,7 @@ def add(verbs: Any) -> None:
     export.add_argument(
         "--under-test",
         metavar="ROUTERS",
-        help="routers whose output queues a comparison replaces, with commas between (default: all)",
+        help="routers whose output queues a comparison replaces, separated by commas (default: all)",
     )
     export.set_defaults(command=run_export)
 
@@ -53,7 +53,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what is simulated on a topology."""
     links = parser.add_argument_group("links")
     links.add_argument(
-        "--capacity", metavar="RATE", help='of links whose speed the source does not give (default "20 Mbit/s")'
+        "--capacity", metavar="RATE", help='rate of links whose speed the source does not give (default "20 Mbit/s")'
     )
     links.add_argument(
         "--capacity-rule",

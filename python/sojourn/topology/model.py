@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
+from sojourn import suggest
 from sojourn.core import SojournError
 
 EARTH_RADIUS_KM: Final = 6371.0088
@@ -109,7 +110,9 @@ class Topology:
         more = len(self.nodes) - 12
         allowed = f"{shown} and {more} more" if more > 0 else shown
         what = "several routers are called" if found else "there is no router"
-        raise SojournError(f"{self.name}: {what} {name!r}; allowed: {allowed}")
+        names = [text for node in self.nodes for text in (node.name, node.label) if text]
+        meant = "" if found else suggest.hint(name, names)
+        raise SojournError(f"{self.name}: {what} {name!r}{meant}; allowed: {allowed}")
 
     def distance_km(self, link: Link) -> float | None:
         """Return the great-circle distance of a link's ends, None where it is not known."""
@@ -260,7 +263,7 @@ def rate_bit_s(text: str, where: str) -> int:
     Raises
     ------
     SojournError
-        If the text is no rate above 0.
+        If the text is not a rate above 0.
     """
     return _quantity(text, _RATES, where, 'a rate above 0 with its unit, as in "10 Mbit/s"')
 
@@ -271,7 +274,7 @@ def time_ns(text: str, where: str) -> int:
     Raises
     ------
     SojournError
-        If the text is no time above 0.
+        If the text is not a time above 0.
     """
     return _quantity(text, _TIMES, where, 'a time above 0 with its unit, as in "5 ms"')
 

@@ -230,7 +230,7 @@ def _as_rel(text: str, source: str, name: str) -> Topology:
         parts = row.split("|")
         if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or parts[2] not in ("-1", "0"):
             raise SojournError(
-                f"{source}, line {line}: {row!r} is no relationship; allowed: AS|AS|-1 (provider to customer) or "
+                f"{source}, line {line}: {row!r} is not a relationship; allowed: AS|AS|-1 (provider to customer) or "
                 "AS|AS|0 (peers)"
             )
         a, b = (places.setdefault(part, len(places)) for part in parts[:2])
@@ -245,7 +245,7 @@ def _edges(text: str, source: str, name: str) -> Topology:
         parts = [part.strip() for part in (row.split(",") if "," in row else row.split())]
         if not 2 <= len(parts) <= 5 or not (parts[0] and parts[1]):
             raise SojournError(
-                f"{source}, line {line}: {row!r} is no link; allowed: from, to[, rate[, delay[, weight]]], "
+                f"{source}, line {line}: {row!r} is not a link; allowed: from, to[, rate[, delay[, weight]]], "
                 "as in `a, b, 10 Mbit/s, 5 ms`"
             )
         a, b = (places.setdefault(part, len(places)) for part in parts[:2])

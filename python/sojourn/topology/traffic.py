@@ -82,7 +82,7 @@ def _read(path: Path, topology: Topology) -> Demands:
             continue
         where = f"{path}, line {line}:"
         if len(row) != 3:
-            raise SojournError(f"{where} {','.join(row)!r} is no demand; allowed: from, to, value")
+            raise SojournError(f"{where} {','.join(row)!r} is not a demand; allowed: from, to, value")
         try:
             pair = (topology.index(row[0].strip()), topology.index(row[1].strip()))
             value = float(row[2])

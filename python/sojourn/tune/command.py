@@ -9,6 +9,7 @@ from typing import Any
 
 from sojourn import folder
 from sojourn.cli import text
+from sojourn.cli.output import add_force
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
@@ -32,49 +33,60 @@ def add(verbs: Any) -> None:
     """Add the verb ``tune`` to `verbs`."""
     tune = verbs.add_parser(
         "tune",
-        description="Search an algorithm's parameters for one or several objectives; run the best again on fresh "
-        "seeds and on held-out scenarios, beside the scheme as given and the published presets. The same command "
-        "continues a tuning that was stopped.",
+        description="Search the parameters of an algorithm for one or several objectives. The best schemes are then "
+        "run on new seeds and on held-out scenarios, and compared with the given scheme and the published presets. "
+        "The same command continues an interrupted search.",
         epilog='example: sojourn tune "red gentle" --scenario dumbbell --vary min=5p..50p --vary max=20p..200p '
         "--vary max_p=0.01..0.5:log --minimise sojourn_ms_p99 --maximise goodput_bit_s --holdout flows=5,50",
     )
-    tune.add_argument("what", metavar="SCHEME|FILE", help="a scheme as tc writes it, or a tuning as TOML (tune.toml)")
+    tune.add_argument("what", metavar="SCHEME|FILE", help="a scheme as tc writes it, or a tuning in TOML (tune.toml)")
     common(tune)
-    tune.add_argument("--minimise", action="append", metavar="METRIC", help="an objective, repeatable")
-    tune.add_argument("--maximise", action="append", metavar="METRIC", help="an objective, repeatable")
+    tune.add_argument("--minimise", action="append", metavar="METRIC", help="a metric as an objective; repeatable")
+    tune.add_argument("--maximise", action="append", metavar="METRIC", help="a metric as an objective; repeatable")
     tune.add_argument(
-        "--train", action="append", metavar="KEY=A,B", help="learn from these variants of the scenario, repeatable"
+        "--train", action="append", metavar="KEY=A,B", help="search on these variants of the scenario; repeatable"
     )
     tune.add_argument(
-        "--holdout", action="append", metavar="KEY=A,B", help="variants that the search never sees: flows=5,50"
+        "--holdout",
+        action="append",
+        metavar="KEY=A,B",
+        help="variants for the final comparison only, as in flows=5,50; repeatable",
     )
-    tune.add_argument("--trials", type=int, metavar="N", help="number of points to try (default 60)")
+    tune.add_argument("--trials", type=int, metavar="N", help="number of parameter sets to try (default 60)")
     tune.add_argument("--replicates", type=int, metavar="N", help="replications of each trial (default 3)")
     tune.add_argument("--fresh", type=int, metavar="N", help="replications of the final comparison (default 10)")
-    tune.add_argument("--sampler", choices=("tpe", "nsga2", "random"), help="how points are chosen (default tpe)")
-    tune.add_argument("--out", default=_OUT, metavar="DIR", help=f"folder for results and report (default {_OUT})")
+    tune.add_argument(
+        "--sampler", choices=("tpe", "nsga2", "random"), help="how parameter sets are chosen (default tpe)"
+    )
+    tune.add_argument(
+        "--out",
+        default=_OUT,
+        metavar="DIR",
+        help=f"folder for results and report; the same tuning continues in it (default {_OUT})",
+    )
+    add_force(tune)
     tune.set_defaults(command=run)
 
 
 def common(parser: argparse.ArgumentParser) -> None:
     """Add the options that a tuning shares with a sensitivity analysis."""
-    parser.add_argument("--scenario", metavar="FILE", help="a scenario, or the name of a bundled one")
+    parser.add_argument("--scenario", metavar="FILE", help="a scenario file, or the name of a ready-made scenario")
     parser.add_argument(
         "--set",
         action="append",
         dest="sets",
         metavar="KEY=VALUE",
-        help="override a value of the scenario, repeatable",
+        help="override a value of the scenario; repeatable",
     )
     parser.add_argument(
         "--vary",
         action="append",
         metavar="NAME=RANGE",
-        help="a parameter and its range, repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
+        help="a parameter and its range; repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
         "or a name alone for a range around its default",
     )
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of everything (default 1)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one a core)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the search and of the runs (default 1)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -93,13 +105,13 @@ def run(options: argparse.Namespace) -> None:
                 raise SojournError(f"{wanted.split()[0]} is missing, as in {wanted}")
         plan = tune.Plan.from_document({"scheme": options.what, **given})
     try:
-        found = tune.run(plan, options.out, jobs=options.jobs)
+        found = tune.run(plan, options.out, jobs=options.jobs, force=options.force)
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; the same command goes on from {options.out}", file=sys.stderr)
+        print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
-    print(f"{found.runs} runs now, the others were in the folder", file=sys.stderr)
+    print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from sojourn import core, metrics
+from sojourn import core, metrics, suggest
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 from sojourn.tune.settings import Setting
@@ -120,7 +120,10 @@ def check_metric(name: str) -> str:
     """
     known = [metric for scope, metric in metrics.catalogue() if scope in ("run", "queue")]
     if name not in known:
-        raise SojournError(f"unknown metric `{name}`; `sojourn list metrics` has them, as in sojourn_ms_p99")
+        raise SojournError(
+            f"unknown metric `{name}`{suggest.hint(name, known)}; `sojourn list metrics` lists them, "
+            "such as sojourn_ms_p99"
+        )
     return name
 
 

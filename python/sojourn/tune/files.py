@@ -52,7 +52,9 @@ def document(tuning: Tuning) -> core.Document:
                     "as_given": theirs.mean,
                     "difference": difference.mean,
                     "interval": [each for each in (difference.low, difference.high) if each is not None],
-                    "verdict": ("not told apart", "better", "worse")[tuning.verdicts[setting.label, objective.name]],
+                    "verdict": ("no significant difference", "better", "worse")[
+                        tuning.verdicts[setting.label, objective.name]
+                    ],
                 }
             )
     return {

@@ -32,7 +32,7 @@ def render(tuning: Tuning) -> str:
     )
     gained = (
         "Paired differences on fresh seeds with 95 % intervals. Shaded: scenarios that the search never saw. "
-        "Green: better, red: worse, after Holm's correction; grey: not told apart."
+        "Green: better, red: worse, significant at the 5 % level after Holm's correction; grey: not significant."
     )
     return report.page(
         "tune.html.j2",

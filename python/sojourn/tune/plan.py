@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sojourn import core, metrics, nesting, toml
+from sojourn import core, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import load
 from sojourn.scheme import Scheme
@@ -162,7 +162,7 @@ class Plan:
             try:
                 found[f"preset {preset}"] = core.parse_aqm(f"{algorithm} preset {preset}")
             except SojournError:
-                # A preset that asks for a parameter beside it is no scheme by itself.
+                # A preset that asks for a parameter beside it is not a scheme by itself.
                 continue
         return found
 
@@ -219,7 +219,7 @@ class Plan:
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:
-                raise SojournError(f"{source}: unknown key `{key}`; allowed: {', '.join(known)}")
+                raise SojournError(f"{source}: {suggest.unknown('key', key, known)}")
         for key in ("scheme", "scenario", "vary"):
             if key not in document:
                 raise SojournError(f"{source}: `{key}` is missing")

@@ -203,7 +203,12 @@ class Tuning:
 
 
 def run(
-    plan: Plan, out: str | Path | None = None, *, jobs: int | None = None, progress: bool | None = None
+    plan: Plan,
+    out: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    progress: bool | None = None,
+    force: bool = False,
 ) -> Tuning:
     """Run a tuning.
 
@@ -218,6 +223,8 @@ def run(
         Number of threads; by default one a core. It changes no number.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
+    force
+        Replace the tuning that the folder holds.
 
     Raises
     ------
@@ -225,7 +232,7 @@ def run(
         If Optuna is missing, the folder holds something else, or no point of the ranges is a scheme.
     """
     optuna = import_optuna()
-    place = None if out is None else _open(Path(out), plan)
+    place = None if out is None else _open(Path(out), plan, force=force)
     train = [setting for setting in plan.settings if not setting.is_held_out]
     total = (plan.trials + 1) * plan.replications * len(train)
     with progress_bar(progress, total) as bar, _quiet(optuna):
@@ -424,22 +431,26 @@ def _is_dominated(own: Floats, scores: Floats) -> bool:
     return bool(((scores <= own).all(axis=1) & (scores < own).any(axis=1)).any())
 
 
-def _open(place: Path, plan: Plan) -> Path:
-    """Return the folder of a tuning, new or one of the same plan."""
+def _open(place: Path, plan: Plan, *, force: bool) -> Path:
+    """Return the folder of a tuning, new or one of the same plan; with `force`, without what it held before."""
     files = plan.packed()
     try:
         if place.exists() and any(place.iterdir()):
             meta = folder.read_meta(place)
             if meta.get("format") != FORMAT:
                 raise SojournError(f"will not write into {str(place)!r}: it is not the folder of a tuning")
+            if force:
+                shutil.rmtree(place)
+                return _open(place, plan, force=False)
             if any((place / name).read_text(encoding="utf-8") != text for name, text in files.items()):
                 raise SojournError(
-                    f"{str(place)!r} holds another tuning ({PLAN} says which): name another folder, or remove it"
+                    f"{str(place)!r} holds another tuning ({PLAN} says which): name another folder, or replace it "
+                    "with --force"
                 )
             if meta.get("version") != core.version():
                 raise SojournError(
                     f"{str(place)!r} was begun by Sojourn {meta.get('version')}, this is {core.version()}: "
-                    "name another folder"
+                    "name another folder, or replace it with --force"
                 )
             # What a kill left in the middle of a write.
             for partial in place.glob(".*.partial"):
@@ -451,7 +462,7 @@ def _open(place: Path, plan: Plan) -> Path:
     # The plan first: a folder with meta.json is complete enough to go on with.
     for name, text in files.items():
         folder.write_text(place / name, text)
-    meta = {"format": FORMAT, "version": core.version(), "date": folder.now()}
+    meta = {"format": FORMAT, "version": core.version(), "build": core.build(), "date": folder.now()}
     folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
     return place
 

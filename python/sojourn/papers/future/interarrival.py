@@ -236,7 +236,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
             ]
             own = np.stack([row.shares[name] for row in rows if row.scheme == scheme])
             with warnings.catch_warnings():
-                # A metric that no condition has is no number.
+                # A metric that no condition has is not a number.
                 warnings.simplefilter("ignore", RuntimeWarning)
                 change = stats.estimate(np.nanmean(own, axis=0))
             found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))

@@ -165,7 +165,7 @@ def read(paper: Experiment, size: str, file: Path) -> Device:
     Raises
     ------
     SojournError
-        It is no store of windows.
+        It is not a store of windows.
     """
     windows = store.read_device(file)
     begin = windows.groupby("slot")["started_ns"].transform("min")

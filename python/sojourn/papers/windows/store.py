@@ -178,7 +178,7 @@ def read_device(file: Path) -> pd.DataFrame:
     Raises
     ------
     SojournError
-        It is no store of windows.
+        It is not a store of windows.
     """
     if not file.is_file():
         raise SojournError(f"{file}: there is no store of windows")
@@ -192,4 +192,4 @@ def read_device(file: Path) -> pd.DataFrame:
             frame["world"] = DEVICE
             return _with_classes(frame, base)
     except (sqlite3.DatabaseError, pd.errors.DatabaseError) as error:
-        raise SojournError(f"{file}: is no store of windows: {error}") from None
+        raise SojournError(f"{file}: is not a store of windows: {error}") from None
