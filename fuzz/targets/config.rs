@@ -52,6 +52,7 @@ scheme = "codel"
 rate = "8 Mbit/s"
 [schedule]
 every = "1 s"
+direction = "b_to_a"
 schemes = { "short" = "codel target 1ms", "long" = "pie" }
 seed = 5
 "#,
