@@ -8,7 +8,7 @@
 //! `avpkt` a second; they follow the rate when it changes.
 //! Readings: an adaptation due while the link is idle sees the average as decayed by then (as Linux does; the paper adapts
 //! on arrivals). max_p starts at RED's 0.1. Gentle, as in all of the paper's experiments.
-//! Preset `seed000`: the thesis' Table 2 read as ARED switched on with its own thresholds and weight; see [`red`](crate::red).
+//! Preset `shu2023`: the thesis' Table 2 read as ARED switched on with its own thresholds and weight; see [`red`](crate::red).
 //! Bound: as RED's.
 
 use crate::red::{self, Length, Red};
@@ -111,11 +111,11 @@ impl Algorithm for Ared {
         ..Red::ABOUT
     };
 
-    const PRESETS: &'static [&'static str] = &["seed000"];
+    const PRESETS: &'static [&'static str] = &["shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
-        let thesis = red::Params::seed000();
-        (name == "seed000").then(|| Params {
+        let thesis = red::Params::shu2023();
+        (name == "shu2023").then(|| Params {
             limit: thesis.limit,
             min: thesis.min,
             max: thesis.max,
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn it_is_red_with_adaptive_on() {
-        let text = "ared preset seed000";
+        let text = "ared preset shu2023";
         assert_eq!(canonical(text), "ared limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B wait harddrop");
         assert_eq!(canonical("ared target 10ms nogentle"), "ared nogentle target 10ms");
         assert!(refused("ared max 30p").contains("max is given without min"));

@@ -2,7 +2,7 @@
 //!
 //! Governing text: Kunniyur and Srikant, "An Adaptive Virtual Queue (AVQ) Algorithm for Active Queue Management",
 //! IEEE/ACM Transactions on Networking 12(2), 2004 (pseudocode and section on dropping); equation 5 of the fairness
-//! investigation of AQM in wireless LANs, whose Table 2 is the preset `seed004`.
+//! investigation of AQM in wireless LANs, whose Table 2 is the preset `hassan`.
 //! Control law: on an arrival of b bytes, `VQ <- max(VQ - Ct (t - t_vq), 0)`; where `VQ + b > B` the packet is marked or
 //! dropped and VQ stays, else `VQ <- VQ + b`. Then `Ct <- clamp(Ct + alpha (gamma C (t - t_c) - b), 0, C)`: the virtual
 //! capacity Ct falls while more arrives than gamma C. A dropped packet changes neither Ct nor t_c: among those that
@@ -190,10 +190,10 @@ impl Algorithm for Avq {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["seed004"];
+    const PRESETS: &'static [&'static str] = &["hassan"];
 
     fn preset(name: &str) -> Option<Params> {
-        (name == "seed004").then(|| Params { alpha: 0.8, ..Params::default() })
+        (name == "hassan").then(|| Params { alpha: 0.8, ..Params::default() })
     }
 
     fn check(params: &Params) -> Result<(), String> {
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        assert_eq!(canonical("avq preset seed004 buffer 50p"), "avq buffer 50p alpha 0.8");
+        assert_eq!(canonical("avq preset hassan buffer 50p"), "avq buffer 50p alpha 0.8");
         assert_eq!(canonical("avq unit packets limit 100kB"), "avq limit 100000B unit packets");
         assert!(refused("avq gamma 1.5").contains("gamma"));
         assert!(refused("avq avpkt 0").contains("avpkt is 0"));

@@ -286,13 +286,13 @@ impl Algorithm for Cobalt {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["seed000", "ns3"];
+    const PRESETS: &'static [&'static str] = &["shu2023", "ns3"];
 
     fn preset(name: &str) -> Option<Params> {
         let ns3 = Params { blue_threshold: Some(Span::from_millis(400)), ..Params::default() };
         match name {
             // The thesis' Table 2: Pdrop 0, Incr. 0.08, Decr. 0.04, Blue.Th 400, on ns-3.
-            "seed000" => Some(Params { p_inc: Probability::clamped(0.08), p_dec: Probability::clamped(0.04), ..ns3 }),
+            "shu2023" => Some(Params { p_inc: Probability::clamped(0.08), p_dec: Probability::clamped(0.04), ..ns3 }),
             "ns3" => Some(ns3),
             _ => None,
         }

@@ -120,7 +120,11 @@ impl<T: Choice> Value for T {
     const KIND: &'static str = "choice";
     fn read(text: &str) -> Result<Self, String> {
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
-        found.map(|(_, choice)| *choice).ok_or_else(|| format!("\"{text}\" is unknown; allowed: {}", Self::allowed()))
+        found.map(|(_, choice)| *choice).ok_or_else(|| {
+            let words: alloc::vec::Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
+            let hint = crate::suggest::did_you_mean(text, &words);
+            format!("\"{text}\" is unknown{hint}; allowed: {}", Self::allowed())
+        })
     }
     fn print(&self) -> String {
         let found = T::WORDS.iter().find(|(_, choice)| choice == self);

@@ -26,7 +26,7 @@
 //! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2; with a limit in
 //!   packets 2 packets, not 2 mean packets, are spared; the allowance is given back only after 1.5 s of updates without congestion
 //!   in a row. Preset `ns3` adds its sizes and `delay = departures`.
-//! * Preset `seed000` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
+//! * Preset `shu2023` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
 //!   ms. Deq.Th has no unit: we read ns-3's DequeueThreshold in bytes, which acts only with `delay departure_rate`, off in
 //!   ns-3 unless asked for. So the preset is `ns3` with the thesis' buffer.
 //!
@@ -133,7 +133,7 @@ impl Params {
     }
 
     /// The thesis' Table 2 and, for the buffer, Table 3.
-    fn seed000() -> Self {
+    fn shu2023() -> Self {
         Self { limit: Limit::packets(2000), dq_threshold: Bytes::new(20), ..Self::ns3() }
     }
 }
@@ -438,13 +438,13 @@ impl Algorithm for Pie {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["linux", "ns3", "seed000"];
+    const PRESETS: &'static [&'static str] = &["linux", "ns3", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
             "linux" => Some(Params::linux()),
             "ns3" => Some(Params::ns3()),
-            "seed000" => Some(Params::seed000()),
+            "shu2023" => Some(Params::shu2023()),
             _ => None,
         }
     }

@@ -19,10 +19,10 @@
 //!   tc gives w as a power of two through `burst`; here it is given as it is.
 //! * ns-3 and ns-2 add an averaging step of q = 0 at the end of an idle time, count whole packets in it, never signal the
 //!   first arrival above `min`, nor one that finds fewer than two packets. None of this is done here, in `ns3` neither.
-//! * Preset `seed000` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01,
+//! * Preset `shu2023` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01,
 //!   beta=0.9". Our reading: ns-3's RedQueueDisc as it comes, whose ARED is off. Then only the first three act; the others
 //!   are attributes that ARED alone reads. It fits the thesis' own words, that RED drops nothing until its average
-//!   exceeds the threshold and holds the longest queue of all. `ared preset seed000` is the other reading.
+//!   exceeds the threshold and holds the longest queue of all. `ared preset shu2023` is the other reading.
 //! * Adaptations fall on whole multiples of `interval` from the start of time, from the first arrival on.
 //!
 //! Bound: constant work a packet; with `adaptive` at most 1024 updates of max_p are caught up at once (512 s at the default
@@ -125,7 +125,7 @@ impl Params {
     }
 
     /// The thesis' Table 2 and, for the buffer, Table 3.
-    pub(crate) fn seed000() -> Self {
+    pub(crate) fn shu2023() -> Self {
         Self {
             limit: Limit::packets(2000),
             min: Some(Length::packets(500)),
@@ -349,13 +349,13 @@ impl Algorithm for Red {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["ns3", "linux", "seed000"];
+    const PRESETS: &'static [&'static str] = &["ns3", "linux", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
             "ns3" => Some(Params::ns3()),
             "linux" => Some(Params::linux()),
-            "seed000" => Some(Params::seed000()),
+            "shu2023" => Some(Params::shu2023()),
             _ => None,
         }
     }

@@ -78,6 +78,16 @@ fn read_text(file: &Path) -> std::io::Result<String> {
 }
 
 impl Config {
+    /// What its writer should change although it is accepted, with the key of each: former names of presets.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let directions = [("a_to_b.scheme", &self.a_to_b), ("b_to_a.scheme", &self.b_to_a)];
+        let own = directions.into_iter().filter_map(|(key, way)| Some((key.to_owned(), way.scheme.as_ref()?)));
+        let drawn = self.schedule.iter().flat_map(|schedule| &schedule.schemes);
+        let drawn = drawn.map(|(name, scheme)| (format!("schedule.schemes.{name}"), scheme));
+        own.chain(drawn).filter_map(|(key, scheme)| Some(format!("key `{key}`: {}", scheme.0.warning()?))).collect()
+    }
+
     /// Makes relative paths those below `folder`.
     fn below(&mut self, folder: &Path) {
         let ports = [&mut self.ports.a, &mut self.ports.b];

@@ -383,6 +383,7 @@ fn orders(direction: Direction, change: &Change) -> Result<Vec<Order>, Refusal> 
     if let Some(Scheme(scheme)) = &change.scheme {
         let label = change.label.clone().unwrap_or_else(|| scheme.name().to_owned());
         config::check_label(&label).map_err(|what| wrong("label", what))?;
+        scheme.warning().iter().for_each(|what| tracing::warn!("{what}"));
         orders.push(Order::Switch { direction, scheme: scheme.clone(), label, slot: None });
     } else if change.label.is_some() {
         return Err(wrong("label", "names no scheme; allowed: together with `scheme`".into()));

@@ -75,6 +75,7 @@ pub enum DaemonError {
 /// # Errors
 /// A port cannot be opened or stopped working, or privileges cannot be given up.
 pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
+    config.warnings().iter().for_each(|what| tracing::warn!("{what}"));
     let clock = Clock::start();
     let dated = Dated::new(clock);
     let account = Account::find(&config.run.user)?;

@@ -59,18 +59,18 @@ def lan_schemes(interarrival: str) -> dict[str, str]:
 
     Notes
     -----
-    The presets named ``seed000`` are the algorithm library's readings of Table 2. RED: ns-3's, thresholds and weight
+    The presets named ``shu2023`` are the algorithm library's readings of Table 2. RED: ns-3's, thresholds and weight
     as given; target, alpha and beta act in adaptive RED only, which ns-3 leaves off. PIE: "Deq.Th = 20" acts with the
     departure-rate estimator only, which the thesis does not mention, so it is left out; the target is not given: the
     standard's 15 ms. COBALT: Pdrop, increment, decrement and BLUE threshold.
     """
     daqm = f"interarrival {interarrival} limit 2000p"
     return {
-        "RED": "red preset seed000 limit 2000p",
+        "RED": "red preset shu2023 limit 2000p",
         "PIE": "pie tupdate 15ms alpha 0.125 beta 1.25 limit 2000p",
         "CoDel": "codel target 5ms interval 100ms limit 2000p",
         "FQ-CoDel": "fq_codel target 5ms interval 100ms flows 1024 limit 2000p",
-        "COBALT": "cobalt preset seed000 limit 2000p",
+        "COBALT": "cobalt preset shu2023 limit 2000p",
         "dAQM c1": f"daqm preset c1 {daqm}",
         "dAQM c2": f"daqm preset c2 {daqm}",
         "dAQM c3": f"daqm preset c3 {daqm}",
