@@ -24,6 +24,10 @@ COST_FILE = ROOT / "benches" / "cost.json"
 COSTS: dict[str, str] = (
     json.loads(COST_FILE.read_text(encoding="utf-8"))["above_pfifo_ns"] if COST_FILE.exists() else {}
 )
+PICTURE = (
+    "`{example}`: ten CUBIC flows share 20 Mbit/s, and from 20 s to 25 s a UDP flow of 16 Mbit/s joins them. One run of "
+    "[this scenario](../../flood.toml)."
+)
 NOTE = "<!-- Made by docs/generate.py from the library itself: change it there. -->\n"
 
 
@@ -85,46 +89,90 @@ def algorithms() -> str:
     )
 
 
-def header(name: str) -> str:
-    """What the algorithm's file says of itself, as Markdown."""
-    stem = {"bfifo": "pfifo"}.get(name, "fair" if name.startswith("fq_") else name)
-    folder = ROOT / "crates" / "aqm" / "src"
+Sections = dict[str, str]
+
+
+def described(stem: str) -> tuple[str, Sections]:
+    """What an algorithm's file says of it: the introduction, and the sections by their headings, as Markdown."""
     lines = []
-    for line in (folder / f"{stem}.rs").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "crates" / "aqm" / "src" / f"{stem}.rs").read_text(encoding="utf-8").splitlines():
         if not line.startswith("//!"):
             break
         lines.append(line.removeprefix("//!").removeprefix(" "))
-    text = "\n".join(lines)
-    text = re.sub(r"\[(`[^`]+`)\]\([^)]*\)|\[(`[^`]+`)\]", lambda match: match[1] or match[2], text)
-    # Each labelled paragraph starts a line of its own.
-    return re.sub(r"\n(?=(?:[A-Z][A-Za-z ,]+):(?: |$))", "\n\n", text, flags=re.MULTILINE)
+    # Links to the source have no target on a page; those to an algorithm have one.
+    text = re.sub(r"\[`(\w+)`\]\(crate::\w+\)", linked, "\n".join(lines))
+    introduction, *parts = re.split(r"^# (.+)$", text, flags=re.MULTILINE)
+    sections = {heading: body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)}
+    return introduction.strip(), sections
+
+
+def linked(match: re.Match[str]) -> str:
+    """A link to the page of an algorithm that a source file names; ``FairQueue`` is `fq_codel`'s container."""
+    name = {"FairQueue": "fq_codel"}.get(match[1], match[1])
+    return f"[`{name}`]({name}.md)"
+
+
+def choices(parameters: Iterable[dict[str, Any]]) -> str:
+    """What the words of each parameter stand for that takes one of a few."""
+    parts = []
+    for parameter in parameters:
+        if parameter["words"]:
+            words = "".join(f"* `{word}`: {doc}\n" for word, doc in parameter["words"].items())
+            parts.append(f"\nValues of `{parameter['name']}`:\n\n{words}")
+    return "".join(parts)
 
 
 def algorithm(entry: dict[str, Any]) -> str:
     """The page of one algorithm."""
     name = entry["name"]
+    inner = name.removeprefix("fq_") if name.startswith("fq_") else ""
     about = ABOUT[name]
-    parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n{entry['summary'][:1].upper()}{entry['summary'][1:]}.\n\n"]
+    introduction, sections = described("fair" if inner else {"bfifo": "pfifo"}.get(name, name))
+    presets = ABOUT[inner or name].get("presets", {})
+    parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n"]
+    if inner:
+        title = next(other["title"] for other in ENTRIES if other["name"] == inner)
+        introduction += (
+            f"\n\nIn `{name}` this algorithm is [`{inner}`]({inner}.md). The page of {title} describes how it decides; "
+            "this page describes how queues share the link."
+        )
+    parts.append(f"{introduction}\n\n")
     parts.append(f"**When to use it.** {about['when']}\n\n")
-    marks = "can mark (ECN)" if entry["ecn"] else "does not mark"
-    state = "keeps state per flow" if entry["per_flow_state"] else "keeps no state per flow"
-    parts.append(f"Signals on {entry['signals_on']}, drops at {entry['drops_at']}, {marks}, {state}. ")
-    parts.append(f"Source: {entry['source']}.\n\n")
-    parts.append(f"![`{about['example']}` under a flood](../../images/algorithms/{name}.png)\n\n")
-    parts.append(f"*`{about['example']}`: [flood.toml](../../flood.toml), one run, drawn by docs/pictures.py.*\n\n")
+    facts = [
+        ("congestion signal", entry["signals_on"]),
+        ("drops packets", {"enqueue": "on arrival", "dequeue": "on departure"}.get(entry["drops_at"], "on both")),
+        ("ECN marking", "yes" if entry["ecn"] else "no"),
+        ("state per flow", "yes" if entry["per_flow_state"] else "no"),
+        ("source", entry["source"]),
+    ]
+    parts.append(table(("property", "value"), facts))
+    parts.append(f"\n![Queue length and sojourn time of {about['example']}](../../images/algorithms/{name}.png)\n\n")
+    parts.append(f"*{PICTURE.format(example=about['example'])}*\n\n")
     parts.append("## Parameters\n\n")
-    if entry["presets"]:
-        parts.append("Presets: " + ", ".join(f"`preset {preset}`" for preset in entry["presets"]) + ".\n\n")
     parameters = [
         (f"`{p['name']}`", p["allowed"] if p["kind"] == "choice" else p["kind"], f"`{p['default']}`", p["doc"])
         for p in entry["parameters"]
     ]
     parts.append(table(("parameter", "kind", "default", "meaning and source"), parameters))
+    parts.append(choices(entry["parameters"]))
     internals = _native.Driver(about["example"], 20_000_000).internals(0)
     if internals:
-        parts.append("\nInternals by name: " + ", ".join(f"`{internal}`" for internal in internals) + ".\n")
-    parts.append(f"\n## What it computes, and where it deviates\n\n{header(name)}\n")
+        names = ", ".join(f"`{internal}`" for internal in internals)
+        parts.append(f"\nInternal variables that can be read while it runs: {names}.\n")
+    if entry["presets"]:
+        parts.append("\n## Presets\n\nA preset sets several parameters at once; parameters after it change it.\n\n")
+        rows = [(f"`preset {preset}`", f"`{settings(name, preset)}`", presets[preset]) for preset in entry["presets"]]
+        parts.append(table(("preset", "sets", "source"), rows))
+    parts += [f"\n## {heading}\n\n{body}\n" for heading, body in sections.items()]
     return "".join(parts)
+
+
+def settings(name: str, preset: str) -> str:
+    """The parameters that a preset changes, as text."""
+    # dAQM's presets leave a measured value to the user, which is no part of them.
+    needed = " interarrival 1ms" if name.endswith("daqm") else ""
+    changed = _native.parse_aqm(f"{name} preset {preset}{needed}")
+    return changed.removeprefix(name).replace(needed, "").strip() or "the defaults"
 
 
 def kind(schema: dict[str, Any]) -> str:

@@ -53,7 +53,7 @@ class Pi(Model):
 
 
 class Rem(Model):
-    """Athuraliya et al. 2001; with ``form queue`` equation 8 of the fairness investigation."""
+    """Athuraliya et al. 2001; with ``form queue`` equation 8 of Hassan, Hassan and Arif."""
 
     DEFAULTS = {
         "limit": "1000p",

@@ -34,7 +34,7 @@ class Red(Model):
         "ns3": "limit 25p min 5p max 15p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
         # The example of tc-red(8).
         "linux": "limit 400kB min 30kB max 90kB max_p 0.02 w 0.03125 avpkt 1000B",
-        # The thesis on dAQM, Table 2 and 3, over ns-3's.
+        # Shu (2023), Tables 2 and 3, over ns-3's.
         "shu2023": "limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
     }
     TEXTS = (

@@ -284,9 +284,14 @@ fn former_names_of_presets_work_with_a_warning_and_are_listed_nowhere() {
 #[test]
 fn a_slip_is_answered_with_the_nearest_name() {
     let refused = |text: &str| text.parse::<Config>().expect_err("a slip").to_string();
-    assert!(refused("fq_codle").starts_with("unknown algorithm \"fq_codle\" (did you mean \"fq_codel\"?); allowed: pfifo"));
-    assert!(refused("codel taget 5ms").starts_with("codel: unknown parameter \"taget\" (did you mean \"target\"?); allowed: "));
-    assert!(refused("pie preset linus").ends_with("unknown preset \"linus\" (did you mean \"linux\"?); allowed: linux, ns3, shu2023"));
-    assert!(refused("avq unit packet").ends_with("\"packet\" is unknown (did you mean \"packets\"?); allowed: bytes, packets"));
-    assert!(refused("codel preset x").ends_with("unknown preset \"x\"; this algorithm has no presets"));
+    assert!(
+        refused("fq_codle").starts_with("unknown algorithm \"fq_codle\" (did you mean \"fq_codel\"?); allowed: pfifo")
+    );
+    assert!(refused("codel taget 5ms")
+        .starts_with("codel: unknown parameter \"taget\" (did you mean \"target\"?); allowed: "));
+    assert!(refused("pie preset linus")
+        .ends_with("unknown preset \"linus\" (did you mean \"linux\"?); allowed: linux, ns3, shu2023"));
+    assert!(refused("avq unit packet")
+        .ends_with("\"packet\" is unknown (did you mean \"packets\"?); allowed: bytes, packets"));
+    assert!(refused("blue preset x").ends_with("unknown preset \"x\"; this algorithm has no presets"));
 }

@@ -55,7 +55,7 @@ pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
 pub fn load(file: &Path) -> Result<Config, Error> {
     let text = read_text(file).map_err(|e| {
         let hint = match e.kind() {
-            ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root says how `run.user` comes to read it",
+            ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root prints how to let `run.user` read it",
             _ => "",
         };
         Error::new(sojourn_document::Path::default(), format!("{e}{hint}")).at(file.display().to_string())
@@ -71,7 +71,7 @@ fn read_text(file: &Path) -> std::io::Result<String> {
     // A device or a growing file has no end.
     let length = std::fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;
     if length as u64 > LONGEST {
-        let what = format!("is longer than {LONGEST} bytes, which no configuration is");
+        let what = format!("is longer than {LONGEST} bytes, the most that a configuration may have");
         return Err(std::io::Error::new(ErrorKind::InvalidData, what));
     }
     Ok(text)

@@ -67,7 +67,10 @@ fn words(expected: &dyn de::Expected) -> String {
         "a boolean" => "true or false".to_owned(),
         "a string" => "a text in quotes".to_owned(),
         "a sequence" => "a list".to_owned(),
-        _ => text,
+        _ => match text.strip_prefix("an array of length ") {
+            Some(length) => format!("a list of {length} values"),
+            None => text,
+        },
     }
 }
 

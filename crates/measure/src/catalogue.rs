@@ -76,7 +76,7 @@ metrics! {
     "loss_ratio", "ratio", ALL, "drops over arrivals; for a flow, its drops at any queue over packets sent", "Share of packets dropped.";
     "burst_ratio", "ratio", ALL, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival) over that of independent losses; 1 when losses are independent.";
     "utilisation", "ratio", QUEUE, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
-    "interarrival_ms_mode", "ms", QUEUE, "mode of whole milliseconds", "Most frequent spacing of arrivals at a queue, rounded to milliseconds (seed 000 section 4.1.1).";
+    "interarrival_ms_mode", "ms", QUEUE, "mode of whole milliseconds", "Most frequent spacing of arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
     "interarrival_fine_ms_mode", "ms", QUEUE, "mode of bins of 10 us", "Middle of the most frequent bin of spacings of arrivals at a queue, of those below 49.5 ms.";
     "daqm_hit_ratio", "ratio", QUEUE, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature was found above its threshold, which opens a dropping phase.";
     "goodput_bit_s", "bit/s", BOTH_ENDS, "bits over measured time", "Payload that reached the receiving application in order (TCP) or at all (UDP), each byte once.";

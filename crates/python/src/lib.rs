@@ -47,7 +47,10 @@ fn aqms() -> String {
     let one = |entry: &registry::Entry| {
         let parameters: Vec<Value> = (entry.params)()
             .into_iter()
-            .map(|p| json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed}))
+            .map(|p| {
+                let words: serde_json::Map<_, _> = p.words.iter().map(|(word, doc)| ((*word).into(), json!(doc))).collect();
+                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": words})
+            })
             .collect();
         json!({
             "name": entry.name,

@@ -73,7 +73,7 @@ impl Stepper {
             Ok(())
         } else {
             Err(refuse(format!(
-                "queue \"{queue}\" is a plain tail drop that is not under test, which is computed and not simulated; allowed: \
+                "queue \"{queue}\" is a tail drop outside the test, which is computed rather than simulated; allowed: \
                  a queue under test, or one whose scheme is another"
             )))
         }

@@ -1,4 +1,4 @@
-"""``sojourn interarrival``: the mode of inter-arrival times that dAQM divides by (seed 000 section 4.1.1)."""
+"""``sojourn interarrival``: the mode of inter-arrival times that dAQM divides by (Shu 2023, section 4.1.1)."""
 
 from __future__ import annotations
 

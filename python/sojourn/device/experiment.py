@@ -90,7 +90,7 @@ class Plan(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A plan with the schemes of seed 003's study, at a scale of minutes."""
+    """A plan with the schemes of Barczyk and Chydzinski (2022), at a scale of minutes."""
 
     schemes: tuple[tuple[str, str], ...] = (
         ("none", "pfifo limit 300p"),

@@ -303,7 +303,7 @@ fn refusals() {
     for (text, part) in [
         // To tc these are bytes, and its own arithmetic refuses them: a burst of (30 + 30 + 90) / 3000 = 0 packets.
         ("min 30", "burst 0 is too small for min, which is 0.03 mean packets; allowed: 1 or more (tc counts bytes"),
-        ("nodrop", "nodrop has no meaning without ecn"),
+        ("nodrop", "nodrop is given without ecn"),
         ("min 30x", "\"30x\" is refused"),
         ("min 90p max 30p", "min (90p) is not below max (30p)"),
         ("min 15p", "min (15p) is not below max (15p)"),

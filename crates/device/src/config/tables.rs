@@ -352,8 +352,9 @@ impl TryFrom<String> for Listen {
         if text == NONE {
             return Ok(Self(None));
         }
-        let address: SocketAddr =
-            text.parse().map_err(|_| format!("\"{text}\" is no address with a port; allowed: {}", Self::ALLOWED))?;
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| format!("\"{text}\" is not an address with a port; allowed: {}", Self::ALLOWED))?;
         if !address.ip().is_loopback() {
             return Err(format!("\"{text}\" can be reached from other machines; allowed: {}", Self::ALLOWED));
         }
@@ -420,7 +421,7 @@ fn frame_size() -> Quantity<Bytes> {
     Quantity(Bytes::new(2048))
 }
 
-/// As the device of seed 003 measured.
+/// As the device of Barczyk and Chydzinski (2022) measured.
 fn two_million() -> u64 {
     2_000_000
 }

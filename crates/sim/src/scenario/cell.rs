@@ -237,7 +237,7 @@ impl CellTable {
             for station in names.find(name, at.clone())? {
                 if ports.iter().any(|port| port.node() == station) {
                     let node = &names.nodes[station];
-                    return Err(Error::new(at, format!("has node {node} in the cell twice; allowed: each node once")));
+                    return Err(Error::new(at, format!("names node {node} twice; allowed: each node once")));
                 }
                 ports.push(port(station, rates.remove(&station).unwrap_or(cell.data_rate)));
             }
@@ -247,7 +247,7 @@ impl CellTable {
         }
         if let Some(stray) = rates.keys().next() {
             let what =
-                format!("names {}, which is no station of this cell; allowed: its stations", names.nodes[*stray]);
+                format!("names {}, which is not a station of this cell; allowed: its `stations`", names.nodes[*stray]);
             return Err(Error::new(path.then("rates"), what));
         }
         Ok((cell, ports))

@@ -328,9 +328,7 @@ impl<'de> Deserialize<'de> for StartTable {
                     Keys { uniform: None, first, every: Some(every) } => {
                         Ok(StartTable::Every { first: first.unwrap_or_default(), every })
                     }
-                    _ => Err(de::Error::custom(format_args!(
-                        "is neither a time nor uniform nor every; allowed: {ALLOWED}"
-                    ))),
+                    _ => Err(de::Error::custom(format_args!("is not a start time; allowed: {ALLOWED}"))),
                 }
             }
         }
