@@ -48,8 +48,7 @@ fn aqms() -> String {
         let parameters: Vec<Value> = (entry.params)()
             .into_iter()
             .map(|p| {
-                let words: serde_json::Map<_, _> = p.words.iter().map(|(word, doc)| ((*word).into(), json!(doc))).collect();
-                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": words})
+                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words})
             })
             .collect();
         json!({
