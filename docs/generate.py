@@ -19,14 +19,15 @@ from sojourn import _native
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 ENTRIES: list[dict[str, Any]] = json.loads(_native.aqms())
-ABOUT: dict[str, dict[str, str]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
+ABOUT: dict[str, dict[str, Any]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
 COST_FILE = ROOT / "benches" / "cost.json"
 MEASURED: dict[str, Any] = json.loads(COST_FILE.read_text(encoding="utf-8")) if COST_FILE.exists() else {}
 COSTS: dict[str, str] = MEASURED.get("above_pfifo_ns", {})
 PICTURE = (
-    "`{example}`: ten CUBIC flows share 20 Mbit/s, and from 20 s to 25 s a UDP flow of 16 Mbit/s joins them. One run of "
-    "[this scenario](../../flood.toml)."
+    "`{example}`: ten CUBIC flows share 20 Mbit/s, and from 20 s to 25 s a UDP flow of 16 Mbit/s joins them. One run "
+    "of [this scenario](../../flood.toml)."
 )
+DROPS = {"enqueue": "on arrival", "dequeue": "on departure", "both": "on arrival and on departure"}
 NOTE = "<!-- Made by docs/generate.py from the library itself: change it there. -->\n"
 
 
@@ -52,9 +53,9 @@ def metrics() -> str:
     return (
         NOTE
         + "# Metrics\n\n"
-        + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the definition "
-        + "says otherwise. The scope tells whether a metric has a value for the run, for each queue under test, or for each "
-        + "flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
+        + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
+        + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
+        + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
         + table(("metric", "unit", "scope", "estimator", "definition"), rows)
     )
 
@@ -79,13 +80,22 @@ def algorithms() -> str:
         )
         for e in ENTRIES
     ]
-    head = ("name", "algorithm", "congestion signal", "drops at", "ECN", "per-flow state", "cost (ns per packet)", "source")
+    head = (
+        "name",
+        "algorithm",
+        "congestion signal",
+        "drops at",
+        "ECN",
+        "per-flow state",
+        "cost (ns per packet)",
+        "source",
+    )
     return (
         NOTE
-        + "# Algorithms\n\nThe name, followed by parameters as in tc, is what the option `--aqm` and the key `queue` of a "
-        + "scenario take: `codel target 10ms ecn`. `sojourn list aqms` prints this list.\n\n"
-        + "The cost is the CPU time of one enqueue and one dequeue with warm caches, minus that of `pfifo`. It is given for "
-        + "the load, of those measured, at which it is highest"
+        + "# Algorithms\n\nThe name, followed by parameters as in tc, is what the option `--aqm` and the key `queue` "
+        + "of a scenario take: `codel target 10ms ecn`. `sojourn list aqms` prints this list.\n\n"
+        + "The cost is the CPU time of one enqueue and one dequeue with warm caches, minus that of `pfifo`. It is "
+        + "given for the load, of those measured, at which it is highest"
         + (f", on one core of this processor: {MEASURED['machine']['processor']}" if MEASURED else "")
         + ".\n\n"
         + table(head, rows)
@@ -136,14 +146,14 @@ def algorithm(entry: dict[str, Any]) -> str:
     if inner:
         title = next(other["title"] for other in ENTRIES if other["name"] == inner)
         introduction += (
-            f"\n\nIn `{name}` this algorithm is [`{inner}`]({inner}.md). The page of {title} describes how it decides; "
-            "this page describes how queues share the link."
+            f"\n\nIn `{name}` this algorithm is [`{inner}`]({inner}.md). The page of {title} describes how it "
+            "decides; this page describes how queues share the link."
         )
     parts.append(f"{introduction}\n\n")
     parts.append(f"**When to use it.** {about['when']}\n\n")
     facts = [
         ("congestion signal", entry["signals_on"]),
-        ("drops packets", {"enqueue": "on arrival", "dequeue": "on departure"}.get(entry["drops_at"], "on arrival and on departure")),
+        ("drops packets", DROPS[entry["drops_at"]]),
         ("ECN marking", "yes" if entry["ecn"] else "no"),
         ("state per flow", "yes" if entry["per_flow_state"] else "no"),
         ("source", entry["source"]),
@@ -164,6 +174,8 @@ def algorithm(entry: dict[str, Any]) -> str:
         parts.append(f"\nInternal variables that can be read while it runs: {names}.\n")
     if entry["presets"]:
         parts.append("\n## Presets\n\nA preset sets several parameters at once; parameters after it change it.\n\n")
+        if "preset_note" in ABOUT[inner or name]:
+            parts.append(ABOUT[inner or name]["preset_note"] + "\n\n")
         rows = [(f"`preset {preset}`", settings(name, preset), presets[preset]) for preset in entry["presets"]]
         parts.append(table(("preset", "sets", "source"), rows))
     parts += [f"\n## {heading}\n\n{body}\n" for heading, body in sections.items()]
@@ -186,7 +198,13 @@ QUANTITIES = {
     "packets": "packets",
     "rate": "rate",
 }
-WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`", "object": "table"}
+WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "`true` or `false`",
+    "object": "table",
+}
 
 
 def anchor(title: str) -> str:
@@ -225,7 +243,11 @@ class Scenario:
             return quantity(name.removesuffix("_or_none")) + (' or `"none"`' if name.endswith("_or_none") else "")
         if both:
             held = "time" if name.endswith("2") else "size"
-            return f"[{held}, constant or random](#{anchor(self.target(plain))})" if plain == "Amount" else self.link(plain)
+            return (
+                f"[{held}, constant or random](#{anchor(self.target(plain))})"
+                if plain == "Amount"
+                else self.link(plain)
+            )
         return self.link(plain)
 
     def link(self, table: str) -> str:
@@ -235,7 +257,9 @@ class Scenario:
 
     def kind(self, schema: dict[str, Any], *, of: str = "") -> str:
         """What a key takes, in words; in a table `of` for sizes as well as times both are meant."""
-        options = [option for option in schema.get("anyOf") or schema.get("oneOf") or [] if option.get("type") != "null"]
+        options = [
+            option for option in schema.get("anyOf") or schema.get("oneOf") or [] if option.get("type") != "null"
+        ]
         types = schema.get("type", "anything")
         if isinstance(types, list):
             types = next(one for one in types if one != "null")
@@ -259,10 +283,13 @@ class Scenario:
         return text
 
     def keys(self, schema: dict[str, Any], *, of: str = "") -> str:
-        """The keys of one table, those that are required first."""
+        """The keys of one table: name and kind, what is required, the others."""
         required = set(schema.get("required", ()))
         rows = []
-        for name, value in sorted(schema.get("properties", {}).items(), key=lambda pair: pair[0] not in required):
+        for name, value in sorted(
+            schema.get("properties", {}).items(),
+            key=lambda pair: (pair[0] not in ("name", "kind"), pair[0] not in required),
+        ):
             default = shown(value["default"]) if "default" in value else ""
             meaning = value.get("description", "") or MEANINGS.get(name, "")
             rows.append((f"`{name}`", self.kind(value, of=of), "required" if name in required else default, meaning))
@@ -291,7 +318,7 @@ class Scenario:
 
 
 SECTIONS: list[dict[str, str]] = tomllib.loads((DOCS / "scenario.toml").read_text(encoding="utf-8"))["section"]
-MEANINGS = {"kind": "Which of the kinds this table is."}
+MEANINGS = {"kind": "Selects this kind of table."}
 
 
 def shown(default: object) -> str:
@@ -307,11 +334,11 @@ def scenario() -> str:
     parts = [
         NOTE,
         "# Scenario\n\n",
-        "A scenario describes a network, its flows, and how long to simulate them. It is written in TOML, or with the same "
-        "keys in JSON. A mistake is reported before anything runs, with file, line, key and what is allowed. "
-        "`sojourn schema` prints the JSON Schema from which this page is made.\n\n"
-        "A key without a default may be left out unless it is required. The examples after the first one show only the "
-        "tables that differ from it.\n",
+        "A scenario describes a network, its flows, and how long to simulate them. It is written in TOML, or with "
+        "the same keys in JSON. A mistake is reported before anything runs, with file, line, key and what is "
+        "allowed. `sojourn schema` prints the JSON Schema from which this page is made.\n\n"
+        "A key without a default may be left out unless it is required. The examples after the first one show only "
+        "the tables that differ from it.\n",
     ]
     for section in reference.sections:
         where = f"Key `{section['key']}`. " if section.get("key") else ""
@@ -326,7 +353,8 @@ def scenario() -> str:
     rows = [(QUANTITIES[name], reference.tables[name]["description"]) for name in QUANTITIES]
     parts.append(table(("quantity", "what is accepted"), rows))
     parts.append(
-        "\n## Bounds\n\nValues beyond these bounds are refused. A document has at most 128 levels of tables and lists.\n\n"
+        "\n## Bounds\n\nValues beyond these bounds are refused. A document has at most 128 levels of tables and "
+        "lists.\n\n"
     )
     parts.append(table(("keys", "at most", "reason"), json.loads(_native.bounds())))
     return "".join(parts)

@@ -115,7 +115,7 @@ def test_former_names_of_presets_warn_once_and_name_the_present_one() -> None:
     assert len(seen) == 1
     assert text == core.parse_aqm("red preset shu2023")
     document = COMPLETE | {"changes": [{"at": "30 s", "scheme": "avq preset seed004"}]}
-    with pytest.warns(FutureWarning, match=r'office.toml: key `changes\[0\].scheme`: avq: "preset seed004" is now called'):
+    with pytest.warns(FutureWarning, match=r"office.toml: key `changes\[0\].scheme`: avq: .*preset hassan"):
         loaded = core.load(json.dumps(document), source="office.toml")
     assert loaded["changes"][0]["scheme"] == core.parse_aqm("avq preset hassan")
     with warnings.catch_warnings():

@@ -9,8 +9,7 @@ use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
-use sojourn_document::Scheme;
-use sojourn_document::{Error, Path};
+use sojourn_document::{did_you_mean, Error, Path, Scheme};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -64,7 +63,9 @@ impl Document {
             match (&table.queue, chosen.is_empty()) {
                 (_, false) => {}
                 (Some(name), true) => {
-                    let what = format!("is \"{name}\", and no queue has that name; allowed: {}", listed(ports));
+                    let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+                    let hint = did_you_mean(name, &names);
+                    let what = format!("is \"{name}\", and no queue has that name{hint}; allowed: {}", listed(ports));
                     return Err(Error::new(path.then("queue"), what));
                 }
                 (None, true) => {

@@ -231,6 +231,8 @@ fn a_bad_override_names_itself() {
         ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here (did you mean \"duration\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
         ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, not shorter than the run; allowed: less than `duration`, 10 s"),
         ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
+        ("links.botleneck.rate=1", "--set links.botleneck.rate=1: `links` has no element \"botleneck\" (did you mean \"bottleneck\"?); allowed: bottleneck, access, or 0 to 1"),
+        ("changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]", "--set changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]: key `changes[0].queue`: is \"left->rigth\", and no queue has that name (did you mean \"left->right\"?); allowed: left->right, right->left, client0->left, left->client0, client1->left, left->client1, client2->left, left->client2"),
         ("links.2.rate=1", "--set links.2.rate=1: `links` has no element \"2\"; allowed: bottleneck, access, or 0 to 1"),
         ("buses.0.rate=1", "--set buses.0.rate=1: key `buses`: is a table; allowed: a list"),
         ("links.0.queue.limit=5", "--set links.0.queue.limit=5: `links.0.queue` is neither a table nor a list, so it has no `limit`; set it as a whole"),
