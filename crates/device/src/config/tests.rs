@@ -81,11 +81,11 @@ fn the_canonical_form_reads_back_to_the_same() {
 fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
-        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here; allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
-        ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here; allowed: count, size"),
+        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here (did you mean \"frames\"?); allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
+        ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here (did you mean \"count\"?); allowed: count, size"),
         ("count = 8192", "count = 8", "dir/d.toml:15:9: key `frames.count`: is 8; allowed: 256 to 4194304"),
         ("count = 8192", "size = \"3000 B\"", "dir/d.toml:15:8: key `frames.size`: is 3000 B; allowed: \"2048 B\" or \"4096 B\""),
-        ("\"af_xdp\"", "\"af_xpd\"", "dir/d.toml:2:12: key `ports.a.back_end`: \"af_xpd\" is unknown; allowed: af_xdp, af_packet, loopback, pcap, dpdk"),
+        ("\"af_xdp\"", "\"af_xpd\"", "dir/d.toml:2:12: key `ports.a.back_end`: \"af_xpd\" is unknown (did you mean \"af_xdp\"?); allowed: af_xdp, af_packet, loopback, pcap, dpdk"),
         ("interface = \"eth0\"\n", "", "dir/d.toml:1:1: key `ports.a.interface`: is missing; allowed: the name of a network interface, as in \"eth0\""),
         ("\"loopback\"", "\"loopback\"\ninterface = \"x\"", "dir/d.toml:7:13: key `ports.b.interface`: does not apply to back_end = \"loopback\"; allowed: with back_end = \"af_xdp\" or \"af_packet\""),
         ("\"loopback\"", "\"af_packet\"\ninterface = \"eth0\"", "dir/d.toml:7:13: key `ports.b.interface`: is the interface of port A too; allowed: another interface"),
@@ -172,4 +172,21 @@ fn every_key_has_a_meaning() {
 fn the_page_of_keys_is_up_to_date() {
     let page = include_str!("../../../../docs/reference/device.md");
     assert!(page == reference(), "docs/reference/device.md is not what `sojournd keys` prints");
+}
+
+#[test]
+fn former_names_of_presets_are_warned_of_with_their_keys() {
+    assert_eq!(read(GOOD).unwrap().warnings(), Vec::<String>::new());
+    let former = GOOD
+        .replace("fq_codel target 5ms", "fq_red preset seed000")
+        .replace("codel = \"codel\"", "red = { kind = \"red\", preset = \"seed000\" }");
+    let other = "[b_to_a]\nscheme = \"avq preset seed004\"\nrate = \"20 Mbit/s\"\n";
+    assert_eq!(
+        read(&format!("{former}\n{other}")).unwrap().warnings(),
+        [
+            "key `a_to_b.scheme`: fq_red: \"preset seed000\" is now called \"preset shu2023\"",
+            "key `b_to_a.scheme`: avq: \"preset seed004\" is now called \"preset hassan\"",
+            "key `schedule.schemes.red`: red: \"preset seed000\" is now called \"preset shu2023\"",
+        ]
+    );
 }
