@@ -19,11 +19,15 @@ from sojourn import _native
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 ENTRIES: list[dict[str, Any]] = json.loads(_native.aqms())
-ABOUT: dict[str, dict[str, str]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
+ABOUT: dict[str, dict[str, Any]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
 COST_FILE = ROOT / "benches" / "cost.json"
-COSTS: dict[str, str] = (
-    json.loads(COST_FILE.read_text(encoding="utf-8"))["above_pfifo_ns"] if COST_FILE.exists() else {}
+MEASURED: dict[str, Any] = json.loads(COST_FILE.read_text(encoding="utf-8")) if COST_FILE.exists() else {}
+COSTS: dict[str, str] = MEASURED.get("above_pfifo_ns", {})
+PICTURE = (
+    "`{example}`: ten CUBIC flows share 20 Mbit/s, and from 20 s to 25 s a UDP flow of 16 Mbit/s joins them. One run "
+    "of [this scenario](../../flood.toml)."
 )
+DROPS = {"enqueue": "on arrival", "dequeue": "on departure", "both": "on arrival and on departure"}
 NOTE = "<!-- Made by docs/generate.py from the library itself: change it there. -->\n"
 
 
@@ -49,8 +53,9 @@ def metrics() -> str:
     return (
         NOTE
         + "# Metrics\n\n"
-        + "Always on, measured from the end of the warm-up to the end of the run. "
-        + "How each is computed is said in [measurement](../concepts/measurement.md).\n\n"
+        + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
+        + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
+        + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
         + table(("metric", "unit", "scope", "estimator", "definition"), rows)
     )
 
@@ -75,120 +80,303 @@ def algorithms() -> str:
         )
         for e in ENTRIES
     ]
-    head = ("name", "algorithm", "signals on", "drops at", "ECN", "per-flow state", "ns a packet", "source")
+    head = (
+        "name",
+        "algorithm",
+        "congestion signal",
+        "drops at",
+        "ECN",
+        "per-flow state",
+        "cost (ns per packet)",
+        "source",
+    )
     return (
         NOTE
-        + "# Algorithms\n\nEach name is what `--aqm` and `queue` take, followed by parameters as in tc. "
-        + "Cost is CPU time of an enqueue and a dequeue, hot, at the load where it is highest of those measured, "
-        + "without the cost of `pfifo`, on the machine named in `benches/cost.json`.\n\n"
+        + "# Algorithms\n\nThe name, followed by parameters as in tc, is what the option `--aqm` and the key `queue` "
+        + "of a scenario take: `codel target 10ms ecn`. `sojourn list aqms` prints this list.\n\n"
+        + "The cost is the CPU time of one enqueue and one dequeue with warm caches, minus that of `pfifo`. It is "
+        + "given for the load, of those measured, at which it is highest"
+        + (f", on one core of this processor: {MEASURED['machine']['processor']}" if MEASURED else "")
+        + ".\n\n"
         + table(head, rows)
     )
 
 
-def header(name: str) -> str:
-    """What the algorithm's file says of itself, as Markdown."""
-    stem = {"bfifo": "pfifo"}.get(name, "fair" if name.startswith("fq_") else name)
-    folder = ROOT / "crates" / "aqm" / "src"
+Sections = dict[str, str]
+
+
+def described(stem: str) -> tuple[str, Sections]:
+    """What an algorithm's file says of it: the introduction, and the sections by their headings, as Markdown."""
     lines = []
-    for line in (folder / f"{stem}.rs").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "crates" / "aqm" / "src" / f"{stem}.rs").read_text(encoding="utf-8").splitlines():
         if not line.startswith("//!"):
             break
         lines.append(line.removeprefix("//!").removeprefix(" "))
-    text = "\n".join(lines)
-    text = re.sub(r"\[(`[^`]+`)\]\([^)]*\)|\[(`[^`]+`)\]", lambda match: match[1] or match[2], text)
-    # Each labelled paragraph starts a line of its own.
-    return re.sub(r"\n(?=(?:[A-Z][A-Za-z ,]+):(?: |$))", "\n\n", text, flags=re.MULTILINE)
+    # Links to the source have no target on a page; those to an algorithm have one.
+    text = re.sub(r"\[`(\w+)`\]\(crate::\w+\)", linked, "\n".join(lines))
+    introduction, *parts = re.split(r"^# (.+)$", text, flags=re.MULTILINE)
+    sections = {heading: body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)}
+    return introduction.strip(), sections
+
+
+def linked(match: re.Match[str]) -> str:
+    """A link to the page of an algorithm that a source file names; ``FairQueue`` is `fq_codel`'s container."""
+    name = {"FairQueue": "fq_codel"}.get(match[1], match[1])
+    return f"[`{name}`]({name}.md)"
+
+
+def choices(parameters: Iterable[dict[str, Any]]) -> str:
+    """What the words of each parameter stand for that takes one of a few."""
+    parts = []
+    for parameter in parameters:
+        if parameter["words"]:
+            words = "".join(f"* `{word}`: {doc}\n" for word, doc in parameter["words"])
+            parts.append(f"\nValues of `{parameter['name']}`:\n\n{words}")
+    return "".join(parts)
 
 
 def algorithm(entry: dict[str, Any]) -> str:
     """The page of one algorithm."""
     name = entry["name"]
+    inner = name.removeprefix("fq_") if name.startswith("fq_") else ""
     about = ABOUT[name]
-    parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n{entry['summary'][:1].upper()}{entry['summary'][1:]}.\n\n"]
+    introduction, sections = described("fair" if inner else {"bfifo": "pfifo"}.get(name, name))
+    presets = ABOUT[inner or name].get("presets", {})
+    parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n"]
+    if inner:
+        title = next(other["title"] for other in ENTRIES if other["name"] == inner)
+        introduction += (
+            f"\n\nIn `{name}` this algorithm is [`{inner}`]({inner}.md). The page of {title} describes how it "
+            "decides; this page describes how queues share the link."
+        )
+    parts.append(f"{introduction}\n\n")
     parts.append(f"**When to use it.** {about['when']}\n\n")
-    marks = "can mark (ECN)" if entry["ecn"] else "does not mark"
-    state = "keeps state per flow" if entry["per_flow_state"] else "keeps no state per flow"
-    parts.append(f"Signals on {entry['signals_on']}, drops at {entry['drops_at']}, {marks}, {state}. ")
-    parts.append(f"Source: {entry['source']}.\n\n")
-    parts.append(f"![`{about['example']}` under a flood](../../images/algorithms/{name}.png)\n\n")
-    parts.append(f"*`{about['example']}`: [flood.toml](../../flood.toml), one run, drawn by docs/pictures.py.*\n\n")
+    facts = [
+        ("congestion signal", entry["signals_on"]),
+        ("drops packets", DROPS[entry["drops_at"]]),
+        ("ECN marking", "yes" if entry["ecn"] else "no"),
+        ("state per flow", "yes" if entry["per_flow_state"] else "no"),
+        ("source", entry["source"]),
+    ]
+    parts.append(table(("property", "value"), facts))
+    parts.append(f"\n![Queue length and sojourn time of {about['example']}](../../images/algorithms/{name}.png)\n\n")
+    parts.append(f"*{PICTURE.format(example=about['example'])}*\n\n")
     parts.append("## Parameters\n\n")
-    if entry["presets"]:
-        parts.append("Presets: " + ", ".join(f"`preset {preset}`" for preset in entry["presets"]) + ".\n\n")
     parameters = [
         (f"`{p['name']}`", p["allowed"] if p["kind"] == "choice" else p["kind"], f"`{p['default']}`", p["doc"])
         for p in entry["parameters"]
     ]
     parts.append(table(("parameter", "kind", "default", "meaning and source"), parameters))
+    parts.append(choices(entry["parameters"]))
     internals = _native.Driver(about["example"], 20_000_000).internals(0)
     if internals:
-        parts.append("\nInternals by name: " + ", ".join(f"`{internal}`" for internal in internals) + ".\n")
-    parts.append(f"\n## What it computes, and where it deviates\n\n{header(name)}\n")
+        names = ", ".join(f"`{internal}`" for internal in internals)
+        parts.append(f"\nInternal variables that can be read while it runs: {names}.\n")
+    if entry["presets"]:
+        parts.append("\n## Presets\n\nA preset sets several parameters at once; parameters after it change it.\n\n")
+        if "preset_note" in ABOUT[inner or name]:
+            parts.append(ABOUT[inner or name]["preset_note"] + "\n\n")
+        rows = [(f"`preset {preset}`", settings(name, preset), presets[preset]) for preset in entry["presets"]]
+        parts.append(table(("preset", "sets", "source"), rows))
+    parts += [f"\n## {heading}\n\n{body}\n" for heading, body in sections.items()]
     return "".join(parts)
 
 
-def kind(schema: dict[str, Any]) -> str:
-    """What a key of the scenario takes, in words."""
-    options = schema.get("anyOf") or schema.get("oneOf")
-    properties = schema.get("properties", {})
-    types = schema.get("type", "anything")
-    if "$ref" in schema:
-        text = str(schema["$ref"]).rsplit("/", 1)[-1]
-    elif "enum" in schema or "const" in schema:
-        values = schema.get("enum", [schema.get("const")])
-        text = " or ".join(f"`{json.dumps(value)}`" for value in values)
-    elif options:
-        text = " or ".join(kind(option) for option in options)
-    elif types == "array":
-        text = "list of " + kind(schema.get("items", {}))
-    elif types == "object":
-        text = ", ".join(f"`{name}`: {kind(value)}" for name, value in properties.items()) or "table"
-    else:
-        text = " or ".join(types) if isinstance(types, list) else str(types)
-    return text
+def settings(name: str, preset: str) -> str:
+    """The parameters that a preset changes, as text."""
+    # dAQM's presets leave a measured value to the user, which is no part of them.
+    needed = " interarrival 1ms" if name.endswith("daqm") else ""
+    changed = _native.parse_aqm(f"{name} preset {preset}{needed}")
+    values = changed.removeprefix(name).replace(needed, "").strip()
+    return f"`{values}`" if values else "the defaults"
 
 
-def keys(schema: dict[str, Any]) -> str:
-    """The keys of one table of the scenario."""
-    required = set(schema.get("required", ()))
-    rows = []
-    for name, value in schema.get("properties", {}).items():
-        default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
-        if name in required:
-            default = "required"
-        rows.append((f"`{name}`", kind(value), default, value.get("description", "")))
-    return table(("key", "takes", "default", "meaning"), rows)
+# Quantities, whose JSON Schema is a text; a link leads to their section.
+QUANTITIES = {
+    "time": "time",
+    "data": "size",
+    "packets": "packets",
+    "rate": "rate",
+}
+WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "`true` or `false`",
+    "object": "table",
+}
+
+
+def anchor(title: str) -> str:
+    """The anchor that Markdown makes of a heading."""
+    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+
+
+def quantity(name: str) -> str:
+    """What a quantity is called, with a link."""
+    return f"[{QUANTITIES[name]}](#quantities)"
+
+
+class Scenario:
+    """The schema of scenarios in the words of their reference."""
+
+    def __init__(self) -> None:
+        self.schema: dict[str, Any] = json.loads(_native.schema())
+        self.tables: dict[str, dict[str, Any]] = self.schema["$defs"]
+        self.sections = SECTIONS
+        self.titles: dict[str, str] = {}
+        for section in self.sections:
+            title = section["title"].partition(":")[0] if "kind" in section else section["title"]
+            self.titles.setdefault(section["table"], title)
+
+    def target(self, table: str) -> str:
+        """The title of the first section about a table."""
+        return next(section["title"] for section in self.sections if section["table"] == table)
+
+    def reference(self, name: str) -> str:
+        """A reference to a definition in words."""
+        # The schema numbers the second of two tables that differ only in the quantity they hold.
+        plain, both = name.rstrip("2"), f"{name.rstrip('2')}2" in self.tables
+        if name == "scheme":
+            return "[scheme](#schemes)"
+        if name.removesuffix("_or_none") in QUANTITIES:
+            return quantity(name.removesuffix("_or_none")) + (' or `"none"`' if name.endswith("_or_none") else "")
+        if both:
+            held = "time" if name.endswith("2") else "size"
+            return (
+                f"[{held}, constant or random](#{anchor(self.target(plain))})"
+                if plain == "Amount"
+                else self.link(plain)
+            )
+        return self.link(plain)
+
+    def link(self, table: str) -> str:
+        """A link to the section about a table."""
+        title = self.titles[table]
+        return f"[{title[0].lower() if title[1].islower() else title[0]}{title[1:]}](#{anchor(self.target(table))})"
+
+    def kind(self, schema: dict[str, Any], *, of: str = "") -> str:
+        """What a key takes, in words; in a table `of` for sizes as well as times both are meant."""
+        options = [
+            option for option in schema.get("anyOf") or schema.get("oneOf") or [] if option.get("type") != "null"
+        ]
+        types = schema.get("type", "anything")
+        if isinstance(types, list):
+            types = next(one for one in types if one != "null")
+        if "$ref" in schema:
+            name = str(schema["$ref"]).rsplit("/", 1)[-1]
+            both = of and f"{of}2" in self.tables and name in ("data", "time")
+            text = "[size or time](#quantities)" if both else self.reference(name)
+        elif "enum" in schema or "const" in schema:
+            values = schema.get("enum", [schema.get("const")])
+            text = " or ".join(f"`{json.dumps(value)}`" for value in values)
+        elif options:
+            text = " or ".join(self.kind(option, of=of) for option in options)
+        elif types == "array":
+            count = f"{schema['minItems']} of: " if schema.get("minItems", 0) > 1 else ""
+            items = self.kind(schema.get("items", {}), of=of)
+            text = f"list of {count}{items}"
+        elif types == "object" and isinstance(schema.get("additionalProperties"), dict):
+            text = "table of names and " + self.kind(schema["additionalProperties"], of=of)
+        else:
+            text = WORDS[types]
+        return text
+
+    def keys(self, schema: dict[str, Any], *, of: str = "") -> str:
+        """The keys of one table: name and kind, what is required, the others."""
+        required = set(schema.get("required", ()))
+        rows = []
+        for name, value in sorted(
+            schema.get("properties", {}).items(),
+            key=lambda pair: (pair[0] not in ("name", "kind"), pair[0] not in required),
+        ):
+            default = shown(value["default"]) if "default" in value else ""
+            meaning = value.get("description", "") or MEANINGS.get(name, "")
+            rows.append((f"`{name}`", self.kind(value, of=of), "required" if name in required else default, meaning))
+        return table(("key", "takes", "default", "meaning"), rows)
+
+    def body(self, section: dict[str, str]) -> str:
+        """What the schema says of a section's table."""
+        if not section["table"]:
+            return self.keys(self.schema)
+        definition = self.tables[section["table"]]
+        options = definition.get("anyOf") or definition.get("oneOf") or []
+        if "kind" in section:
+            chosen = next(one for one in options if one["properties"]["kind"]["const"] == section["kind"])
+            general = definition["description"] + "\n\n" if section["title"] == self.target(section["table"]) else ""
+            return f"{general}{chosen['description']}\n\n{self.keys(chosen)}"
+        text = f"{definition.get('description', '')}\n\n"
+        if "properties" in definition:
+            return text + self.keys(definition, of=section["table"])
+        lines = []
+        for option in options:
+            names = option.get("properties", {})
+            takes = [f"`{name}`: {self.kind(value, of=section['table'])}" for name, value in names.items()]
+            form = f"a table with {', '.join(takes)}" if takes else self.kind(option, of=section["table"])
+            lines.append((form, option.get("description", "")))
+        return text + table(("value", "meaning"), lines)
+
+
+SECTIONS: list[dict[str, str]] = tomllib.loads((DOCS / "scenario.toml").read_text(encoding="utf-8"))["section"]
+MEANINGS = {"kind": "Selects this kind of table."}
+
+
+def shown(default: object) -> str:
+    """A default as TOML; of a table only its kind, since its own section has the rest."""
+    if isinstance(default, dict):
+        return f'`{{ kind = "{default["kind"]}" }}`'
+    return f"`{json.dumps(default)}`"
 
 
 def scenario() -> str:
     """The page of the scenario document."""
-    schema = json.loads(_native.schema())
+    reference = Scenario()
     parts = [
         NOTE,
         "# Scenario\n\n",
-        "A scenario is a TOML document (or the same as JSON). Quantities are texts with a unit. "
-        "`sojourn schema` prints the JSON Schema from which this page is made.\n\n",
-        keys(schema),
-        "\n## Bounds\n\n"
-        "What lies beyond these bounds is refused with file, line, key and what is allowed. A document has at most "
-        "128 levels of tables and lists.\n\n",
-        table(("keys", "at most", "why"), json.loads(_native.bounds())),
+        "A scenario describes a network, its flows, and how long to simulate them. It is written in TOML, or with "
+        "the same keys in JSON. A mistake is reported before anything runs, with file, line, key and what is "
+        "allowed. `sojourn schema` prints the JSON Schema from which this page is made.\n\n"
+        "A key without a default may be left out unless it is required. The examples after the first one show only "
+        "the tables that differ from it.\n",
     ]
-    for name, definition in sorted(schema.get("$defs", {}).items()):
-        parts.append(f"\n## {name}\n\n{definition.get('description', '')}\n\n")
-        if "properties" in definition:
-            parts.append(keys(definition))
-            continue
-        options = definition.get("anyOf") or definition.get("oneOf") or []
-        for option in options:
-            if option.get("properties"):
-                parts.append(f"{option.get('description', '')}\n\n{keys(option)}\n")
-            else:
-                parts.append(f"* {kind(option)}: {option.get('description', '')}\n")
-        if not options:
-            examples = ", ".join(f"`{example}`" for example in definition.get("examples", ()))
-            parts.append(f"{kind(definition)}{': ' + examples if examples else ''}\n")
+    for section in reference.sections:
+        where = f"Key `{section['key']}`. " if section.get("key") else ""
+        example = section["example"].strip()
+        parts.append(f"\n## {section['title']}\n\n{where}{reference.body(section)}\n```toml\n{example}\n```\n")
+    parts.append(
+        "\n## Schemes\n\nA scheme is an algorithm with its parameters, written as in tc or as a table. The "
+        "[algorithms](algorithms.md) have a page each. These two mean the same:\n\n"
+        "```toml\n" + SCHEMES + "```\n"
+    )
+    parts.append("\n## Quantities\n\nA quantity is a text with a number and a unit. A bare number is refused.\n\n")
+    rows = [(QUANTITIES[name], reference.tables[name]["description"]) for name in QUANTITIES]
+    parts.append(table(("quantity", "what is accepted"), rows))
+    parts.append(
+        "\n## Bounds\n\nValues beyond these bounds are refused. A document has at most 128 levels of tables and "
+        "lists.\n\n"
+    )
+    parts.append(table(("keys", "at most", "reason"), json.loads(_native.bounds())))
     return "".join(parts)
+
+
+SCHEMES = """\
+[[links]]
+name = "access"
+from = "client"
+to = "left"
+rate = "1 Gbit/s"
+delay = "1 ms"
+queue = "codel target 10ms ecn"
+
+[[links]]
+name = "bottleneck"
+from = "left"
+to = "right"
+rate = "20 Mbit/s"
+delay = "10 ms"
+queue = { kind = "codel", target = "10 ms", ecn = true }
+"""
 
 
 PAGES: dict[str, Callable[[], str]] = {

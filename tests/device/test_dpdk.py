@@ -74,5 +74,5 @@ def test_a_build_without_dpdk_says_so_and_how_to_make_one(tmp_path: Path) -> Non
     for task in ("check", "run"):
         done = subprocess.run([find_sojournd(), task, file], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 2
-        assert f'{file}:2:12: key `ports.a.back_end`: is "dpdk", which this build has not' in done.stderr
+        assert f'{file}:2:12: key `ports.a.back_end`: back_end = "dpdk" is not available in this build' in done.stderr
         assert "cargo build --release -p sojourn-device --features dpdk" in done.stderr

@@ -87,7 +87,7 @@ def test_a_device_whose_interface_vanishes_ends_and_says_so(make_lab: MakeLab, b
     assert "stored=1 lost=0" in log
     status, said = doctor(lab)
     assert status == 1
-    assert commands(said, "MEND") == ["ip link"]
+    assert commands(said, "FIX") == ["ip link"]
     assert json.loads(lab.run("device", "ip", "-json", "link", "show", "port-a"))[0].get("xdp") is None
 
 
@@ -105,6 +105,6 @@ def test_too_low_a_limit_of_locked_memory_is_named_with_the_command(make_lab: Ma
     assert "ulimit -l unlimited" in done.stderr
     status, said = doctor(lab, *limited)
     assert status == 1
-    assert commands(said, "MEND") == ["ulimit -l unlimited"]
+    assert commands(said, "FIX") == ["ulimit -l unlimited"]
     # 16384 frames of 2048 B are 32768 KiB.
-    assert "only 64 KiB of memory may be locked, the frames of AF_XDP take 32768 KiB" in said
+    assert "only 64 KiB of memory may be locked, but the frames of AF_XDP need 32768 KiB" in said

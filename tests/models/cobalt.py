@@ -137,7 +137,7 @@ class Cobalt(Model):
     }
     PRESETS = {
         "ns3": "blue_threshold 400ms",
-        "seed000": "blue_threshold 400ms p_inc 0.08 p_dec 0.04",
+        "shu2023": "blue_threshold 400ms p_inc 0.08 p_dec 0.04",
     }
     TEXTS = (
         "",
@@ -146,7 +146,7 @@ class Cobalt(Model):
         "target 200us interval 2ms limit 20kB ce_threshold 100us control_law newton",
         "control_law newton target 2ms interval 8ms ecn",
         "target 1ms interval 5ms p_inc 0.3 p_dec 0.2 blue_threshold 20ms mtu 1514B",
-        "preset seed000 target 1ms interval 20ms",
+        "preset shu2023 target 1ms interval 20ms",
         "preset ns3",
     )
     LONGEST = 100 * SECOND

@@ -53,7 +53,7 @@ class Pi(Model):
 
 
 class Rem(Model):
-    """Athuraliya et al. 2001; with ``form queue`` equation 8 of the fairness investigation."""
+    """Athuraliya et al. 2001; with ``form queue`` equation 8 of Hassan, Hassan and Arif."""
 
     DEFAULTS = {
         "limit": "1000p",
@@ -132,14 +132,14 @@ class Avq(Model):
         "avpkt": "1000B",
         "ecn": "false",
     }
-    PRESETS = {"seed004": "alpha 0.8"}
+    PRESETS = {"hassan": "alpha 0.8"}
     TEXTS = (
         "limit 20p ecn",
         "limit 20kB alpha 0.8 gamma 0.9",
         "limit 50p buffer 10p unit packets avpkt 500B ecn initial 0.5",
         "limit 9p buffer 40kB alpha 2 ecn",
         "limit 30p buffer 12p alpha 5 initial 1",
-        "preset seed004 limit 15p",
+        "preset hassan limit 15p",
     )
 
     def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""dAQM: the thesis that proposes it, section 4: equations 18 to 33, Algorithms 1 to 3, and the library's readings."""
+"""dAQM: Shu (2023), section 4: equations 18 to 33, Algorithms 1 to 3, and the library's readings."""
 
 from __future__ import annotations
 

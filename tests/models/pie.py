@@ -28,7 +28,7 @@ class Pie(Model):
     PRESETS = {
         "linux": "variant linux delay departures derandomize avpkt 1514B",
         "ns3": "variant ns3 delay departures limit 25p avpkt 1000B",
-        "seed000": "variant ns3 delay departures limit 2000p avpkt 1000B dq_threshold 20B",
+        "shu2023": "variant ns3 delay departures limit 2000p avpkt 1000B dq_threshold 20B",
     }
     TEXTS = (
         "",
@@ -44,7 +44,7 @@ class Pie(Model):
         "activate limit 30kB delay departure_rate dq_threshold 4kB target 5ms tupdate 5ms max_burst 10ms ecn",
         "preset linux target 4ms tupdate 5ms max_burst 20ms beta 8Hz",
         "preset ns3 tupdate 5ms target 2ms max_burst 20ms beta 8Hz",
-        "preset seed000 limit 30p tupdate 5ms",
+        "preset shu2023 limit 30p tupdate 5ms",
         "variant linux target 5ms tupdate 5ms ecn",
     )
     # With few updates left out: more than 4096 of the default 15 ms.

@@ -34,8 +34,8 @@ class Red(Model):
         "ns3": "limit 25p min 5p max 15p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
         # The example of tc-red(8).
         "linux": "limit 400kB min 30kB max 90kB max_p 0.02 w 0.03125 avpkt 1000B",
-        # The thesis on dAQM, Table 2 and 3, over ns-3's.
-        "seed000": "limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
+        # Shu (2023), Tables 2 and 3, over ns-3's.
+        "shu2023": "limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
     }
     TEXTS = (
         "w 0.3 ecn",
@@ -52,7 +52,7 @@ class Red(Model):
         "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop harddrop gentle",
         "preset ns3 w 0.2",
         "preset linux w 0.2",
-        "preset seed000",
+        "preset shu2023",
     )
 
     def setup(self) -> None:
@@ -215,14 +215,14 @@ class Ared(Red):
         "w": "none",
         "gentle": "true",
     }
-    PRESETS = {"seed000": Red.PRESETS["seed000"]}
+    PRESETS = {"shu2023": Red.PRESETS["shu2023"]}
     TEXTS = (
         "ecn",
         "w 0.3 target 2ms interval 50ms",
         "w 0.3 min 3p max 12p interval 50ms alpha 0.1 beta 0.5 limit 9p",
         "nogentle w 0.2 avpkt 300B wait ecn harddrop interval 30ms",
         "w 0.4 min 3kB max 30kB max_p 0.2 bytemode interval 10ms",
-        "preset seed000 w 0.5",
+        "preset shu2023 w 0.5",
     )
 
     def is_adaptive(self) -> bool:

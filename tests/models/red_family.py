@@ -146,7 +146,7 @@ class Fred(Red):
 
 
 class Black(Red):
-    """The fairness investigation's section III.D, equations 3 and 4."""
+    """Hassan, Hassan and Arif, section III.D, equations 3 and 4."""
 
     DEFAULTS = PLAIN | {"q_th": "5p", "m": "1000", "cache": "20", "hit": "drawn"}
     PRESETS = {}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sojourn
+from sojourn import core
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ["sojourn", *(module.name for module in pkgutil.walk_packages(sojourn.__path__, "sojourn."))]
@@ -47,3 +52,72 @@ def test_generated_pages_are_what_the_library_says() -> None:
         [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+SCENARIO = tomllib.loads((ROOT / "docs" / "scenario.toml").read_text(encoding="utf-8"))["section"]
+COMPLETE: dict[str, Any] = tomllib.loads(SCENARIO[0]["example"])
+
+
+def accepted(example: str) -> dict[str, Any]:
+    """The canonical scenario of an example: the complete one with the example's keys in place of its own."""
+    document = COMPLETE | tomllib.loads(example)
+    return core.load(json.dumps(document), source="example")
+
+
+@pytest.mark.parametrize("section", SCENARIO, ids=[section["title"] for section in SCENARIO])
+def test_examples_of_the_scenario_are_valid_and_show_their_table(section: dict[str, str]) -> None:
+    canonical = json.dumps(accepted(section["example"]))
+    for name in ("kind", "key"):
+        if name in section:
+            assert f'"{section[name]}"' in canonical, section["title"]
+    if "key" in section:
+        assert section["key"] in section["example"]
+
+
+def test_every_table_of_the_scenario_has_a_section_with_an_example() -> None:
+    # Two tables that differ only in the quantity they hold share a section; quantities and schemes have their own.
+    tables = {name.rstrip("2") for name in core.schema()["$defs"] if name[0].isupper()}
+    assert {section["table"] for section in SCENARIO} == tables | {""}
+    for name in ("TransportTable", "TrafficTable"):
+        kinds = {one["properties"]["kind"]["const"] for one in core.schema()["$defs"][name]["oneOf"]}
+        assert {section["kind"] for section in SCENARIO if section["table"] == name} == kinds
+    page = (ROOT / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
+    for heading in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        title = heading.partition("\n")[0]
+        assert "```toml" in heading or title in ("Quantities", "Bounds"), title
+
+
+def test_the_reference_has_no_names_of_the_source() -> None:
+    names = {name for name in core.schema()["$defs"] if name[0].isupper()}
+    for page in sorted((ROOT / "docs" / "reference").rglob("*.md")):
+        text = page.read_text(encoding="utf-8").partition("\n")[2]
+        found = set(re.findall(r"\b[A-Z][A-Za-z]+2?\b", text)) & (names - {"Profile", "Recovery"})
+        assert not found, (page.name, found)
+        for pattern in (r"\w::\w", r"crates/", r"\.rs\b", r"(?i)seed ?00\d", r"[Ff]unction names below"):
+            assert not re.search(pattern, text), (page.name, pattern)
+
+
+def test_pages_of_algorithms_begin_with_what_the_algorithm_does() -> None:
+    for entry in core.aqms():
+        text = (ROOT / "docs" / "reference" / "algorithms" / f"{entry['name']}.md").read_text(encoding="utf-8")
+        beginning, _, rest = text.partition("**When to use it.**")
+        sentences = re.findall(r"[.:](?:\s|$)", beginning.partition("\n# ")[2])
+        assert len(sentences) >= 3, entry["name"]
+        for part in ("## Parameters", "## Work per packet", "## References"):
+            assert part in rest, (entry["name"], part)
+        assert ("## Presets" in rest) == bool(entry["presets"])
+        assert all(f"| `preset {preset}` |" in rest for preset in entry["presets"])
+
+
+def test_former_names_of_presets_warn_once_and_name_the_present_one() -> None:
+    with pytest.warns(FutureWarning, match='red: "preset seed000" is now called "preset shu2023"') as seen:
+        text = core.parse_aqm("red preset seed000")
+    assert len(seen) == 1
+    assert text == core.parse_aqm("red preset shu2023")
+    document = COMPLETE | {"changes": [{"at": "30 s", "scheme": "avq preset seed004"}]}
+    with pytest.warns(FutureWarning, match=r"office.toml: key `changes\[0\].scheme`: avq: .*preset hassan"):
+        loaded = core.load(json.dumps(document), source="office.toml")
+    assert loaded["changes"][0]["scheme"] == core.parse_aqm("avq preset hassan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        core.load(json.dumps(loaded), source="office.toml")

@@ -245,7 +245,7 @@ def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("queue", "codel"), "codel is no function of the queue length alone"),
+        (("queue", "codel"), "codel does not depend on the queue length alone"),
         (("queue", "dropping_function", "--bursts", "1,2"), "3 numbers"),
         (("design", "oval", "--mean", "50"), "not a shape"),
         (("stability", "fq_codel", "--flows", "1", "--rate", "1 Mbit/s", "--rtt", "1 ms"), "no fluid model"),

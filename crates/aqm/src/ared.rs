@@ -1,15 +1,31 @@
-//! Adaptive RED: RED that sets its thresholds and weight from the link and adapts max_p.
+//! Adaptive RED: RED that computes its thresholds and weight from the link's rate and adapts max_p to the load.
 //!
-//! Governing text: Floyd, Gummadi and Shenker, "Adaptive RED: an algorithm for increasing the robustness of RED's
-//! active queue management" (2001), sections 4 and 5.
-//! Control law: [`red`](crate::red), and every `interval` max_p rises by `min(alpha, max_p / 4)` when the average is above
-//! `min + 0.6 (max - min)`, or falls by the factor `beta` when below `min + 0.4 (max - min)`; max_p stays within 0.01 and 0.5.
-//! Unless given, `min = max(5, target C / 2)` packets, `max = 3 min`, `w = 1 - exp(-1/C)`, C the link's rate in packets of
-//! `avpkt` a second; they follow the rate when it changes.
-//! Readings: an adaptation due while the link is idle sees the average as decayed by then (as Linux does; the paper adapts
-//! on arrivals). max_p starts at RED's 0.1. Gentle, as in all of the paper's experiments.
-//! Preset `seed000`: the thesis' Table 2 read as ARED switched on with its own thresholds and weight; see [`red`](crate::red).
-//! Bound: as RED's.
+//! RED works well only when its parameters fit the link and the number of flows. Adaptive RED computes `min`, `max` and `w`
+//! from the link's rate and a target delay. During operation it raises or lowers the drop probability so that the average
+//! queue length stays in the middle between `min` and `max`.
+//!
+//! # Control law
+//! As [`red`](crate::red). In addition, every `interval`:
+//!
+//! * `max_p` rises by `min(alpha, max_p / 4)` if the average is above `min + 0.6 (max - min)`;
+//! * `max_p` is multiplied by `beta` if the average is below `min + 0.4 (max - min)`;
+//! * `max_p` always stays between 0.01 and 0.5.
+//!
+//! C is the link's rate in packets of `avpkt` per second. Parameters that are not given follow from it: `min = max(5, target
+//! C / 2)` packets, `max = 3 min` and `w = 1 - exp(-1/C)`. They change with the rate.
+//!
+//! # Deviations and interpretations
+//! * An adaptation that falls into an idle time uses the average as it has decayed by then, as in Linux; the paper adapts
+//!   when a packet arrives.
+//! * `max_p` starts at RED's default, 0.1.
+//! * `gentle` is on, as in all experiments of the paper.
+//!
+//! # Work per packet
+//! Constant, as for RED.
+//!
+//! # References
+//! * S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: an algorithm for increasing the robustness of RED's active queue
+//!   management", 2001, sections 4 and 5.
 
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
@@ -21,25 +37,25 @@ crate::params! {
     pub struct Params {
         /// Waiting packets or bytes at which an arrival is dropped (tc-red(8)).
         limit: Limit = Limit::packets(1000),
-        /// Average below which nothing is dropped; "none": max(5, target C / 2) packets (section 5).
+        /// Average queue length below which nothing is dropped; "none": max(5, target C / 2) packets (section 5).
         min: Option<Length> = None,
-        /// Average from which the probability exceeds max_p; "none": three times min (section 5).
+        /// Average queue length from which the probability exceeds max_p; "none": three times min (section 5).
         max: Option<Length> = None,
-        /// Probability as the average reaches max, at the start (0.1: RED's).
+        /// Drop probability when the average reaches max, at the start (0.1, as RED).
         max_p: Probability = Probability::clamped(0.1),
         /// Weight of one arrival in the average; "none": 1 - exp(-1/C) (section 5).
         w: Option<Probability> = None,
-        /// Mean packet size, for C, idle time and bytemode (tc-red(8)).
+        /// Mean packet size, used for C, idle times and bytemode (tc-red(8)).
         avpkt: Bytes = Bytes::new(1000),
         /// Let the probability rise from max_p to 1 between max and twice max (section 2: all experiments).
         gentle: bool = true,
-        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (ns-2, ns-3).
+        /// No drop or mark before 1/p_b arrivals since the last one, and one after 2/p_b at the latest (ns-2, ns-3).
         wait: bool = false,
-        /// Scale the probability by the packet's size (Floyd and Jacobson 1993; ns-2).
+        /// Multiply the probability by the packet's size divided by avpkt (Floyd and Jacobson 1993; ns-2).
         bytemode: bool = false,
         /// Mark ECN-capable packets instead of dropping them (tc-red(8)).
         ecn: bool = false,
-        /// Drop, not mark, where every arrival is signalled (tc-red(8)).
+        /// Drop ECN-capable packets, too, where every arrival is signalled (tc-red(8)).
         harddrop: bool = false,
         /// Queue delay from which min is computed (section 5).
         target: Span = Span::from_millis(5),
@@ -111,11 +127,11 @@ impl Algorithm for Ared {
         ..Red::ABOUT
     };
 
-    const PRESETS: &'static [&'static str] = &["seed000"];
+    const PRESETS: &'static [&'static str] = &["shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
-        let thesis = red::Params::seed000();
-        (name == "seed000").then(|| Params {
+        let thesis = red::Params::shu2023();
+        (name == "shu2023").then(|| Params {
             limit: thesis.limit,
             min: thesis.min,
             max: thesis.max,
@@ -170,7 +186,7 @@ mod tests {
 
     #[test]
     fn it_is_red_with_adaptive_on() {
-        let text = "ared preset seed000";
+        let text = "ared preset shu2023";
         assert_eq!(canonical(text), "ared limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B wait harddrop");
         assert_eq!(canonical("ared target 10ms nogentle"), "ared nogentle target 10ms");
         assert!(refused("ared max 30p").contains("max is given without min"));

@@ -1,21 +1,35 @@
-//! AVQ: a virtual queue that is slower than the link; what would not fit in it is dropped or marked.
+//! AVQ (adaptive virtual queue): drops or marks what would overflow a virtual queue that is served more slowly than the
+//! link.
 //!
-//! Governing text: Kunniyur and Srikant, "An Adaptive Virtual Queue (AVQ) Algorithm for Active Queue Management",
-//! IEEE/ACM Transactions on Networking 12(2), 2004 (pseudocode and section on dropping); equation 5 of the fairness
-//! investigation of AQM in wireless LANs, whose Table 2 is the preset `seed004`.
-//! Control law: on an arrival of b bytes, `VQ <- max(VQ - Ct (t - t_vq), 0)`; where `VQ + b > B` the packet is marked or
-//! dropped and VQ stays, else `VQ <- VQ + b`. Then `Ct <- clamp(Ct + alpha (gamma C (t - t_c) - b), 0, C)`: the virtual
-//! capacity Ct falls while more arrives than gamma C. A dropped packet changes neither Ct nor t_c: among those that
-//! enter, the rate settles at gamma C.
-//! Readings and deviations:
-//! * The investigation's equation 7 has a misplaced dot, and its text lets the capacity rise with the queue. It falls.
-//! * B is the buffer, `limit`, as in the paper; `buffer` gives the virtual queue one of its own. With `ecn` the packets
-//!   that cannot be marked are dropped, and count as such.
-//! * An arrival that the real buffer refuses is a dropped packet: it changes neither VQ nor Ct.
-//! * `unit = packets` counts b = 1, C in packets of `avpkt` bytes, B in packets; `avpkt` turns a limit into the unit.
-//! * When the link's rate changes, C is the rate that held at each time since t_c.
+//! AVQ simulates a queue with the same arrivals but a smaller capacity than the link. A packet that would not fit into this
+//! virtual queue is dropped or marked, although the real queue is still short. The virtual capacity adapts so that the
+//! link's utilisation stays near `gamma`.
 //!
-//! Bound: constant work a packet; there is no timer.
+//! # Control law
+//! VQ is the virtual queue, B its size, Ct the virtual capacity and C the link's rate. When b bytes arrive at time t, `VQ <-
+//! max(VQ - Ct (t - t_vq), 0)`, where t_vq is the time of its last update. If `VQ + b > B`, the packet is dropped or marked
+//! and VQ keeps its value; otherwise `VQ <- VQ + b`. Then `Ct <- clamp(Ct + alpha (gamma C (t - t_c) - b), 0, C)`, where t_c
+//! is the time of the last change of Ct: the virtual capacity falls while more than gamma C arrives. A dropped packet
+//! changes neither Ct nor t_c, so the rate of the packets that enter settles at gamma C.
+//!
+//! # Deviations and interpretations
+//! * Equation 7 of Hassan, Hassan and Arif contains a misplaced dot, and according to their text the capacity rises with the
+//!   queue. Here it falls, as in the original paper.
+//! * B is the real buffer, `limit`, as in the paper; `buffer` gives the virtual queue a size of its own. With `ecn`, packets
+//!   that cannot be marked are dropped, and count as dropped.
+//! * An arrival for which the real buffer has no room is a dropped packet: it changes neither VQ nor Ct.
+//! * `unit packets` counts each packet as b = 1, C in packets of `avpkt` bytes, and B in packets; `avpkt` converts a limit
+//!   into this unit.
+//! * When the link's rate changes, C at each time since t_c is the rate at that time.
+//!
+//! # Work per packet
+//! Constant. There is no timer.
+//!
+//! # References
+//! * S. Kunniyur and R. Srikant, "An Adaptive Virtual Queue (AVQ) Algorithm for Active Queue Management", IEEE/ACM
+//!   Transactions on Networking 12(2), 2004: pseudocode and the section on dropping.
+//! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
+//!   Area Network", equation 5 and Table 2.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
@@ -34,21 +48,21 @@ crate::choice! {
 crate::params! {
     /// Parameters of `avq`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped: the real buffer, and the virtual one (the paper).
+        /// Waiting packets or bytes at which an arrival is dropped; also the size of the virtual queue unless buffer is given (the paper).
         limit: Limit = Limit::packets(1000),
-        /// Size of the virtual buffer B; none is that of the real one (ns-2's buflim_ scales it).
+        /// Size of the virtual queue, B; "none": that of the real buffer (ns-2 scales it by buflim_).
         buffer: Option<Limit> = None,
-        /// Desired utilisation (the paper; ns-2; the investigation's Table 2).
+        /// Desired utilisation (the paper; ns-2; Hassan, Hassan and Arif, Table 2).
         gamma: Probability = Probability::clamped(0.98),
-        /// How fast the virtual capacity adapts, per second (the paper, ns-2: 0.15; the investigation: 0.8).
+        /// How fast the virtual capacity adapts, per second (the paper and ns-2: 0.15; Hassan, Hassan and Arif: 0.8).
         alpha: f64 = 0.15,
-        /// Virtual capacity at first, as a share of the link's rate (ns-2's ecnlim_).
+        /// Initial virtual capacity, as a share of the link's rate (ns-2's ecnlim_).
         initial: Probability = Probability::clamped(0.8),
         /// What the virtual queue counts (ns-2's queue_in_bytes_).
         unit: Unit = Unit::Bytes,
-        /// Mean packet size, between packets and bytes (ns-2's mean_pktsize_).
+        /// Mean packet size, which converts between packets and bytes (ns-2's mean_pktsize_).
         avpkt: Bytes = Bytes::new(1000),
-        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        /// Mark ECN-capable packets instead of dropping them (the paper allows marking).
         ecn: bool = false,
     }
 }
@@ -190,10 +204,10 @@ impl Algorithm for Avq {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["seed004"];
+    const PRESETS: &'static [&'static str] = &["hassan"];
 
     fn preset(name: &str) -> Option<Params> {
-        (name == "seed004").then(|| Params { alpha: 0.8, ..Params::default() })
+        (name == "hassan").then(|| Params { alpha: 0.8, ..Params::default() })
     }
 
     fn check(params: &Params) -> Result<(), String> {
@@ -403,7 +417,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        assert_eq!(canonical("avq preset seed004 buffer 50p"), "avq buffer 50p alpha 0.8");
+        assert_eq!(canonical("avq preset hassan buffer 50p"), "avq buffer 50p alpha 0.8");
         assert_eq!(canonical("avq unit packets limit 100kB"), "avq limit 100000B unit packets");
         assert!(refused("avq gamma 1.5").contains("gamma"));
         assert!(refused("avq avpkt 0").contains("avpkt is 0"));

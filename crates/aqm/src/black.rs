@@ -1,28 +1,45 @@
-//! BLACK: RED that finds flows with more than their share of the queue by sampling it, and drops theirs by that excess.
+//! BLACK: RED that samples the queue to find flows with more than their fair share, and drops these flows in proportion to
+//! the excess.
 //!
-//! Governing text: Chatranon, Labrador and Banerjee, "BLACK: detection and preferential dropping of high bandwidth
-//! unresponsive flows", IEEE ICC 2003, as the fairness investigation of AQM schemes in wireless networks retells it
-//! (section III.D, equations 3 and 4).
-//! Control law: an arrival that finds more than `q_th` packets waiting draws one of them with equal chances: a sample. When
-//! both are of one flow (a match), the flow enters a small cache. A period has m samples; H_i, the hits of flow i in the
-//! last period over m, estimates the flow's share of the queue, and within a period the running value is
-//! `(Hit_i + H_i m) / (m' + m)`, m' samples so far. `1 / N_act` is the same running value of the matches. An arrival of a
-//! cached flow is dropped with `p_i = (H_i - 1/N_act) / (1/N_act)`, clamped to 0 and 1, times
-//! `(avg - min) / (max - min)`; all others meet [`red`](crate::red). From `max` on every arrival is dropped.
-//! ECN: RED's signals mark; drops by p_i stay drops, since they exist against flows that do not respond.
+//! BLACK estimates the share of a flow from samples: an arrival looks at one randomly chosen queued packet and notes its
+//! flow. Flows whose packets are found often enter a small cache. Arrivals of a cached flow are dropped with a probability
+//! that grows with the excess of its share over the fair one; all other arrivals are treated as by RED.
 //!
-//! Readings and deviations (the original text was not at hand):
-//! * The retold running value is divided by "m - m"; the sum of both is our reading.
-//! * `hit = drawn` (default): a sample is a hit for the flow of the drawn packet, once that is in the cache. So hits estimate
-//!   shares of the queue, which the retelling says they do. It also says that a match sets the hit: `hit = matched` counts
-//!   only those. Then the hits of one flow never exceed all matches together, so H_i <= 1/N_act and p_i is always 0.
-//! * N_act is samples over matches: n equal flows match once in n samples. Without a match there is no estimate: p_i is 0.
-//! * At the end of a period a flow without a hit leaves the cache. Into a full cache no flow comes.
-//! * A period ends with its last sample, before the arrival that drew it is judged.
-//! * Arrivals judged by p_i do not move RED's count.
+//! # Control law
+//! An arrival that finds more than `q_th` waiting packets draws one of them, each with equal probability: a sample. If both
+//! belong to one flow (a match), the flow enters the cache. A period has m samples. H_i, the hits of flow i in the last
+//! period divided by m, estimates the flow's share of the queue. Within a period the running value is `(Hit_i + H_i m) / (m'
+//! + m)`, where Hit_i is the number of hits and m' the number of samples so far. `1 / N_act` is the same running value for
+//! matches.
 //!
-//! Bound: constant work a packet; the last sample of a period looks at every place of the cache, up to 32 a flow
-//! and 2048 in all.
+//! An arrival of a cached flow is dropped with probability `p_i (avg - min) / (max - min)`, where `p_i = (H_i - 1/N_act) /
+//! (1/N_act)`, limited to 0 to 1. All other arrivals meet [`red`](crate::red). From `max` on every arrival is dropped.
+//!
+//! ECN: RED's signals become marks. Drops by p_i remain drops, because they are directed against flows that do not respond
+//! to congestion signals.
+//!
+//! # Deviations and interpretations
+//! The original paper was not available to us; the equations are as Hassan, Hassan and Arif print them.
+//!
+//! * Their running value is divided by "m - m"; we read this as the sum m' + m.
+//! * `hit = drawn` (default): a sample is a hit for the flow of the drawn packet, once that flow is in the cache. Hits then
+//!   estimate shares of the queue, as the text says that they do. It also says that a match sets the hit: `hit = matched`
+//!   counts only matches. Then the hits of one flow never exceed all matches together, so H_i <= 1/N_act and p_i is always
+//!   0.
+//! * N_act is the number of samples divided by that of matches: with n equal flows, one of n samples matches. Without a
+//!   match there is no estimate, and p_i is 0.
+//! * At the end of a period, a flow without a hit leaves the cache. No flow enters a full cache.
+//! * A period ends with its last sample, before the arrival that drew this sample is judged.
+//! * Arrivals judged by p_i do not change RED's count.
+//!
+//! # Work per packet
+//! Constant. The last sample of a period looks at every place of the cache: up to 32 for each flow and 2048 in all.
+//!
+//! # References
+//! * G. Chatranon, M. A. Labrador and S. Banerjee, "BLACK: detection and preferential dropping of high bandwidth
+//!   unresponsive flows", IEEE ICC 2003.
+//! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
+//!   Area Network", section III.D, equations 3 and 4.
 
 use crate::flow_table::FlowTable;
 use crate::red::law::{linear, Region};
@@ -45,27 +62,27 @@ crate::choice! {
 crate::params! {
     /// Parameters of `black`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        /// Waiting packets or bytes at which an arrival is dropped (default as RED).
         limit: Limit = Limit::packets(1000),
-        /// Average below which nothing is dropped (RED's).
+        /// Average queue length below which nothing is dropped (default as RED).
         min: Packets = Packets::new(5),
-        /// Average from which every arrival is dropped (RED's).
+        /// Average queue length from which every arrival is dropped (default as RED).
         max: Packets = Packets::new(15),
-        /// RED's probability as the average reaches max (RED's).
+        /// RED's drop probability when the average reaches max (default as RED).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one arrival in the average (RED's).
+        /// Weight of one arrival in the average (default as RED).
         w: Probability = Probability::clamped(0.002),
-        /// Waiting packets above which an arrival draws a sample (ours: RED's min).
+        /// Waiting packets above which an arrival draws a sample (our choice: RED's min).
         q_th: Packets = Packets::new(5),
-        /// Samples in a period, 1 or more (ours: H_i then has a standard deviation of at most 0.016).
+        /// Samples in a period, 1 or more (our choice: H_i then has a standard deviation of at most 0.016).
         m: u32 = 1000,
-        /// Flows that the cache holds, 1 to 256 (ours).
+        /// Flows that the cache holds, 1 to 256 (our choice).
         cache: u32 = 20,
-        /// What a hit is: the drawn packet's flow, or only a match (see the readings).
+        /// What a hit is: the drawn packet's flow, or only a match (see the interpretations below).
         hit: Hit = Hit::Drawn,
-        /// Mean packet size, for idle time (RED's).
+        /// Mean packet size, used for idle times (default as RED).
         avpkt: Bytes = Bytes::new(1000),
-        /// Mark ECN-capable packets instead of RED's drops (ours).
+        /// Mark ECN-capable packets where RED would drop them (our choice).
         ecn: bool = false,
     }
 }

@@ -1,20 +1,31 @@
-//! BLUE: a drop probability that overflow raises and idleness lowers.
+//! BLUE: drops or marks arrivals with a probability that losses raise and an idle link lowers.
 //!
-//! Governing text: Feng, Shin, Kandlur and Saha, "The BLUE active queue management algorithms", IEEE/ACM Transactions on
-//! Networking 10 (2002), section 3; the thesis on dAQM, section 2.5, gives the values.
-//! Control law: a packet lost to a full queue: `p += d1`; the link idle: `p -= d2`; neither within `freeze_time` of the last
-//! change of either kind. Every arrival is dropped or marked with probability p.
-//! Readings and deviations:
-//! * "Within" includes the end: a change needs more than `freeze_time` since the last, as in the paper's figure. The first
-//!   change is free.
-//! * `idle = event` is the figure: the link asks for a packet and none waits. A link that asks once and then rests until
-//!   something is queued makes one event of a long idle time. With `idle = lasting`, as in its authors' simulator, p falls by
-//!   d2 every `freeze_time` of it.
-//! * `raise_above` is the figure's "or Q_len > L": an arrival that finds more than L packets waiting raises p as a loss
-//!   does, before it is judged itself.
-//! * A full queue drops before p is drawn for.
+//! BLUE uses neither the queue length nor the delay. When the buffer overflows, it raises the drop probability; when the
+//! link is idle, it lowers it. Between two changes at least `freeze_time` passes, so that senders have time to react. BLUE
+//! is a part of SFB and COBALT.
 //!
-//! Bound: constant work a packet; an idle time of any length is one division.
+//! # Control law
+//! A packet lost to a full queue gives `p += d1`; an idle link gives `p -= d2`. Neither happens within `freeze_time` of the
+//! last change of either kind. Every arrival is dropped or marked with probability p.
+//!
+//! # Deviations and interpretations
+//! * A change takes place only after more than `freeze_time` since the last, as in the paper's figure. The first change may
+//!   come at any time.
+//! * `idle event` follows the figure: the link asks for a packet and none waits. A link that asks once and then rests until
+//!   something is queued produces one event, however long it is idle. With `idle lasting`, as in the authors' simulator, p
+//!   falls by d2 every `freeze_time` of the idle time.
+//! * `raise_above` is the condition "or Q_len > L" of the figure: an arrival that finds more than L waiting packets raises p
+//!   as a loss does, before it is judged itself.
+//! * If the queue is full, the arrival is dropped without a random draw.
+//!
+//! # Work per packet
+//! Constant. An idle time of any length takes one division.
+//!
+//! # References
+//! * W. Feng, K. G. Shin, D. D. Kandlur and D. Saha, "The BLUE active queue management algorithms", IEEE/ACM Transactions on
+//!   Networking 10(4), 2002, section 3.
+//! * S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows", University of Groningen,
+//!   2023, section 2.5, for the default values.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
@@ -33,17 +44,17 @@ crate::choice! {
 crate::params! {
     /// Parameters of `blue`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        /// Waiting packets or bytes at which an arrival is dropped.
         limit: Limit = Limit::packets(1000),
-        /// What a loss adds to the probability (0.0025: the thesis on dAQM, section 2.5; Feng's ns).
+        /// Increase of the probability at a loss (0.0025: Shu 2023, section 2.5; the authors' ns-2 code).
         d1: Probability = Probability::clamped(0.0025),
-        /// What idleness takes from the probability (0.00025: the thesis on dAQM, section 2.5; Feng's ns).
+        /// Decrease of the probability when the link is idle (0.00025: Shu 2023, section 2.5; the authors' ns-2 code).
         d2: Probability = Probability::clamped(0.00025),
-        /// Least time between two changes of the probability (100 ms: the thesis on dAQM, section 2.5).
+        /// Least time between two changes of the probability (100 ms: Shu 2023, section 2.5).
         freeze_time: Span = Span::from_millis(100),
-        /// Whether an idle time lowers the probability once, or as long as it lasts (the figure; the authors' simulator).
+        /// Whether an idle time lowers the probability once, or repeatedly as long as it lasts (the paper's figure; the authors' simulator).
         idle: Idle = Idle::Event,
-        /// Waiting packets above which an arrival raises the probability as a loss does (the figure's L).
+        /// Waiting packets above which an arrival raises the probability as a loss does (L in the paper's figure).
         raise_above: Option<Packets> = None,
         /// Mark ECN-capable packets instead of dropping them (section 3: "marks or drops").
         ecn: bool = false,

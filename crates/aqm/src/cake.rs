@@ -1,44 +1,63 @@
-//! CAKE: a shaper, fairness among hosts and then among their flows, priorities by DSCP, COBALT in every queue, an ACK filter.
+//! CAKE: a complete queue for a home gateway: shaper, fairness between hosts and flows, priorities, COBALT and an ACK
+//! filter.
 //!
-//! Governing texts: Høiland-Jørgensen, Täht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
-//! Gateways", IEEE LANMAN 2018; tc-cake(8), whose parameters and defaults these are; behaviour as of Linux's sch_cake.
+//! CAKE limits the rate to `bandwidth`, so that packets wait in its own queues rather than in the modem. It shares this rate
+//! first between hosts and then between the flows of each host, and COBALT keeps the delay of every flow short. Packets can
+//! be sorted into priority classes (tins) by their DSCP, and superfluous acknowledgements can be removed.
 //!
-//! What happens to a packet, in order:
-//! * Its DSCP leads to a tin (`diffserv`; [`tins`]); `wash` then clears it.
-//! * Its flow leads to one of the tin's 1024 queues. A queue can be in any of 8 places next to where the hash points, so that
-//!   flows share one only where nine or more meet in a set ([`ways`]). What a flow is, `flowmode` says.
-//! * `ack_filter` drops an earlier acknowledgement that this one makes superfluous ([`acks`]).
-//! * While more than `memlimit` bytes wait, the queue with the most of them loses its head, and COBALT there hears of it.
-//! * The shaper (`bandwidth`) lets a packet go when those before it have taken their time ([`shaper`]); no burst saves up while
-//!   nothing waits. Overhead, framing and least size are counted as the link below counts them.
-//! * Of the tins with packets the highest whose own share of the bandwidth is not used up goes first, else the one whose
-//!   share comes back first. Without a bandwidth they take turns by deficits.
-//! * Within a tin DRR++: a queue that was idle is sparse and goes before the bulk ones for one quantum. The quantum of a
-//!   flow is divided by the number of bulk flows of its source or destination host, whichever has more.
-//! * COBALT judges the head, but never drops the last packet of a queue. An empty queue stays in a rotation of its own until
-//!   COBALT's state has come to rest.
+//! # What happens to a packet
+//! In this order:
 //!
-//! Defaults that follow from others: quantum = bandwidth of the tin in bytes/s over 4096, within 300 and 1514 B; target =
-//! rtt/20, but at least 1.5 full frames at the tin's bandwidth, and interval = rtt, longer by as much and at least two targets;
-//! `memlimit` = 4 bandwidth rtt, at least 4 MiB and at most 10240 full frames. A full frame is 1514 B.
+//! * Tin: the DSCP selects a tin (`diffserv`). `wash` then clears the DSCP.
+//! * Queue: the flow selects one of the tin's 1024 queues. A queue can be in any of 8 places next to the one that the hash
+//!   selects, so flows share a queue only where nine or more meet in such a set. `flowmode` defines what a flow is.
+//! * ACK filter: `ack_filter` drops an earlier acknowledgement that the new one makes superfluous.
+//! * Overflow: while more than `memlimit` bytes wait, the queue with the most bytes loses its head, and its COBALT is
+//!   informed.
+//! * Shaper: with `bandwidth`, a packet is sent when the transmission times of those before it have passed; no burst
+//!   accumulates while nothing waits. Overhead, framing and minimum size are counted as on the link below.
+//! * Choice of the tin: the highest tin with packets that has not used up its own share of the bandwidth sends first;
+//!   otherwise the one whose share is available first. Without `bandwidth` they take turns by deficits.
+//! * Choice of the queue: within a tin DRR++ is used: a queue that was idle is sparse, and it goes before the bulk queues
+//!   for one quantum. The quantum of a flow is divided by the number of bulk flows of its source or destination host,
+//!   whichever has more.
+//! * COBALT judges the packet at the head, but never drops the last packet of a queue. An empty queue stays in a rotation of
+//!   its own until COBALT's state has decayed.
 //!
-//! Readings and deviations:
-//! * `bytes` of a packet is all that its host says it has on the wire; Linux subtracts a link header that it knows of before
-//!   it adds `overhead`. Memory counts the same bytes, in Linux the kernel's for them.
-//! * The hash seed is drawn from the host's stream at the first arrival; it outlives `reset`, as do the shaper's times.
-//! * A divided quantum is rounded by a random draw, so that it is exact on average; the whole quantum is exact (Linux rounds that
-//!   too). The shaper carries remainders of a nanosecond, and the square root of COBALT is exact unless `control_law` says
+//! Defaults that depend on others:
+//!
+//! * quantum: the tin's bandwidth in bytes/s divided by 4096, between 300 and 1514 B;
+//! * target: rtt/20, but at least 1.5 full frames at the tin's bandwidth; interval: rtt, extended by the same time and at
+//!   least two targets;
+//! * `memlimit`: 4 bandwidth rtt, at least 4 MiB and at most 10240 full frames. A full frame is 1514 B.
+//!
+//! # Deviations and interpretations
+//! * The size of a packet is what it takes on the wire. Linux subtracts a link header that it knows of before it adds
+//!   `overhead`. Memory counts the same bytes; in Linux it is the kernel's memory for them.
+//! * The seed of the hash is drawn from the random stream at the first arrival. A reset changes neither the seed nor the
+//!   shaper's times.
+//! * A divided quantum is rounded at random, so that it is exact on average; an undivided quantum is exact (Linux also
+//!   rounds it). The shaper keeps remainders of a nanosecond, and COBALT's square root is exact unless `control_law` says
 //!   otherwise.
-//! * A queue that has run empty and still has its turn does not count among its host's flows. Eight CUBIC flows, whose queues do
-//!   that now and then, so get 52 % beside another host's one; senders that never let up get half each (crates/sim/tests/cake.rs).
+//! * A queue that has become empty but still has its turn does not count among its host's flows. Eight CUBIC flows, whose
+//!   queues are now and then empty, therefore get 52 % beside another host's single flow; senders that always have packets
+//!   waiting get half for each host.
 //! * COBALT waits for 2 MTU times of each bulk flow only with `ingress`, as in Linux.
-//! * Where nine flows meet in a set one takes over the queue of another, whose later packets can then overtake its earlier ones.
-//! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have nothing to work on here: the host gives hashes and packets.
-//! * `noecn` is ours; Linux always marks.
+//! * Where nine flows meet in a set, one takes over the queue of another, whose later packets can then overtake its earlier
+//!   ones.
+//! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have no effect here: hashes and packets are given.
+//! * `noecn` is an addition of this library; Linux always marks.
 //!
-//! Bound: an arrival looks at 8 places for the queue and 8 for each host, with an ACK filter at its whole queue, and for a packet
-//! dropped by `memlimit` at most once at every queue in use. A departure visits each active queue of a tin at most `1 + ceil(longest packet / quantum)`
-//! times and drops at most all but the last packet of each that it visits.
+//! # Work per packet
+//! * Arrival: 8 places for the queue and 8 for each host; with an ACK filter its whole queue; and for each packet dropped by
+//!   `memlimit` at most one look at every queue in use.
+//! * Departure: at most `1 + ceil(longest packet / quantum)` visits to each active queue of a tin, and drops of at most all
+//!   but the last packet of each visited queue.
+//!
+//! # References
+//! * T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
+//!   Gateways", IEEE LANMAN 2018.
+//! * tc-cake(8), for parameters and defaults, and Linux's sch_cake for behaviour.
 
 use crate::cobalt::Verdict;
 use crate::codel::ControlLaw;
@@ -67,9 +86,9 @@ pub use shaper::{Framing, Overhead};
 pub use tins::Diffserv;
 
 crate::choice! {
-    /// What is isolated from what.
+    /// Between what the rate is shared: hosts, flows, or both.
     pub enum FlowMode {
-        /// Nothing: one queue a tin.
+        /// Nothing is isolated: each tin has one queue.
         Flowblind = "flowblind",
         /// Source hosts.
         Srchost = "srchost",
@@ -102,11 +121,11 @@ impl FlowMode {
 crate::choice! {
     /// Whether superfluous acknowledgements are dropped.
     pub enum AckFilter {
-        /// No.
+        /// Nothing is dropped.
         Off = "off",
-        /// Where two earlier ones wait.
+        /// An earlier one is dropped where two of them wait.
         On = "on",
-        /// Also where the packet before this one is the only one.
+        /// The only earlier one is dropped, too, if it waits directly before the new one.
         Aggressive = "aggressive",
     }
 }
@@ -114,27 +133,27 @@ crate::choice! {
 crate::params! {
     /// Parameters of `cake`.
     pub struct Params {
-        /// Rate of the shaper; none leaves it to the link (tc-cake(8)).
+        /// Rate of the shaper; "none": no shaper (tc-cake(8)).
         bandwidth: Option<BitRate> = None,
-        /// Round-trip time to be ready for: COBALT's interval, and twenty times its target (tc-cake(8)).
+        /// Expected round-trip time: COBALT's interval, and twenty times its target (tc-cake(8)).
         rtt: Span = Span::from_millis(100),
         /// How DSCPs are sorted into tins (tc-cake(8)).
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// What is isolated from what (tc-cake(8)).
+        /// Between what the rate is shared: hosts, flows, or both (tc-cake(8)).
         flowmode: FlowMode = FlowMode::TripleIsolate,
         /// Drop acknowledgements that a later one makes superfluous (tc-cake(8)).
         ack_filter: AckFilter = AckFilter::Off,
-        /// Clear the DSCP once it has chosen the tin (tc-cake(8)).
+        /// Clear the DSCP after it has selected the tin (tc-cake(8)).
         wash: bool = false,
-        /// The shaper stands after the bottleneck: dropped packets have used bandwidth too (tc-cake(8)).
+        /// For a shaper behind the bottleneck (incoming traffic): dropped packets use bandwidth, too (tc-cake(8)).
         ingress: bool = false,
-        /// What the link below adds to each packet; may be negative (tc-cake(8)).
+        /// Bytes that the link below adds to each packet; may be negative (tc-cake(8)).
         overhead: Overhead = Overhead(0),
         /// Least size of a packet on the link below, overhead included; at most 256 B (tc-cake(8)).
         mpu: Bytes = Bytes::ZERO,
-        /// How the link below packs what it sends (tc-cake(8)).
+        /// Framing of the link below (tc-cake(8)).
         framing: Framing = Framing::Noatm,
-        /// Waiting bytes above which the fattest queue loses packets; none follows from bandwidth and rtt (tc-cake(8)).
+        /// Waiting bytes above which the longest queue loses packets; "none": computed from bandwidth and rtt (tc-cake(8)).
         memlimit: Option<Bytes> = None,
         /// Mark ECN-capable packets instead of dropping them (Linux always does).
         ecn: bool = true,
@@ -188,7 +207,7 @@ impl Cake {
         }
     }
 
-    /// The fattest queue loses its head.
+    /// The longest queue loses its head.
     fn overflow(&mut self, cx: &mut Cx<'_>) -> Option<()> {
         let (at, _) = self.fattest.first(&self.flows, |flow| flow.chain.bytes())?;
         let flow = &mut self.flows[at];

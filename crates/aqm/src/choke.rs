@@ -1,22 +1,36 @@
-//! CHOKe: RED that also compares an arrival with a queued packet drawn at random and drops both when they are of one flow.
+//! CHOKe: RED that compares each arrival with a randomly chosen queued packet and drops both if they belong to the same
+//! flow.
 //!
-//! Governing text: Pan, Prabhakar and Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
-//! bandwidth allocation", IEEE INFOCOM 2000, figure 1; tc-choke(8).
-//! Control law: while RED's average is above `min`, each arrival is compared with one queued packet, drawn with equal
-//! chances. One flow: both are dropped. Else the drawn packet stays where it was, and the arrival meets
-//! [`red`](crate::red): signalled with p_a up to `max`, always from there on. Everything is counted in packets.
-//! A flow with the share f of the queue loses a share f of its arrivals to matches, and as many queued packets again.
-//! ECN: RED's signals mark; a match drops, since it exists against flows that do not respond.
+//! A flow that fills much of the queue is likely to be hit by this comparison, so CHOKe limits unresponsive flows without
+//! keeping any state per flow. Arrivals that pass the comparison are treated as by RED.
 //!
-//! Readings and deviations:
-//! * A match leaves RED's count as it was, as in Linux.
-//! * A full queue is looked at after the comparison and before RED's decision, as in [`red`](crate::red) and so that a match
-//!   in a full queue still drops both; Linux looks after RED's decision.
-//! * Linux's queue has holes, so that it draws up to three times and then takes the head; here every waiting packet has
-//!   the same chance at the first draw. Linux draws one number per RED signal, see [`red`](crate::red).
-//! * One packet is drawn; the paper's variants with several candidates are not here.
+//! # Control law
+//! While RED's average is above `min`, each arrival is compared with one queued packet, chosen with equal probability. If
+//! both belong to one flow, both are dropped. Otherwise the queued packet stays in its place, and the arrival meets
+//! [`red`](crate::red): it is signalled with probability p_a up to `max`, and always from `max` on. All lengths are counted
+//! in packets.
 //!
-//! Bound: constant work a packet, but for a match that takes its packet out of the middle: moves up to half the queue.
+//! A flow that has the share f of the queue loses a share f of its arrivals to matches, and as many queued packets again.
+//!
+//! ECN: RED's signals become marks. A match always drops, because it is directed against flows that do not respond to
+//! congestion signals.
+//!
+//! # Deviations and interpretations
+//! * A match leaves RED's count unchanged, as in Linux.
+//! * Whether the queue is full is checked after the comparison and before RED decides, so a match in a full queue drops both
+//!   packets. Linux checks it after RED decides.
+//! * Linux's queue contains gaps, so it draws up to three times and then takes the head. Here every waiting packet has the
+//!   same probability at the first draw. Linux draws one random number per RED signal, see [`red`](crate::red).
+//! * One packet is drawn. The paper's variants with several candidates are not included.
+//!
+//! # Work per packet
+//! Constant, except for a match: it removes a packet from the middle of the queue, which moves up to half of the queued
+//! packets.
+//!
+//! # References
+//! * R. Pan, B. Prabhakar and K. Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
+//!   bandwidth allocation", IEEE INFOCOM 2000, figure 1.
+//! * tc-choke(8).
 
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
@@ -28,17 +42,17 @@ crate::params! {
     pub struct Params {
         /// Waiting packets at which an arrival is dropped (tc-choke(8)).
         limit: Packets = Packets::new(1000),
-        /// Average above which arrivals are compared with a queued packet, and may be dropped (RED's default).
+        /// Average queue length above which arrivals are compared with a queued packet, and may be dropped (default as RED).
         min: Packets = Packets::new(5),
-        /// Average from which every arrival is dropped (RED's default).
+        /// Average queue length from which every arrival is dropped (default as RED).
         max: Packets = Packets::new(15),
-        /// RED's probability as the average reaches max; tc's "probability" (RED's default).
+        /// RED's drop probability when the average reaches max; tc's "probability" (default as RED).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one arrival in the average (RED's default).
+        /// Weight of one arrival in the average (default as RED).
         w: Probability = Probability::clamped(0.002),
-        /// Mean packet size, for idle time (tc-choke(8); RED's default).
+        /// Mean packet size, used for idle times (tc-choke(8); default as RED).
         avpkt: Bytes = Bytes::new(1000),
-        /// Mark ECN-capable packets instead of RED's drops (tc-choke(8)).
+        /// Mark ECN-capable packets where RED would drop them (tc-choke(8)).
         ecn: bool = false,
     }
 }

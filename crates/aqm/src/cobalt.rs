@@ -1,26 +1,39 @@
-//! COBALT: CoDel whose drop count decays instead of being forgotten, beside BLUE for flows that do not respond.
+//! COBALT: combines CoDel, whose drop count decays step by step, with BLUE for flows that do not respond to congestion
+//! signals.
 //!
-//! Governing text: the thesis on dAQM, section 2.5; Palmei et al., "Design and Evaluation of COBALT Queue Discipline",
-//! IEEE LANMAN 2019; behaviour as of Linux's sch_cake and ns-3's CobaltQueueDisc. No RFC exists.
-//! Control law: while the sojourn time is above `target`, a drop (or mark) is due `interval / sqrt(count)` after the one
-//! before and raises `count`; while it is not, `count` falls by one on the same schedule. The first drop is due
-//! `interval / sqrt(count)` after the sojourn time rose above target, and at once where the count still owed a step.
-//! After an interval without packets a sojourn time above target makes a drop due with the next packet, as in Linux.
-//! BLUE: an overflow raises the drop probability by `p_inc` and makes a drop due now; an empty queue lowers it by `p_dec`
-//! and ends the dropping phase; each moves it at most once per `target`. BLUE drops and never marks.
-//! Readings and deviations:
-//! * `blue_threshold` is ns-3's BlueThreshold (its default is 400 ms; Linux has none, and none is the default here): a
-//!   sojourn time above it raises BLUE's probability too, at most once per `target`, before this packet's draw.
-//! * The spacing is the exact square root by default. `control_law newton` is Linux's and ns-3's: a table of converged
-//!   values below count 16, above it one Newton step a change of count. Theirs holds 32 bits, this one 16: within 0.3 %
-//!   of the root up to count 1000.
-//! * As in ns-3 the last waiting packet may be dropped; CAKE sends it. `mtu` adds CAKE's rule for slow links:
-//!   above target also means above four times what one such packet takes on the link.
-//! * Time stays in nanoseconds; ns-3's is in units of 1024 ns.
-//! * Linux holds the probability in 32 bits, this in a double, as ns-3.
+//! COBALT drops from the head as CoDel does while packets wait longer than `target`. In addition it keeps a drop probability
+//! as BLUE does: a full queue raises it and an empty queue lowers it. This second part holds down unresponsive floods,
+//! against which CoDel alone is slow. COBALT manages the queues inside CAKE.
 //!
-//! Bound: an arrival is constant work. A departure judges packets until one is kept, at most the whole queue, each once;
-//! after an idle time `count` falls by one a step, never below zero, and each step was paid for by an earlier drop.
+//! # Control law
+//! * While the sojourn time is above `target`, a drop (or mark) is due `interval / sqrt(count)` after the previous one and
+//!   raises `count`. While it is not, `count` decreases by one on the same schedule. The first drop is due `interval /
+//!   sqrt(count)` after the sojourn time rose above the target, or at once if a step of the count was still due.
+//! * After an interval without packets, a sojourn time above the target makes a drop due with the next packet, as in Linux.
+//! * BLUE: an overflow raises the drop probability by `p_inc` and makes a drop due immediately. An empty queue lowers it by
+//!   `p_dec` and ends the dropping phase. Each of the two acts at most once per `target`. BLUE drops and never marks.
+//!
+//! # Deviations and interpretations
+//! * `blue_threshold` is ns-3's BlueThreshold, 400 ms there. Linux has no such threshold, and by default there is none here.
+//!   A sojourn time above it also raises BLUE's probability, at most once per `target`, before the random draw for this
+//!   packet.
+//! * The spacing uses the exact square root by default. `control_law newton` is the computation of Linux and ns-3: a table
+//!   of converged values for counts below 16, and one Newton step per change of the count above. Theirs has 32 bits and this
+//!   one 16, which is within 0.3 % of the root for counts up to 1000.
+//! * As in ns-3 the last waiting packet may be dropped; CAKE sends it. `mtu` adds CAKE's rule for slow links: to be above
+//!   the target, a sojourn time must also exceed four transmission times of such a packet.
+//! * Times are in nanoseconds; ns-3 uses units of 1024 ns.
+//! * The probability is a double, as in ns-3; Linux uses 32 bits.
+//!
+//! # Work per packet
+//! An arrival takes constant time. A departure judges packets until one is kept: at most the whole queue, and each packet
+//! once. After an idle time `count` falls by one per step and never below zero, and each step was preceded by a drop.
+//!
+//! # References
+//! * J. Palmei et al., "Design and Evaluation of COBALT Queue Discipline", IEEE LANMAN 2019. There is no RFC.
+//! * Linux's sch_cake and ns-3's CobaltQueueDisc, whose behaviour this reproduces.
+//! * S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows", University of Groningen,
+//!   2023, section 2.5.
 
 use crate::codel::{ControlLaw, Spacing};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
@@ -35,7 +48,7 @@ crate::params! {
     pub struct Params {
         /// Waiting packets or bytes at which an arrival is dropped (ns-3's MaxSize).
         limit: Limit = Limit::packets(1000),
-        /// Acceptable standing sojourn time, and the least time between two moves of BLUE (Linux, ns-3).
+        /// Acceptable standing sojourn time, and the least time between two changes of BLUE's probability (Linux, ns-3).
         target: Span = Span::from_millis(5),
         /// Spacing of drops at count 1; a worst-case round-trip time (Linux, ns-3).
         interval: Span = Span::from_millis(100),
@@ -43,13 +56,13 @@ crate::params! {
         ecn: bool = false,
         /// Mark every ECN-capable packet whose sojourn time is above this (ns-3's CeThreshold).
         ce_threshold: Option<Span> = None,
-        /// What an overflow adds to BLUE's drop probability (Linux, ns-3).
+        /// Increase of BLUE's drop probability at an overflow (Linux, ns-3).
         p_inc: Probability = Probability::clamped(1.0 / 256.0),
-        /// What an empty queue takes from BLUE's drop probability (Linux, ns-3).
+        /// Decrease of BLUE's drop probability when the queue is empty (Linux, ns-3).
         p_dec: Probability = Probability::clamped(1.0 / 4096.0),
         /// Sojourn time above which BLUE's drop probability rises as by an overflow (ns-3's BlueThreshold).
         blue_threshold: Option<Span> = None,
-        /// Above target also means above four times this packet's time on the link (Linux's sch_cake).
+        /// If given, only a sojourn time above four transmission times of such a packet counts as above target (Linux's sch_cake).
         mtu: Option<Bytes> = None,
         /// How the spacing of drops is computed: exact, or newton as in Linux and ns-3.
         control_law: ControlLaw = ControlLaw::Exact,
@@ -286,13 +299,13 @@ impl Algorithm for Cobalt {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["seed000", "ns3"];
+    const PRESETS: &'static [&'static str] = &["shu2023", "ns3"];
 
     fn preset(name: &str) -> Option<Params> {
         let ns3 = Params { blue_threshold: Some(Span::from_millis(400)), ..Params::default() };
         match name {
-            // The thesis' Table 2: Pdrop 0, Incr. 0.08, Decr. 0.04, Blue.Th 400, on ns-3.
-            "seed000" => Some(Params { p_inc: Probability::clamped(0.08), p_dec: Probability::clamped(0.04), ..ns3 }),
+            // Shu (2023), Table 2: Pdrop 0, Incr. 0.08, Decr. 0.04, Blue.Th 400, on ns-3.
+            "shu2023" => Some(Params { p_inc: Probability::clamped(0.08), p_dec: Probability::clamped(0.04), ..ns3 }),
             "ns3" => Some(ns3),
             _ => None,
         }

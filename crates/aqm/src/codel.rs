@@ -1,16 +1,36 @@
-//! CoDel: drops the head when the sojourn time has stayed above `target` for an `interval`, then faster and faster.
+//! CoDel (controlled delay): drops from the head of the queue while packets wait longer than a target.
 //!
-//! Governing text: RFC 8289 (section 5 pseudocode; function names below are its).
-//! Control law: after the n-th drop of a dropping phase the next is due `interval / sqrt(n)` later.
-//! Deviations: `control_law = newton` takes one 16-bit Newton step a drop, as Linux and ns-3 do, so the spacing
-//! after the second drop is 0.500 interval and not 0.707. It then reads time as they do, in whole units of 1024 ns
-//! (the sojourn time too, as ns-3), and drops after the interval has passed, not at its end: open loop, ns-3's drops exactly.
-//! A request that finds nothing then ends the dropping phase and leaves the rest as it is; by the RFC the sojourn time has
-//! been below target. With few packets in each of many queues that decides how much is dropped.
-//! `mtu_counts = all` is Linux's fq_codel, which compares `mtu` with what waits in all queues; ns-3 and RFC 8290 with the one.
-//! ECN and `ce_threshold` are Linux's (tc-codel(8)), which RFC 8289 leaves open: a mark counts as a drop and the packet leaves.
-//! `count_overflow` is Linux's fq_codel, whose overflow drops raise the count of the queue they hit; RFC 8290 does not.
-//! Bound: constant work a packet, plus the packets dropped, at most the whole queue, each once.
+//! CoDel measures how long each packet has waited. If this sojourn time stays above `target` for a whole `interval`, CoDel
+//! drops (or, with `ecn`, marks) the packet at the head, and then further packets at shorter and shorter spacing until the
+//! sojourn time is below the target. A burst that drains within an interval loses nothing, while a standing queue
+//! disappears. No parameter depends on the link's rate.
+//!
+//! # Control law
+//! In a dropping phase the drop after the n-th is due `interval / sqrt(n)` later.
+//!
+//! # Deviations and interpretations
+//! * `control_law newton` takes one 16-bit Newton step per drop, as Linux and ns-3 do. The spacing after the second drop is
+//!   then 0.500 interval rather than 0.707. Times are read in whole units of 1024 ns (as in ns-3, also the sojourn time),
+//!   and a drop takes place after the interval has passed rather than at its end. With arrivals that do not react, the drops
+//!   are exactly ns-3's.
+//! * With `control_law newton`, a request for a packet that finds an empty queue ends the dropping phase and changes nothing
+//!   else. According to RFC 8289 the sojourn time has then been below the target. This matters where few packets wait in
+//!   each of many queues.
+//! * `mtu_counts all` is the behaviour of Linux's fq_codel: it compares `mtu` with the bytes in all queues. ns-3 and RFC
+//!   8290 look at the one queue.
+//! * ECN and `ce_threshold` are as in Linux (tc-codel(8)), because RFC 8289 leaves them open. A mark counts as a drop, and
+//!   the packet leaves.
+//! * `count_overflow` is the behaviour of Linux's fq_codel: drops because of a full queue raise the count of the queue that
+//!   they hit. RFC 8290 does not do this.
+//!
+//! # Work per packet
+//! Constant, plus the dropped packets: at most the whole queue, and each packet once.
+//!
+//! # References
+//! * RFC 8289, "Controlled Delay Active Queue Management", 2018, section 5.
+//! * tc-codel(8) and tc-fq_codel(8).
+
+// Functions are named as in the pseudocode of RFC 8289, section 5.
 
 mod selector;
 
@@ -33,9 +53,9 @@ crate::choice! {
 crate::choice! {
     /// Which bytes must be more than `mtu` for a drop.
     pub enum MtuCounts {
-        /// Those of this queue.
+        /// The bytes in this queue.
         Queue = "queue",
-        /// Those of all queues of the container.
+        /// The bytes in all queues of a fair queue.
         All = "all",
     }
 }
@@ -55,9 +75,9 @@ crate::params! {
         ce_threshold: Option<Span> = None,
         /// Which packets ce_threshold marks; "none": all that are ECN-capable (tc-fq_codel(8)).
         ce_threshold_selector: Option<Selector> = None,
-        /// No drop while at most this much waits: one full frame (RFC 8289 section 5.4, `maxpacket_`).
+        /// Nothing is dropped while at most this many bytes wait: one full frame (RFC 8289 section 5.4, `maxpacket_`).
         mtu: Bytes = Bytes::new(1514),
-        /// What mtu is compared with: what waits in this queue, or in all queues of a fair queue (Linux's fq_codel).
+        /// What mtu is compared with: the bytes in this queue, or in all queues of a fair queue (Linux's fq_codel).
         mtu_counts: MtuCounts = MtuCounts::Queue,
         /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
         control_law: ControlLaw = ControlLaw::Exact,

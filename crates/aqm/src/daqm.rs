@@ -1,38 +1,54 @@
-//! dAQM: starts dropping arrivals when the queue, its sojourn time or one of their first three derivatives is too large.
+//! dAQM: drops arrivals for a while after the queue length, the sojourn time or one of their derivatives has exceeded a
+//! threshold.
 //!
-//! Governing text: the thesis that proposes dAQM, section 4 (equations 18 to 33, Algorithms 1 to 3) and Table 2.
-//! Control law: eight features, S0..S3 of the sojourn time and Q0..Q3 of the queue length, each with its own threshold,
-//! drop rate and drop duration. At a dequeue the features are looked at in the order |S3|, |Q3|, |S2|, |Q2|, |S1|, |Q1|,
-//! S0, Q0; the first strictly above its threshold drops the packet at the head and opens a dropping phase, in which
-//! every arrival is dropped with the feature's drop rate for the feature's drop duration. `limit` comes first.
-//! Nothing is looked at up to `target`, with five packets or fewer waiting, or while a dropping phase is on.
+//! dAQM computes eight features: the sojourn time and the queue length, and the first three derivatives of each. Each
+//! feature has its own threshold. When one is exceeded, dAQM drops the packet at the head and then drops arrivals at random,
+//! with a given drop rate and for a given time. Shu (2023) proposes the scheme; this implementation reproduces it, including
+//! its weaknesses, in order to examine it.
 //!
-//! What the features measure: all sojourn derivatives come from the waiting times s1 (oldest) to s5 of the five oldest
-//! packets *at one instant*, so s_i - s_j is exactly the spacing of those two arrivals: S1..S3 measure how uneven
-//! arrivals were, not how delay moves, and small thresholds trip on almost any six packets. The thesis has it so and
-//! so it is kept; `sojourn departures` takes each s_i at its own departure, the derivative that the name promises.
+//! # Control law
+//! The features are S0 to S3 of the sojourn time and Q0 to Q3 of the queue length, each with its own threshold, drop rate
+//! and drop duration. At a dequeue they are examined in the order |S3|, |Q3|, |S2|, |Q2|, |S1|, |Q1|, S0, Q0. The first one
+//! strictly above its threshold drops the packet at the head and starts a dropping phase. In this phase every arrival is
+//! dropped with the feature's drop rate, for the feature's drop duration. `limit` is checked before all of this. Nothing is
+//! examined until the time `target` has passed, while five packets or fewer wait, or during a dropping phase.
 //!
-//! Readings, where the thesis leaves a choice (the first named is the default):
+//! # What the features measure
+//! All sojourn derivatives come from the waiting times s1 (oldest) to s5 of the five oldest packets at one instant. s_i -
+//! s_j is therefore exactly the spacing of these two arrivals: S1 to S3 measure how uneven arrivals were rather than how the
+//! delay changes, and small thresholds are exceeded by almost any six packets. The thesis defines them so, and this is kept.
+//! `sojourn departures` takes each s_i at the departure of its packet, which gives the derivative that the name promises.
+//!
+//! # Deviations and interpretations
+//! The thesis leaves some choices open. The first value named is the default.
+//!
 //! * `interarrival`: the thesis divides by the mode, in whole milliseconds, of the spacing of arrivals at this queue in a
-//!   FIFO run of the same scenario: give that time. `measured` is its future work: an average with weight 1/16 over
-//!   the spacings of packets that have left, so never over the five looked at (their S1 would be 1, S2 and S3 zero).
-//!   Until it is above zero the sojourn derivatives are not looked at. A constant of 0 is refused.
-//! * `inspect`: the thesis dequeues the packets it looks at (two for S1, four for S2, five for S3) and does not say what
-//!   becomes of them. `peek` looks and leaves them; `deliver` sends them without another look, and a hit drops the packet
-//!   after them; `lose` drops them, and on a hit the packet after them too. Nothing is dequeued for S0, Q0..Q3 or `departures`.
-//! * `ring`: "the sixth value will replace the first": `slides` uses the last five samples at every look; `restarts` fills
-//!   blocks of five and uses the last complete block.
-//! * `flags`: Algorithm 1 resets the flags at an arrival in the dropping phase, so later arrivals would not know which
-//!   feature opened it. `phase` keeps the flag as long as the phase; `enqueue` is Algorithm 1 to the letter: the first
-//!   arrival meets the feature's drop rate and resets the flag, later ones meet `drop_rate`, and a phase without an
-//!   arrival leaves the flag set for ever (line 3 of Algorithm 3), after which nothing is looked at again.
-//! * Queue lengths are sampled at whole multiples of `sample` from the start of the host's clock, 0 at its start; `target`
-//!   is counted from there too ("Now > target"). An end of a phase or a sample that equals a packet event comes first.
+//!   FIFO run of the same scenario; give this time. `measured` is a proposal in its outlook: an average with weight 1/16
+//!   over the spacings of packets that have left, and so never over the five examined packets (their S1 would be 1, S2 and
+//!   S3 zero). The sojourn derivatives are examined only once it is above zero. A constant of 0 is refused.
+//! * `inspect`: the thesis dequeues the packets that it examines (two for S1, four for S2, five for S3) and does not say
+//!   what happens to them. `peek` examines them and leaves them in the queue. `deliver` sends them without further checks,
+//!   and a feature above its threshold drops the packet after them. `lose` drops them, and then also the packet after them.
+//!   Nothing is dequeued for S0, Q0 to Q3 or `departures`.
+//! * `ring`: "the sixth value will replace the first". `slides` uses the last five samples at every examination. `restarts`
+//!   fills blocks of five and uses the last complete block.
+//! * `flags`: Algorithm 1 resets the flags at an arrival in the dropping phase, so that later arrivals do not know which
+//!   feature started it. `phase` keeps the flag as long as the phase. `enqueue` follows Algorithm 1 to the letter: the first
+//!   arrival meets the feature's drop rate and resets the flag, later ones meet `drop_rate`. A phase without an arrival then
+//!   leaves the flag set for ever (line 3 of Algorithm 3), after which nothing is examined again.
+//! * Queue lengths are sampled at whole multiples of `sample` on the host's clock, with 0 at its start. `target` is counted
+//!   from the start, too ("Now > target"). An end of a phase, or a sample, at the time of a packet comes before the packet.
 //!   After a reset the ring holds the present length.
-//! * The queue length counts the packet about to leave; "more than five" does too.
-//! * Units: sojourn times and `interarrival` in milliseconds, queue lengths in packets, derivatives as the formulas give them.
+//! * The queue length, also in "more than five", includes the packet about to leave.
+//! * Units: sojourn times and `interarrival` in milliseconds, queue lengths in packets, derivatives as the formulas give
+//!   them.
 //!
-//! Bound: constant work a packet; after an idle time at most 14 samples are caught up, which leave the ring as all would.
+//! # Work per packet
+//! Constant. After an idle time at most 14 samples are made up, which leave the ring as all of them would.
+//!
+//! # References
+//! * S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows", bachelor thesis, University
+//!   of Groningen, 2023, section 4 (equations 18 to 33, Algorithms 1 to 3) and Table 2.
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason, Value};
@@ -87,11 +103,11 @@ crate::choice! {
 crate::choice! {
     /// What becomes of the packets that are looked at.
     pub enum Inspect {
-        /// They stay.
+        /// They stay in the queue.
         Peek = "peek",
-        /// They are sent without another look.
+        /// They are sent without further checks.
         Deliver = "deliver",
-        /// They are lost.
+        /// They are dropped.
         Lose = "lose",
     }
 }
@@ -119,21 +135,21 @@ crate::choice! {
 crate::params! {
     /// Parameters of `daqm`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (the thesis' simulations hold 2000 packets).
+        /// Waiting packets or bytes at which an arrival is dropped (Shu 2023: 2000 packets in its simulations).
         limit: Limit = Limit::packets(2000),
-        /// Nothing is looked at before the host's clock has passed this (Algorithm 3 line 2; the thesis gives no value).
+        /// Nothing is examined before this time since the start (Algorithm 3 line 2; Shu 2023 gives no value).
         target: Span = Span::ZERO,
-        /// The spacing of arrivals that sojourn derivatives divide by (section 4.1.1), or measured; none while no sojourn derivative has a threshold.
+        /// Spacing of arrivals by which the sojourn derivatives are divided (section 4.1.1), or "measured"; needed only if one of them has a threshold.
         interarrival: Option<Interarrival> = None,
-        /// When the waiting times are taken: instant (section 4.1.1), departures.
+        /// When the waiting times are taken (section 4.1.1: at one instant).
         sojourn: Sojourn = Sojourn::Instant,
-        /// What becomes of the packets looked at: peek, deliver, lose (open in section 4.1.1).
+        /// What happens to the examined packets (left open in section 4.1.1).
         inspect: Inspect = Inspect::Peek,
         /// Time between samples of the queue length (section 4.1.2).
         sample: Span = Span::from_millis(15),
-        /// Which five samples count: slides, restarts (open in section 4.1.2).
+        /// Which five samples are used (left open in section 4.1.2).
         ring: Ring = Ring::Slides,
-        /// When the flag is reset: phase (section 4.3.1's purpose), enqueue (Algorithm 1 line 7).
+        /// When the flag is reset (section 4.3.1; Algorithm 1 line 7).
         flags: Flags = Flags::Phase,
         /// Probability that an arrival in a dropping phase is dropped, for features without their own (Table 2, f1).
         drop_rate: Probability = Probability::clamped(0.9),
@@ -155,37 +171,37 @@ crate::params! {
         q2: Option<f64> = None,
         /// Threshold of the third derivative of the queue length, packets a sample^3.
         q3: Option<f64> = None,
-        /// Drop rate of phases that s0 opens.
+        /// Drop rate of phases that s0 starts.
         s0_drop_rate: Option<Probability> = None,
-        /// Length of phases that s0 opens.
+        /// Length of phases that s0 starts.
         s0_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that s1 opens.
+        /// Drop rate of phases that s1 starts.
         s1_drop_rate: Option<Probability> = None,
-        /// Length of phases that s1 opens.
+        /// Length of phases that s1 starts.
         s1_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that s2 opens.
+        /// Drop rate of phases that s2 starts.
         s2_drop_rate: Option<Probability> = None,
-        /// Length of phases that s2 opens.
+        /// Length of phases that s2 starts.
         s2_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that s3 opens.
+        /// Drop rate of phases that s3 starts.
         s3_drop_rate: Option<Probability> = None,
-        /// Length of phases that s3 opens.
+        /// Length of phases that s3 starts.
         s3_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that q0 opens.
+        /// Drop rate of phases that q0 starts.
         q0_drop_rate: Option<Probability> = None,
-        /// Length of phases that q0 opens.
+        /// Length of phases that q0 starts.
         q0_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that q1 opens.
+        /// Drop rate of phases that q1 starts.
         q1_drop_rate: Option<Probability> = None,
-        /// Length of phases that q1 opens.
+        /// Length of phases that q1 starts.
         q1_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that q2 opens.
+        /// Drop rate of phases that q2 starts.
         q2_drop_rate: Option<Probability> = None,
-        /// Length of phases that q2 opens.
+        /// Length of phases that q2 starts.
         q2_drop_duration: Option<Span> = None,
-        /// Drop rate of phases that q3 opens.
+        /// Drop rate of phases that q3 starts.
         q3_drop_rate: Option<Probability> = None,
-        /// Length of phases that q3 opens.
+        /// Length of phases that q3 starts.
         q3_drop_duration: Option<Span> = None,
     }
 }
@@ -489,7 +505,7 @@ impl Algorithm for Daqm {
         title: "dAQM",
         summary:
             "drops arrivals for a while after the queue, its sojourn time or one of their derivatives was too large",
-        source: "thesis on derivative-based AQM, section 4",
+        source: "Shu 2023, section 4",
         signals_on: "sojourn time, queue length and their first three derivatives",
         drops_at: DropsAt::Both,
         ecn: false,

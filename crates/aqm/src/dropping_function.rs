@@ -1,17 +1,29 @@
-//! Dropping function: drops an arrival at random with a probability d(n) that depends on the queue length n alone.
+//! Dropping function: drops an arrival with a probability d(n) that depends only on the queue length n.
 //!
-//! Governing text: Barczyk and Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2)
-//! e0263407 (2022), section 2: nine functions d0 to d8, there set so that an M/M/1 queue at load 1 holds 50 packets
-//! on average (Theorem 1). Theory and other shapes: Chydzinski and Chrost 2011.
-//! Control law: an arrival that finds n packets is dropped with probability d(n), n counted before it joins.
-//! d is tabulated once, for n from 0 to `limit`.
-//! Readings: the paper's device counts packets in its queue, its theorem counts packets in the system. `count = queue` is the
-//! waiting packets; `count = system` adds the packet in service. This crate sees no transmissions, so "in service" means
-//! that the last dequeue gave a packet: the host asks for a packet whenever the link becomes free, also when nothing waits,
-//! so a packet given out is being sent until the next dequeue. With a device queue behind the discipline, or inside a fair
-//! queue, that packet is the last one handed on.
-//! Deviations: `ecn` marks instead of dropping, which the paper leaves out.
-//! Bound: constant work a packet; `limit + 1` evaluations of d when the queue is made.
+//! The function d(n) can be one of nine published shapes (`function d0` to `d8`), a table or a formula. There is no average,
+//! no timer and no other state. For Poisson arrivals the distribution of the queue length can be computed from d(n), so
+//! theory can design and check the scheme.
+//!
+//! # Control law
+//! An arrival that finds n packets is dropped with probability d(n), where n does not include the arrival. The values of d
+//! are computed once, for n from 0 to `limit`. Barczyk and Chydzinski (2022) set the parameters of their nine functions d0
+//! to d8 so that an M/M/1 queue at load 1 holds 50 packets on average (their Theorem 1).
+//!
+//! # Deviations and interpretations
+//! * The device in the paper counts the packets in its queue, whereas the theorem counts those in the system. `count queue`
+//!   counts waiting packets; `count system` adds the packet in service. The scheme does not see transmissions, so "in
+//!   service" means that the last dequeue returned a packet. The link asks for a packet whenever it becomes free, even if
+//!   none waits, so a returned packet is being sent until the next dequeue. With a device queue below the scheme, or inside
+//!   fair queueing, the packet in service is the last one that was handed over.
+//! * `ecn` marks instead of dropping, which the paper does not consider.
+//!
+//! # Work per packet
+//! Constant. d is evaluated `limit + 1` times when the queue is created.
+//!
+//! # References
+//! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022,
+//!   section 2.
+//! * A. Chydzinski and L. Chrost, 2011, for theory and other shapes.
 
 mod formula;
 mod shapes;
@@ -55,7 +67,7 @@ crate::params! {
         formula: Option<Formula> = None,
         /// Whether n counts the packet in service.
         count: Count = Count::Queue,
-        /// Mark ECN-capable packets instead of dropping them (ours).
+        /// Mark ECN-capable packets instead of dropping them (our choice).
         ecn: bool = false,
     }
 }

@@ -1,17 +1,32 @@
-//! DRR: deficit round robin over hashed flows, each in a first-in first-out queue of its own.
+//! DRR (deficit round robin): shares the link equally, in bytes, among hashed flows, each in a first-in first-out queue of
+//! its own.
 //!
-//! Governing text: Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin", ACM SIGCOMM 1995, section 3.
-//! Rule: at its turn a queue's deficit grows by `quantum`, and it sends while the packet at its head is no longer than the
-//! deficit, which then shrinks by the packet; a queue that empties leaves the round and forgets its deficit.
-//! When a packet arrives and `limit` packets wait, the queue with the most bytes loses one, be it this arrival
-//! (McKenney's buffer stealing, which the paper takes).
-//! `fq_pfifo` differs in three ways: flows that were idle go before all others, a queue may overdraw its deficit (RFC 8290
-//! sends while it is above 0), and an overflow takes half of the fattest queue.
-//! Readings and deviations: the paper leaves open which packet of the longest queue goes; the last by default, as in
-//! Linux's SFQ, or the first with `headdrop`. Linux's `drr` schedules classes that the user makes; it has no hash.
-//! The perturbation of the hash is drawn at the first arrival, as in [`FairQueue`](crate::FairQueue).
-//! Bound: an arrival is constant work, and in a full buffer at most one look at every queue in use; a departure visits each
-//! active queue at most `1 + ceil(longest packet / quantum)` times. Memory is that of the packets, whatever their flows.
+//! Flows are hashed into queues that take turns. At each turn a queue may send `quantum` bytes more, and what it does not
+//! use is kept for its next turn. When the buffer is full, the longest queue loses a packet. There is no early drop and no
+//! priority.
+//!
+//! # Scheduling
+//! * At its turn a queue's deficit grows by `quantum`. The queue sends while the packet at its head is not longer than the
+//!   deficit, and each packet sent reduces the deficit by its length. A queue that becomes empty leaves the round and loses
+//!   its deficit.
+//! * When a packet arrives while `limit` packets wait, the queue with the most bytes, counting this arrival, loses one
+//!   packet (McKenney's buffer stealing, which the paper uses).
+//! * `fq_pfifo` differs in three ways. Flows that were idle go before all others. A queue may overdraw its deficit (RFC 8290
+//!   sends while the deficit is above 0). An overflow removes half of the longest queue.
+//!
+//! # Deviations and interpretations
+//! * The paper does not say which packet of the longest queue is dropped. It is the last one by default, as in Linux's SFQ,
+//!   or the first one with `headdrop`.
+//! * Linux's `drr` schedules classes that the user defines, and has no hash.
+//! * The perturbation of the hash is drawn at the first arrival, as for [`FairQueue`](crate::FairQueue).
+//!
+//! # Work per packet
+//! An arrival takes constant time and, if the buffer is full, at most one look at every queue in use. A departure visits
+//! each active queue at most `1 + ceil(longest packet / quantum)` times. The memory is that of the packets, whatever their
+//! flows.
+//!
+//! # References
+//! * M. Shreedhar and G. Varghese, "Efficient Fair Queueing using Deficit Round Robin", ACM SIGCOMM 1995, section 3.
 
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;

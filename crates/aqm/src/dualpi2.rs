@@ -1,32 +1,52 @@
-//! DualPI2: a classic and an L4S queue under one PI controller, coupled so that scalable and classic flows share the link
-//! while only the classic ones wait.
+//! DualPI2: two queues, one for classic and one for L4S traffic, coupled so that both kinds of flows share the link fairly
+//! while only classic packets wait.
 //!
-//! Governing text: RFC 9332, appendix A (names with brackets are its pseudocode's), and for `scheduler ts_fifo` its
-//! appendix B; appendix B's other algorithm, Curvy RED, is not here. Linux's sch_dualpi2 and tc-dualpi2(8) for preset `linux`.
-//! Control law: every `tupdate`, `p' += alpha (d - target) + beta (d - d_old)`, d the age of the older of both heads.
-//! Classic packets are dropped or marked with `p_C = p'^2`, L4S packets marked with `p_L = max(native, p_CL)`, `p_CL = k p'`.
-//! Ticked off: `dualpi2_enqueue` (one buffer, ECT(1) and CE go to the L4S queue), `dualpi2_dequeue` with overload
-//! protection (once p_CL reaches 1, and so p_C reaches p_Cmax = 1/k^2, ECN is no longer obeyed: classic drops in both
-//! queues), `recur`, `laqm` (ramp), `dualpi2_update`, `scheduler` (weighted round robin or time-shifted FIFO).
+//! Packets with ECT(1) or CE go to the L4S queue, all others to the classic queue. One PI controller holds the delay of the
+//! classic queue at `target` by dropping or marking. The L4S queue is marked with a probability coupled to it, and also as
+//! soon as its own short queue exceeds a low threshold. Scalable senders (DCTCP, TCP Prague) then get a delay below a
+//! millisecond at about the same rate as classic ones.
 //!
-//! Readings and deviations:
-//! * `lq.time()` after `lq.dequeue(pkt)` is that packet's sojourn time, and `lq.len() > Th_len` counts the packets behind it.
-//! * No PI2 action while less than 2 `mtu` wait in both queues together, as Linux; the RFC's pseudocode has no such rule
-//!   (`mtu 0B` switches it off). The L4S queue's own ramp or step acts all the same.
-//! * MAX_LINK_RATE of the RFC's limit (250 ms) is the highest rate seen so far, and one packet always fits.
-//! * `recur` takes a likelihood above 1 as 1 (p_CL during overload), or its accumulator would never come down.
-//! * The round robin is Linux's: a credit in bytes times weight that moves only while both queues hold packets, and only by
-//!   packets that are sent; it starts again, with the L4S queue's turn, whenever both are found empty.
-//! * `marking random` draws p' twice for a classic drop, as Linux, instead of comparing with its square once.
-//! * p_Lmax is 1. `coupling_factor` is at least 1, as Linux, so that p_C >= p_Cmax and p_CL >= p_Lmax are one condition.
-//! * Updates fall on whole multiples of `tupdate` from the start of time, from the first arrival on. p' has 70 binary
-//!   places; Linux's 32, and the rounding of its gains, are not reproduced.
-//! * Linux counts the kernel's memory against `memlimit`; here it is bytes on the wire, and without limit by default.
-//! * Linux's filters can put packets that are not ECN-capable into its L4S queue; here the ECN field alone decides.
-//! * `split_gso` is accepted and without effect: packets arrive here as they are on the wire.
+//! # Control law
+//! Every `tupdate`, `p' += alpha (d - target) + beta (d - d_old)`, where d is the age of the older packet of the two heads.
+//! Classic packets are dropped or marked with probability `p_C = p'^2`. L4S packets are marked with probability `p_L =
+//! max(native, p_CL)`, where `p_CL = k p'` is the coupled probability, k is `coupling_factor` and native comes from the L4S
+//! queue's own ramp or step.
 //!
-//! Bound: an arrival and any number of updates take constant time; a departure, constant time a packet that it drops,
-//! of which there are at most as many as wait (all of them only at p' = 1).
+//! Implemented parts of the pseudocode in RFC 9332: `dualpi2_enqueue` (one buffer; ECT(1) and CE go to the L4S queue),
+//! `dualpi2_dequeue` with overload protection, `recur`, `laqm` (ramp), `dualpi2_update` and `scheduler` (weighted round
+//! robin or time-shifted FIFO). Overload protection: once p_CL reaches 1, and therefore p_C reaches p_Cmax = 1/k^2, packets
+//! are dropped in both queues, ECN-capable or not.
+//!
+//! # Deviations and interpretations
+//! * In the RFC's pseudocode, `lq.time()` after `lq.dequeue(pkt)` is the sojourn time of that packet, and `lq.len() >
+//!   Th_len` counts the packets behind it.
+//! * PI2 does nothing while less than 2 `mtu` wait in both queues together, as in Linux. The RFC's pseudocode has no such
+//!   rule; `mtu 0B` switches it off. The L4S queue's own ramp or step acts in any case.
+//! * MAX_LINK_RATE in the RFC's limit (250 ms) is the highest rate seen so far, and one packet always fits.
+//! * `recur` treats a likelihood above 1 (p_CL during overload) as 1; otherwise its accumulator would never decrease.
+//! * The round robin is that of Linux: a credit in weighted bytes that changes only while both queues hold packets, and only
+//!   with packets that are sent. It starts again, with the L4S queue first, whenever both queues are found empty.
+//! * `marking random` compares two random numbers with p' for a classic drop, as Linux does, instead of one with its square.
+//! * p_Lmax is 1. `coupling_factor` is at least 1, as in Linux, so that p_C >= p_Cmax and p_CL >= p_Lmax are the same
+//!   condition.
+//! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
+//!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
+//! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
+//! * Filters in Linux can put packets that are not ECN-capable into the L4S queue. Here only the ECN field decides.
+//! * `split_gso` is accepted and has no effect, because packets are never aggregated here.
+//! * The alternative of the RFC's appendix B, Curvy RED, is not implemented; only its time-shifted FIFO is, as `scheduler
+//!   ts_fifo`.
+//!
+//! # Work per packet
+//! An arrival and any number of updates take constant time. A departure takes constant time for each packet that it drops;
+//! these are at most all waiting packets, and all of them only if p' = 1.
+//!
+//! # References
+//! * RFC 9332, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)",
+//!   2023, appendix A, and appendix B for `scheduler ts_fifo`.
+//! * tc-dualpi2(8) and Linux's sch_dualpi2, for preset `linux`.
+
+// Names in comments with brackets are those of the pseudocode in RFC 9332, appendix A.
 
 mod controller;
 mod values;
@@ -81,33 +101,33 @@ crate::params! {
         limit: BufferLimit = BufferLimit::Time(Span::from_millis(250)),
         /// Waiting bytes beyond which an arrival is dropped (tc-dualpi2(8)).
         memlimit: Option<Bytes> = None,
-        /// k, from p' to the L4S probability, 1 to 255 (RFC 9332 section 2.1 and appendix A.1; 2).
+        /// Coupling factor k between p' and the L4S probability, 1 to 255 (RFC 9332 section 2.1 and appendix A.1; 2).
         coupling_factor: f64 = 2.0,
-        /// Delay to hold in the classic queue (RFC 9332 appendix A.1; 15 ms).
+        /// Target delay of the classic queue (RFC 9332 appendix A.1; 15 ms).
         target: Span = Span::from_millis(15),
         /// Time between updates, Tupdate (RFC 9332 appendix A.1; min(target, RTT_max/3) = 15 ms).
         tupdate: Span = Span::from_millis(15),
-        /// Change of p' per second of delay above target and update, in Hz (RFC 9332 appendix A.1; 0.1 Tupdate/RTT_max^2).
+        /// Gain in Hz: change of p' in an update for each second by which the delay exceeds target (RFC 9332 appendix A.1; 0.1 Tupdate/RTT_max^2).
         alpha: f64 = 0.15,
-        /// Change of p' per second of growth of the delay since the last update, in Hz (RFC 9332 appendix A.1; 0.3/RTT_max).
+        /// Gain in Hz: change of p' in an update for each second by which the delay has grown since the last one (RFC 9332 appendix A.1; 0.3/RTT_max).
         beta: f64 = 3.0,
         /// Largest RTT expected: replaces target, tupdate, alpha and beta by appendix A.1's formulas (tc-dualpi2(8); 6 typical_rtt).
         max_rtt: Option<Span> = None,
-        /// Typical RTT, the target then; as max_rtt (tc-dualpi2(8); a sixth of max_rtt).
+        /// Typical RTT expected, which becomes the target; otherwise as max_rtt (tc-dualpi2(8); a sixth of max_rtt).
         typical_rtt: Option<Span> = None,
         /// The L4S queue's own marking.
         l4s_aqm: L4sAqm = L4sAqm::Ramp,
         /// Ramp: sojourn time up to which nothing is marked, minTh (RFC 9332 appendix A.1; 800 us).
         min_th: Span = Span::from_micros(800),
-        /// Ramp: from there to where everything is marked (RFC 9332 appendix A.1; 400 us).
+        /// Ramp: range of the sojourn time above min_th in which the marking probability rises to 1 (RFC 9332 appendix A.1; 400 us).
         range: Span = Span::from_micros(400),
-        /// Ramp: nothing is marked unless more packets than this are left behind, Th_len (RFC 9332 appendix A.1; 1).
+        /// Ramp: nothing is marked unless more packets than this remain in the queue, Th_len (RFC 9332 appendix A.1; 1).
         th_len: Packets = Packets::new(1),
-        /// Step: sojourn time, or packets left behind, beyond which everything is marked (tc-dualpi2(8); 1 ms).
+        /// Step: sojourn time, or packets that remain in the queue, beyond which everything is marked (tc-dualpi2(8); 1 ms).
         step_thresh: StepThreshold = StepThreshold::Time(Span::from_millis(1)),
-        /// Step: only packets that found at least so many in the L4S queue are marked (tc-dualpi2(8); 0).
+        /// Step: only packets that found at least this many in the L4S queue on arrival are marked (tc-dualpi2(8); 0).
         min_qlen_step: Packets = Packets::ZERO,
-        /// Take every ECN-capable packet as L4S, not only ECT(1) and CE; tc's any_ect and l4s_ect (tc-dualpi2(8)).
+        /// Treat every ECN-capable packet as L4S, not only ECT(1) and CE; tc's any_ect and l4s_ect (tc-dualpi2(8)).
         any_ect: bool = false,
         /// Drop ECN-capable packets too once p_CL reaches 1; else p_CL stays at 1 and the buffer overflows, tc's overflow (tc-dualpi2(8)).
         drop_on_overload: bool = true,
@@ -115,15 +135,15 @@ crate::params! {
         drop_enqueue: bool = false,
         /// Which queue is next (RFC 9332 appendices A.1 and B.1).
         scheduler: Scheduler = Scheduler::Wrr,
-        /// Round robin: share of the link that the classic queue is sure of (RFC 9332 appendix A.1, 1/16; tc-dualpi2(8)).
+        /// Round robin: guaranteed share of the classic queue (RFC 9332 appendix A.1, 1/16; tc-dualpi2(8)).
         classic_protection: Share = Share::new(1.0 / 16.0),
-        /// Time-shifted FIFO: how much longer a classic packet must have waited (RFC 9332 appendix A.1; 50 ms).
+        /// Time-shifted FIFO: how much longer a classic packet must have waited to be sent first (RFC 9332 appendix A.1; 50 ms).
         tshift: Span = Span::from_millis(50),
         /// How a probability becomes decisions (RFC 9332 appendix A.1).
         marking: Marking = Marking::Recurrent,
-        /// Largest packet: no PI2 action below two of them (sch_dualpi2), and room for one in a limit in bytes or time (RFC 9332 appendix A.1).
+        /// Largest packet: PI2 does nothing while less than two of them wait (sch_dualpi2), and room for one in a limit in bytes or time (RFC 9332 appendix A.1).
         mtu: Bytes = Bytes::new(1514),
-        /// Without effect here: packets are never aggregated (tc-dualpi2(8)).
+        /// No effect: packets are never aggregated (tc-dualpi2(8)).
         split_gso: bool = true,
     }
 }

@@ -1,23 +1,37 @@
-//! Fair queueing over any single-queue algorithm: hashed queues, deficit round robin, sparse flows first.
+//! Fair queueing: shares the link among hashed flows, with an AQM instance in every queue.
 //!
-//! Governing text: RFC 8290 (FQ-CoDel); section numbers below are its. `FairQueue<Codel>` is FQ-CoDel.
-//! Scheduling: a flow that was idle joins the new list and goes before all old ones for one quantum (section 4.2).
-//! Overflow: the queue with the most bytes loses half its packets from its head, rounded up and at most 64 (section 4.1).
-//! Readings and deviations:
-//! * The perturbation of the hash is drawn from the host's stream at the first arrival, so that every replication
-//!   sees other collisions and the same seed sees the same. It outlives `reset`, since packets may wait by it.
+//! Flows are hashed into queues, which take turns by deficit round robin, and a flow that has been idle may send its first
+//! packets before the others. A separate instance of an AQM algorithm manages each queue.
+//!
+//! # Scheduling
+//! * A flow that was idle joins the list of new queues and goes before all old ones for one quantum (RFC 8290, section 4.2).
+//! * On overflow the queue with the most bytes loses half of its packets from the head, rounded up, and at most 64 (section
+//!   4.1).
+//!
+//! # Deviations and interpretations
+//! * The perturbation of the hash is drawn from the random stream at the first arrival. So every replication has other
+//!   collisions, and the same seed has the same ones. A reset does not change it.
 //! * `memory_limit` counts bytes on the wire; Linux counts the kernel's memory for them.
-//! * Linux's fq_codel drops half the *bytes* of the fattest queue, at most 64 packets; the RFC, and this, half the packets.
-//! * Linux overflows once an arrival, so that long packets can leave it above `memory_limit`; here it repeats until within.
-//! * The inner algorithm's own `limit` is set one beyond the container's and so is never met ([`Params::unlimited`]);
-//!   an overflow is told to it through [`Aqm::overflowed`](crate::Aqm::overflowed) instead.
-//! * Each queue's algorithm sees the rate of the whole link, and `advance` only when its own queue is touched:
-//!   nothing changes between, except the rate, and `set_rate` brings all of them up first.
+//! * Linux's fq_codel drops half the bytes of the longest queue, at most 64 packets; RFC 8290 and this implementation drop
+//!   half of its packets.
+//! * Linux acts on an overflow once per arrival, so that long packets can leave it above `memory_limit`. Here it is repeated
+//!   until the limit holds.
+//! * The inner algorithm's own `limit` is set above that of the whole queue, so that it never acts. The inner algorithm is
+//!   informed of an overflow instead.
+//! * Each instance sees the rate of the whole link, and its timers act only when its own queue is used. Nothing else changes
+//!   in between, except for the rate, and a change of the rate updates all instances first.
 //!
-//! Bound: an arrival costs constant work plus the inner algorithm's; an overflow one look at every queue in use (as
-//! Linux) and at most 64 drops, once for packets, and for bytes until the arrival fits; a departure at most
-//! `1 + ceil(longest packet / quantum)` visits to every active queue, constant work each, plus the inner algorithm's.
-//! Memory: 4 bytes a hash value, and a queue only for values that occurred.
+//! # Work per packet
+//! * Arrival: constant, plus the inner algorithm's work.
+//! * Overflow: one look at every queue in use (as in Linux) and at most 64 drops; once for a limit in packets, and for a
+//!   limit in bytes until the arrival fits.
+//! * Departure: at most `1 + ceil(longest packet / quantum)` visits to every active queue, constant work for each, plus the
+//!   inner algorithm's work.
+//! * Memory: 4 bytes for each hash value, and a queue only for values that have occurred.
+//!
+//! # References
+//! * RFC 8290, "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", 2018.
+//! * tc-fq_codel(8).
 
 use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
 use alloc::boxed::Box;
@@ -35,13 +49,13 @@ mod tests;
 crate::params! {
     /// Parameters of fair queueing, whatever runs in each queue.
     pub struct Params {
-        /// Packets waiting in all queues together above which the fattest queue loses packets (RFC 8290 section 5.2.3).
+        /// Packets waiting in all queues together above which the longest queue loses packets (RFC 8290 section 5.2.3).
         limit: Packets = Packets::new(10240),
         /// Number of queues that flows are hashed into, 1 to 65536 (RFC 8290 section 5.2.5).
         flows: u32 = 1024,
         /// Bytes a queue may send in a round, 256 B to 1 MiB (RFC 8290 section 5.2.4; the bounds are Linux's).
         quantum: Bytes = Bytes::new(1514),
-        /// Bytes waiting in all queues together above which the fattest queue loses packets (tc-fq_codel(8)).
+        /// Bytes waiting in all queues together above which the longest queue loses packets (tc-fq_codel(8)).
         memory_limit: Bytes = Bytes::new(32 << 20),
         /// Most packets dropped at one overflow (RFC 8290 section 4.1; tc-fq_codel(8)).
         drop_batch: Packets = Packets::new(64),
@@ -157,7 +171,7 @@ impl<A: Algorithm> FairQueue<A> {
         most.map(|(at, _)| at)
     }
 
-    /// Section 4.1, overflow: half the packets of the fattest queue, from its head.
+    /// Section 4.1, overflow: half the packets of the longest queue, from its head.
     #[cold]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
         let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else { return };
@@ -285,7 +299,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         self.waiting
     }
 
-    /// Of the scheduler, and then of the fattest queue's algorithm (a fresh one's when nothing waits).
+    /// Of the scheduler, and then of the longest queue's algorithm (a fresh one's when nothing waits).
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
         visit("queues", self.flows.len() as f64);
         visit("new_queues", self.new.len(&self.flows) as f64);

@@ -1,28 +1,48 @@
-//! FRED: RED with an account of every flow that has packets queued, so that none may hold much more than its share.
+//! FRED (flow random early drop): RED that also counts each flow's queued packets, so that no flow holds much more than its
+//! share.
 //!
-//! Governing text: Lin and Morris, "Dynamics of random early detection", ACM SIGCOMM 1997, section 4, as the fairness
-//! investigation of AQM schemes in wireless networks retells it (section III.B).
-//! Control law: `avgcq = max(1, avg / N)`, N the flows with packets queued; qlen the packets that the arrival's flow has
-//! queued. `maxq = min`, but 2 while `avg >= max`. An arrival is dropped, and its flow gets a strike, when
-//! `qlen >= maxq`, or `avg >= max` and `qlen > 2 avgcq`, or `qlen >= avgcq` and the flow has more than one strike.
-//! Else, while `min <= avg < max`, flows with `qlen >= max(minq, avgcq)` meet RED's p_a; from `max` on all arrivals are
-//! dropped. A flow's account ends, strikes forgotten, as its last packet leaves.
-//! ECN: RED's signals mark. The other drops stay drops, since they exist against flows that do not respond.
+//! FRED keeps a counter for every flow that has packets in the queue. A flow that tries to queue much more than the average
+//! flow is dropped and gets a strike; a flow with several strikes may not exceed its share at all. All other flows are
+//! treated as by RED. In this way unresponsive flows cannot take the share that TCP gives up.
 //!
-//! Readings and deviations:
-//! * The average also takes the queue that a departure leaves behind. Arrivals that are dropped do not move it, unless they
-//!   find the queue empty: otherwise a flood that is dropped would repeat one queue length. It stands as it was before an
-//!   arrival while that is judged, and takes the queue that an accepted one found.
-//! * The second rule is not computed: with maxq 2 and avgcq 1 or more, the first forbids all that it forbids.
-//! * avgcq is computed from the present avg and N whenever it is needed; the arrival's own flow counts in N once it is queued.
-//! * Every arrival between `min` and `max` that breaks no rule adds to RED's count, whether it is drawn for or not.
-//! * Idle time and a full queue are as in [`red`](crate::red); an overflow is not a strike.
-//! * `min`, `max`, `max_p` and `w` default to RED's; the paper's are min a quarter of the buffer and max twice min.
-//! * Packets removed by others (a change of algorithm, an overflow of fair queueing, a reset) are noticed by their number:
-//!   then what waits is counted anew.
+//! # Control law
+//! N is the number of flows with queued packets, `avgcq = max(1, avg / N)` the average number of packets per flow, and qlen
+//! the number of queued packets of the arrival's own flow. `maxq` equals `min`, or 2 while `avg >= max`. The arrival is
+//! dropped and its flow gets a strike in these cases:
 //!
-//! Bound: constant work a packet; after a removal by others one look at every waiting packet and every flow. Memory: an
-//! entry for every flow with packets queued, at most twice `limit` entries of 16 bytes, rounded up to a power of two.
+//! * `qlen >= maxq`;
+//! * `avg >= max` and `qlen > 2 avgcq`;
+//! * `qlen >= avgcq` and the flow has more than one strike.
+//!
+//! Otherwise, while `min <= avg < max`, flows with `qlen >= max(minq, avgcq)` are dropped with RED's probability p_a. From
+//! `max` on every arrival is dropped. When a flow's last packet leaves the queue, its counter and its strikes are deleted.
+//!
+//! ECN: RED's random drops become marks. The drops for exceeding a share remain drops, because they are directed against
+//! flows that do not respond to congestion signals.
+//!
+//! # Deviations and interpretations
+//! * Departures also update the average, with the queue length that they leave behind. Dropped arrivals do not update it
+//!   unless they find the queue empty; otherwise dropped packets of a flood would repeat one queue length many times. An
+//!   arrival is judged with the average before it; if it is accepted, the queue length that it found enters the average.
+//! * The second case needs no computation: with maxq = 2 and avgcq of at least 1 the first case includes it.
+//! * avgcq is computed from the present avg and N whenever it is needed. The arrival's own flow counts in N once it has a
+//!   packet queued.
+//! * Every arrival between `min` and `max` to which none of the cases applies increases RED's count, whether or not it is
+//!   drawn for.
+//! * Idle time and a full queue are treated as in [`red`](crate::red). A drop because of a full queue is not a strike.
+//! * `min`, `max`, `max_p` and `w` have RED's defaults. The paper has min at a quarter of the buffer and max at twice min.
+//! * Packets can also leave by a change of algorithm, an overflow of fair queueing or a reset. FRED notices this by the
+//!   number of waiting packets, and then counts all of them anew.
+//!
+//! # Work per packet
+//! Constant. After such a removal, one look at every waiting packet and every flow. Memory: one entry for each flow with
+//! queued packets, at most twice `limit` entries of 16 bytes, rounded up to a power of two.
+//!
+//! # References
+//! * D. Lin and R. Morris, "Dynamics of random early detection", ACM SIGCOMM 1997, section 4, as described by Hassan, Hassan
+//!   and Arif.
+//! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
+//!   Area Network", section III.B.
 
 use crate::flow_table::FlowTable;
 use crate::red::law::Region;
@@ -34,21 +54,21 @@ use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
 crate::params! {
     /// Parameters of `fred`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        /// Waiting packets or bytes at which an arrival is dropped (default as RED).
         limit: Limit = Limit::packets(1000),
-        /// Average below which no arrival is dropped at random, and the most packets that a flow may queue (RED's).
+        /// Average queue length below which no arrival is dropped at random, and the most packets that a flow may queue (default as RED).
         min: Packets = Packets::new(5),
-        /// Average from which every arrival is dropped (RED's).
+        /// Average queue length from which every arrival is dropped (default as RED).
         max: Packets = Packets::new(15),
-        /// RED's probability as the average reaches max (RED's).
+        /// RED's drop probability when the average reaches max (default as RED).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one sample in the average (RED's).
+        /// Weight of one sample in the average (default as RED).
         w: Probability = Probability::clamped(0.002),
         /// Queued packets below which a flow is not dropped at random (2 for small buffers, 4 for large ones).
         minq: Packets = Packets::new(2),
-        /// Mean packet size, for idle time (RED's).
+        /// Mean packet size, used for idle times (default as RED).
         avpkt: Bytes = Bytes::new(1000),
-        /// Mark ECN-capable packets instead of RED's drops (ours).
+        /// Mark ECN-capable packets where RED would drop them (our choice).
         ecn: bool = false,
     }
 }

@@ -1,26 +1,38 @@
-//! GREEN: two schemes that carry the name. One computes the drop probability from TCP's throughput equation and the number
-//! of active flows; the other steps it up or down as arrivals exceed a target rate or not. Neither looks at the queue.
+//! GREEN: computes the drop probability from the number of active flows, or from the arrival rate, and never from the queue.
 //!
-//! Governing text: (`scheme flows`) Feng, Kapadia and Thulasidasan, "GREEN: proactive queue management over a best-effort
-//! network", IEEE GLOBECOM 2002, which the fairness investigation of AQM schemes in wireless networks names;
-//! (`scheme rate`) Wydrowski and Zukerman, "GREEN: an active queue management algorithm for a self managed Internet",
-//! IEEE ICC 2002.
-//! Control law:
-//! * `flows`: N flows of `mss / rtt x c / sqrt(p)` each fill the link C when `p = (N mss c / (C rtt))^2`, at most 1.
-//! * `rate`: every `interval` `P += dp sign(x_est - c_t C)`, within 0 and 1; x_est is the arrival rate, dropped packets
-//!   included: `x_est <- (1 - e) B / T + e x_est` with `e = exp(-T / time_constant)`, B the bits that arrived in T.
+//! Two different schemes have the name GREEN, and `scheme` selects one. `scheme flows` computes the probability from TCP's
+//! throughput equation and the number of active flows. `scheme rate` raises the probability by a fixed step while the
+//! arrival rate exceeds a target share of the link's rate, and lowers it otherwise.
 //!
-//! Every arrival is dropped or marked with that probability.
-//! Readings and deviations (the original texts were not at hand):
-//! * A flow is active while its last arrival, dropped or not, is at most `window` ago; an arrival's own flow is. Of more than
-//!   `flows` at once, the one that was silent longest is forgotten.
-//! * `rtt` and `mss` are one value for all flows: packets do not carry their own, which the first paper infers.
-//! * The second paper averages its rate at each arrival, T the time since the one before; here T is `interval`, so that one
-//!   update does both. Updates fall on whole multiples of it from the start of time, from the first arrival on.
-//! * At x_est equal to the target P stands.
+//! # Control law
+//! * `scheme flows`: N flows of `mss / rtt x c / sqrt(p)` each fill a link of rate C if `p = (N mss c / (C rtt))^2`, limited
+//!   to 1.
+//! * `scheme rate`: every `interval`, `P += dp sign(x_est - c_t C)`, limited to 0 to 1. x_est is the arrival rate, including
+//!   dropped packets: `x_est <- (1 - e) B / T + e x_est` with `e = exp(-T / time_constant)`, where B is the number of bits
+//!   that arrived in T.
 //!
-//! Bound: constant work a packet. Of `flows`, an arrival may also forget up to `flows` flows, each once for having arrived.
-//! An idle time of any length is caught up with one exponential and one logarithm.
+//! Every arrival is dropped or marked with this probability.
+//!
+//! # Deviations and interpretations
+//! The original papers were not available to us.
+//!
+//! * A flow is active if its last arrival, dropped or not, is at most `window` ago; the flow of the present arrival is
+//!   active. If more than `flows` are active at once, the one that has been silent longest is forgotten.
+//! * `rtt` and `mss` are the same for all flows, because packets do not carry their own values; the first paper infers them.
+//! * The second paper averages its rate at each arrival, where T is the time since the previous one. Here T is `interval`,
+//!   so that one update does both. Updates take place at whole multiples of `interval` on the host's clock, beginning with
+//!   the first arrival.
+//! * If x_est equals the target, P keeps its value.
+//!
+//! # Work per packet
+//! Constant. With `scheme flows` an arrival may also forget up to `flows` flows, each once after its last arrival. An idle
+//! time of any length takes one exponential and one logarithm.
+//!
+//! # References
+//! * `scheme flows`: W. Feng, A. Kapadia and S. Thulasidasan, "GREEN: proactive queue management over a best-effort
+//!   network", IEEE GLOBECOM 2002, to which Hassan, Hassan and Arif refer.
+//! * `scheme rate`: B. Wydrowski and M. Zukerman, "GREEN: an active queue management algorithm for a self managed Internet",
+//!   IEEE ICC 2002.
 
 mod active;
 mod step;
@@ -44,29 +56,29 @@ crate::choice! {
 crate::params! {
     /// Parameters of `green`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        /// Waiting packets or bytes at which an arrival is dropped.
         limit: Limit = Limit::packets(1000),
-        /// Which of the two schemes that carry the name.
+        /// Which of the two schemes of this name.
         scheme: Kind = Kind::Flows,
-        /// flows: round-trip time of a flow (ours: CoDel's worst case).
+        /// Scheme flows: round-trip time of a flow (our choice: CoDel's worst case).
         rtt: Span = Span::from_millis(100),
-        /// flows: segment size of a flow (ours: of an Ethernet frame without options).
+        /// Scheme flows: segment size of a flow (our choice: of an Ethernet frame without options).
         mss: Bytes = Bytes::new(1460),
-        /// flows: the equation's constant (0.93: delayed acknowledgements, random losses).
+        /// Scheme flows: the equation's constant (0.93: delayed acknowledgements, random losses).
         c: f64 = 0.93,
-        /// flows: silence after which a flow is not active (ours).
+        /// Scheme flows: time without arrivals after which a flow is no longer active (our choice).
         window: Span = Span::from_secs(1),
-        /// flows: most flows counted at once, 1 to 65536 (ours).
+        /// Scheme flows: most flows counted at once, 1 to 65536 (our choice).
         flows: u32 = 4096,
-        /// rate: target as a share of the link's rate (0.97).
+        /// Scheme rate: target as a share of the link's rate (0.97).
         c_t: Probability = Probability::clamped(0.97),
-        /// rate: step of the probability (0.001).
+        /// Scheme rate: step of the probability (0.001).
         dp: Probability = Probability::clamped(0.001),
-        /// rate: time between two steps (ours).
+        /// Scheme rate: time between two steps (our choice).
         interval: Span = Span::from_millis(10),
-        /// rate: time constant of the arrival rate's average (ours).
+        /// Scheme rate: time constant of the arrival rate's average (our choice).
         time_constant: Span = Span::from_millis(100),
-        /// Mark ECN-capable packets instead of dropping them (the second paper's).
+        /// Mark ECN-capable packets instead of dropping them (the second paper allows it).
         ecn: bool = false,
     }
 }

@@ -28,6 +28,7 @@ mod pool;
 mod queue;
 pub mod registry;
 mod replace;
+pub mod suggest;
 mod tc;
 #[cfg(test)]
 mod testing;

@@ -1,12 +1,25 @@
-//! NLRED: RED whose probability rises with the square of the average, gently at first and steeply near `max`.
+//! NLRED (nonlinear RED): RED whose drop probability rises with the square of the average queue length.
 //!
-//! Governing text: Zhou, Yeung and Li, "Nonlinear RED: a simple yet efficient active queue management scheme",
-//! Computer Networks 50 (2006); its curve is the study of dropping functions' d3.
-//! Control law: [`red`](crate::red) with `p_b = 1.5 max_p ((avg - min) / (max - min))^2` between `min` and `max`. With the
-//! factor 1.5 the area under the curve is RED's: the integral of 1.5 x^2 from 0 to 1 is 1/2, that of x too.
-//! Readings and deviations: all else is RED's, the spreading by count and `gentle` too; `gentle` then rises from 1.5 max_p.
-//! A p_b above 1 (max_p above 2/3) is 1. The original text was not at hand; the curve is as the study prints it.
-//! Bound: constant work a packet.
+//! NLRED is RED with another curve between the two thresholds. Just above `min` it drops less than RED does, and close to
+//! `max` it drops more. Short bursts therefore suffer fewer losses, while a long queue still meets strong resistance.
+//!
+//! # Control law
+//! As [`red`](crate::red), but with `p_b = 1.5 max_p ((avg - min) / (max - min))^2` between `min` and `max`. The factor 1.5
+//! gives the curve the same area as RED's: the integral of 1.5 x^2 from 0 to 1 is 1/2, as is that of x.
+//!
+//! # Deviations and interpretations
+//! * Everything else is as in RED, including the spacing of signals by count and `gentle`. With `gentle` the probability
+//!   rises from 1.5 max_p.
+//! * A value of p_b above 1 (if max_p is above 2/3) counts as 1.
+//! * The original paper was not available to us; the curve is as Barczyk and Chydzinski (2022) print it (their d3).
+//!
+//! # Work per packet
+//! Constant.
+//!
+//! # References
+//! * K. Zhou, K. L. Yeung and V. O. K. Li, "Nonlinear RED: a simple yet efficient active queue management scheme", Computer
+//!   Networks 50, 2006.
+//! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022.
 
 use crate::red::law::Curve;
 use crate::red::{self, Length, Red};
@@ -17,27 +30,27 @@ use sojourn_units::{BitRate, Bytes, Instant, Probability};
 crate::params! {
     /// Parameters of `nlred`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        /// Waiting packets or bytes at which an arrival is dropped (default as RED).
         limit: Limit = Limit::packets(1000),
-        /// Average below which nothing is dropped, packets or bytes (RED's).
+        /// Average queue length below which nothing is dropped, packets or bytes (default as RED).
         min: Length = Length::packets(5),
-        /// Average from which every arrival is dropped, or with gentle more and more (RED's).
+        /// Average queue length from which every arrival is dropped; with gentle, a growing share of them (default as RED).
         max: Length = Length::packets(15),
-        /// RED's max_p, of which the probability reaches one and a half as the average reaches max (RED's).
+        /// RED's max_p; the probability reaches 1.5 max_p when the average reaches max (default as RED).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one arrival in the average (RED's).
+        /// Weight of one arrival in the average (default as RED).
         w: Probability = Probability::clamped(0.002),
-        /// Mean packet size, for idle time and bytemode (RED's).
+        /// Mean packet size, used for idle times and bytemode (default as RED).
         avpkt: Bytes = Bytes::new(1000),
-        /// Let the probability rise from 1.5 max_p to 1 between max and twice max, instead of being 1 from max on (RED's).
+        /// Let the probability rise from 1.5 max_p to 1 between max and twice max, instead of being 1 from max on (default as RED).
         gentle: bool = false,
-        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (RED's).
+        /// No drop or mark before 1/p_b arrivals since the last one, and one after 2/p_b at the latest (default as RED).
         wait: bool = false,
-        /// Scale the probability by the packet's size (RED's).
+        /// Multiply the probability by the packet's size divided by avpkt (default as RED).
         bytemode: bool = false,
-        /// Mark ECN-capable packets instead of dropping them (RED's).
+        /// Mark ECN-capable packets instead of dropping them (default as RED).
         ecn: bool = false,
-        /// Drop, not mark, where every arrival is signalled (RED's).
+        /// Drop ECN-capable packets, too, where every arrival is signalled (default as RED).
         harddrop: bool = false,
     }
 }

@@ -4,6 +4,7 @@
 use crate::Queue;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use sojourn_units::{BitRate, Bytes, Packets, Probability, Span};
 
@@ -25,6 +26,11 @@ pub trait Value: Sized {
 
     /// What [`Self::read`] accepts.
     fn allowed() -> String;
+
+    /// The words of a choice, each with what it stands for; nothing for other kinds.
+    fn words() -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
 }
 
 macro_rules! unit_value {
@@ -114,13 +120,19 @@ impl<T: Value> Value for Option<T> {
 pub trait Choice: Sized + Copy + PartialEq + 'static {
     /// The words and what they stand for.
     const WORDS: &'static [(&'static str, Self)];
+    /// The description of each word, in the same order.
+    const DOCS: &'static [&'static str];
 }
 
 impl<T: Choice> Value for T {
     const KIND: &'static str = "choice";
     fn read(text: &str) -> Result<Self, String> {
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
-        found.map(|(_, choice)| *choice).ok_or_else(|| format!("\"{text}\" is unknown; allowed: {}", Self::allowed()))
+        found.map(|(_, choice)| *choice).ok_or_else(|| {
+            let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
+            let hint = crate::suggest::did_you_mean(text, &words);
+            format!("\"{text}\" is unknown{hint}; allowed: {}", Self::allowed())
+        })
     }
     fn print(&self) -> String {
         let found = T::WORDS.iter().find(|(_, choice)| choice == self);
@@ -133,6 +145,9 @@ impl<T: Choice> Value for T {
             text.push_str(word);
         }
         text
+    }
+    fn words() -> Vec<(&'static str, &'static str)> {
+        T::WORDS.iter().map(|(word, _)| *word).zip(T::DOCS.iter().copied()).collect()
     }
 }
 
@@ -208,6 +223,8 @@ pub struct Param {
     pub doc: &'static str,
     /// What is accepted.
     pub allowed: String,
+    /// The words of a choice, each with what it stands for.
+    pub words: Vec<(&'static str, &'static str)>,
 }
 
 /// A parameter struct made by [`params!`](crate::params).
@@ -219,7 +236,7 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>>;
 
     /// Every parameter with its present value, in the order of declaration.
-    fn list(&self) -> alloc::vec::Vec<Param>;
+    fn list(&self) -> Vec<Param>;
 }
 
 /// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each.
@@ -261,6 +278,7 @@ macro_rules! params {
                     value: $crate::Value::print(&self.$field),
                     doc: concat!($($doc,)+).trim_ascii_start(),
                     allowed: <$type as $crate::Value>::allowed(),
+                    words: <$type as $crate::Value>::words(),
                 } ),+ ]
             }
         }
@@ -273,17 +291,18 @@ macro_rules! choice {
     (
         $(#[$meta:meta])*
         pub enum $name:ident {
-            $( $(#[$doc:meta])+ $variant:ident = $word:literal ),+ $(,)?
+            $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal ),+ $(,)?
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
-            $( $(#[$doc])+ $variant, )+
+            $( $(#[doc = $doc])+ $variant, )+
         }
 
         impl $crate::Choice for $name {
             const WORDS: &'static [(&'static str, Self)] = &[ $( ($word, Self::$variant) ),+ ];
+            const DOCS: &'static [&'static str] = &[ $( concat!($($doc,)+).trim_ascii_start() ),+ ];
         }
     };
 }

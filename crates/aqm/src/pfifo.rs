@@ -1,8 +1,17 @@
-//! Tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
+//! Tail drop: a first-in first-out queue that drops arrivals only when it is full.
 //!
-//! Governing text: tc-pfifo(8), tc-bfifo(8). An arrival that finds the queue at its limit is dropped.
-//! Deviations: tc's default limit is the interface's transmit queue length; here 1000 packets, and the
-//! same number of full-sized frames for `bfifo`. Bound: constant work a packet.
+//! `pfifo` limits the number of waiting packets and `bfifo` the number of waiting bytes. An arrival that finds the queue at
+//! its limit is dropped. This is what a link does without active queue management.
+//!
+//! # Deviations and interpretations
+//! tc's default limit is the transmit queue length of the interface. Here it is 1000 packets, and for `bfifo` the bytes of
+//! 1000 full-sized frames.
+//!
+//! # Work per packet
+//! Constant.
+//!
+//! # References
+//! * tc-pfifo(8) and tc-bfifo(8).
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Packet, Queue, Reason};
 use sojourn_units::{Bytes, Packets};

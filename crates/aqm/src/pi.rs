@@ -1,12 +1,23 @@
-//! PI: a proportional-integral controller of the queue length.
+//! PI: a proportional-integral controller that holds the queue length at `q_ref`.
 //!
-//! Governing text: Hollot, Misra, Towsley and Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
-//! Flows", IEEE INFOCOM 2001, section IV (their design example gives a, b, q_ref and 160 updates a second).
-//! Control law: every 1/160 s, `p <- p + a (q - q_ref) - b (q_old - q_ref)`, held within 0 and 1; an arrival is dropped or
-//! marked with p. q is the queue length in packets at this update, q_old at the last.
-//! Readings and deviations: updates are at multiples of the period after the first arrival; q_old is 0 at first. a and b
-//! belong to the period: another `tupdate` needs another design.
-//! Bound: constant work a packet. Over updates that fall due together the queue stands, and p moves in a straight line.
+//! The controller updates a drop probability 160 times a second. The probability rises while the queue is longer than the
+//! reference `q_ref` or grows, and falls otherwise. Every arrival is dropped (or, with `ecn`, marked) at random with this
+//! probability. The two gains are constants, so they fit only a limited range of link rates and numbers of flows.
+//!
+//! # Control law
+//! Every `tupdate` (1/160 s), `p <- p + a (q - q_ref) - b (q_old - q_ref)`, limited to 0 to 1. q is the queue length in
+//! packets at this update and q_old that at the last one.
+//!
+//! # Deviations and interpretations
+//! * Updates take place at whole multiples of `tupdate` on the host's clock after the first arrival; q_old is 0 at first.
+//! * The gains a and b belong to the update interval: another `tupdate` needs other gains.
+//!
+//! # Work per packet
+//! Constant. While updates are made up after an idle time the queue length is constant, so p changes linearly.
+//!
+//! # References
+//! * C. V. Hollot, V. Misra, D. Towsley and W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
+//!   Flows", IEEE INFOCOM 2001, section IV. Its design example has these values of a, b and q_ref, and 160 updates a second.
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
@@ -16,17 +27,17 @@ use sojourn_units::{BitRate, Instant, Packets, Span};
 crate::params! {
     /// Parameters of `pi`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        /// Waiting packets or bytes at which an arrival is dropped.
         limit: Limit = Limit::packets(1000),
-        /// Change of p a packet of present excess (Hollot et al. 2001).
+        /// Gain: change of p for each packet by which the queue now exceeds q_ref (Hollot et al. 2001).
         a: f64 = 1.822e-5,
-        /// Change of p a packet of excess at the update before, taken off (Hollot et al. 2001).
+        /// Gain: change of p, subtracted, for each packet by which the queue exceeded q_ref at the last update (Hollot et al. 2001).
         b: f64 = 1.816e-5,
-        /// Queue length to hold (ns-2's qref_).
+        /// Reference queue length (ns-2's qref_).
         q_ref: Packets = Packets::new(50),
         /// Time between updates: 160 a second (Hollot et al. 2001).
         tupdate: Span = Span::from_micros(6250),
-        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        /// Mark ECN-capable packets instead of dropping them (the paper allows marking).
         ecn: bool = false,
     }
 }

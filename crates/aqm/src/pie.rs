@@ -1,38 +1,55 @@
-//! PIE: drops or marks an arrival with a probability that a controller moves to hold the queue delay at `target`.
+//! PIE: drops or marks arrivals with a probability that a controller adjusts to hold the queue delay at `target`.
 //!
-//! Governing text: RFC 8033 (section numbers below are its; names with a trailing underscore are its pseudocode's).
-//! Control law: every `tupdate`, `p += alpha (d - target) + beta (d - d_old)`, scaled down while p is small (4.2).
-//! Ticked off: random dropping and its two safeguards (4.1); probability, auto-tuning, decay, bounds (4.2); latency by
-//! timestamps or by Little's law (4.3, 5.2); burst allowance (4.4); ECN below `mark_ecnth` (5.1); departure rate estimation
-//! (5.2); turning active and inactive, `activate` (5.3); de-randomization, `derandomize` (5.4); capped adjustment (5.5).
+//! PIE estimates the queue delay and updates a drop probability every `tupdate`: the probability rises while the delay is
+//! above the target or grows, and falls otherwise. Arrivals are dropped (or, with `ecn`, marked) at random with this
+//! probability. Since all decisions are made on arrival, PIE suits hardware and cable modems; bursts of up to `max_burst`
+//! pass without a loss.
 //!
-//! Readings and deviations:
-//! * The RFC's timestamps give the delay of departing packets. `delay = timestamps` (default) takes the head's age at the
-//!   nominal instant of the update, 0 for an empty queue: no packet has to leave for a delay to be seen. `departures`
-//!   is the sojourn time of the packet that left last, 0 if it left nothing behind, as Linux and ns-3 have it; with
-//!   a standing queue it lies half a transmission time higher. `departure_rate` is section 5.2.
-//! * The de-randomization counter runs only once the burst allowance is used up (4.4: the random drop is bypassed);
-//!   the RFC's appendix would let it run during the allowance too. An overflow clears it, as in the appendix.
-//! * `activate`: an arrival at a third of `limit` (in its unit; the RFC counts bytes) leaves PIE active even where nothing is
-//!   congested, or that arrival would turn it on and the next off.
-//! * `bytemode` (tc-pie(8)) scales the probability by the packet's size over `avpkt`, at most to 1; the RFC leaves
+//! # Control law
+//! Every `tupdate`, `p += alpha (d - target) + beta (d - d_old)`, where d is the present delay and d_old that of the last
+//! update. The step is scaled down while p is small (RFC 8033, section 4.2). Implemented sections of RFC 8033:
+//!
+//! * 4.1: random dropping and its two safeguards;
+//! * 4.2: probability, automatic tuning, decay and bounds;
+//! * 4.3 and 5.2: latency by timestamps or by Little's law with an estimate of the departure rate;
+//! * 4.4: burst allowance;
+//! * 5.1: ECN below `mark_ecnth`;
+//! * 5.3: switching between active and inactive, with `activate`;
+//! * 5.4: de-randomization, with `derandomize`;
+//! * 5.5: bounded increase of the probability.
+//!
+//! # Deviations and interpretations
+//! * RFC 8033's timestamps give the delay of departing packets. `delay timestamps` (default) takes the age of the packet at
+//!   the head at the nominal time of the update, or 0 for an empty queue, so that no packet has to leave before a delay is
+//!   known. `delay departures` takes the sojourn time of the last packet that left, or 0 if it left nothing behind, as Linux
+//!   and ns-3 do; with a standing queue it is higher by half a transmission time. `delay departure_rate` is section 5.2.
+//! * The counter of de-randomization runs only after the burst allowance is used up (section 4.4: the random drop is
+//!   bypassed). The RFC's appendix would let it run during the allowance, too. An overflow resets it, as in the appendix.
+//! * `activate`: an arrival that finds a third of `limit` (in the unit of `limit`; the RFC counts bytes) keeps PIE active
+//!   even without congestion. Otherwise such an arrival would switch it on and the next one off.
+//! * `bytemode` (tc-pie(8)) multiplies the probability by the packet's size divided by `avpkt`, limited to 1. The RFC leaves
 //!   scaling by size open.
-//! * Updates fall on whole multiples of `tupdate` from the start of time, from the first arrival on.
-//! * `variant = linux`: an update that sees more than 250 ms raises p by 2 % more; the decay is 1/64 and is left out when
-//!   the delay is 0 though packets wait (Linux's comment says that the whole update is left out; its code leaves out the
-//!   decay alone); departure rates are averaged with weight 1/8. Preset `linux` adds de-randomization and
-//!   `delay = departures`. Not reproduced: its fixed point, that the allowance falls at departures, and that the
-//!   safeguard looks at the latest delay rather than at that of the last update.
-//! * `variant = ns3`: p is held at 0 while burst allowance is left; departure rates are averaged with weight 1/2; with a limit in
-//!   packets 2 packets, not 2 mean packets, are spared; the allowance is given back only after 1.5 s of updates without congestion
-//!   in a row. Preset `ns3` adds its sizes and `delay = departures`.
-//! * Preset `seed000` is the thesis on dAQM, Table 2: "Deq.Th=20, Tupdate=15, alpha=0.125, beta=1.25". Tupdate is read in
-//!   ms. Deq.Th has no unit: we read ns-3's DequeueThreshold in bytes, which acts only with `delay departure_rate`, off in
-//!   ns-3 unless asked for. So the preset is `ns3` with the thesis' buffer.
+//! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival.
+//! * `variant linux`: an update that finds a delay above 250 ms raises p by a further 2 %. The decay factor is 1/64 and is
+//!   left out when the delay is 0 although packets wait. (The comment in Linux says that the whole update is left out, but
+//!   its code leaves out only the decay.) Departure rates are averaged with weight 1/8. Not reproduced: fixed-point
+//!   arithmetic, the decrease of the allowance at departures, and a safeguard that uses the latest delay rather than that of
+//!   the last update.
+//! * `variant ns3`: p stays 0 while burst allowance is left. Departure rates are averaged with weight 1/2. With a limit in
+//!   packets, a queue of up to 2 packets is spared, rather than 2 mean packets. The allowance is restored only after 1.5 s
+//!   of consecutive updates without congestion.
 //!
-//! Bound: constant work a packet and an update. At most 4096 updates are caught up at once (61 s at the default tupdate),
-//! and on an empty queue none once p is 0; earlier ones are left out. With the default gains p has reached 0 by then on an
-//! empty queue (any gains: 0.98^4096 is 1e-36), and 1 under a head that has waited a minute.
+//! # Work per packet
+//! Constant for a packet and an update. At most 4096 updates are made up at once (61 s at the default tupdate), and none on
+//! an empty queue once p is 0; earlier updates are left out. With the default gains p has then reached 0 on an empty queue
+//! (with any gains: 0.98^4096 is 1e-36), and 1 if the packet at the head has waited for a minute.
+//!
+//! # References
+//! * RFC 8033, "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat
+//!   Problem", 2017.
+//! * tc-pie(8).
+
+// Names in comments with a trailing underscore are those of the pseudocode in RFC 8033.
 
 mod departures;
 mod gain;
@@ -64,7 +81,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// Whose details, where they differ.
+    /// Which implementation is followed where they differ.
     pub enum Variant {
         /// RFC 8033.
         Rfc = "rfc",
@@ -80,33 +97,33 @@ crate::params! {
     pub struct Params {
         /// Waiting packets or bytes at which an arrival is dropped, TAIL_DROP (tc-pie(8)).
         limit: Limit = Limit::packets(1000),
-        /// Queue delay to hold, QDELAY_REF (RFC 8033 section 4.2; 15 ms).
+        /// Target queue delay, QDELAY_REF (RFC 8033 section 4.2; 15 ms).
         target: Span = Span::from_millis(15),
         /// Time between updates, T_UPDATE (RFC 8033 section 4.2; 15 ms).
         tupdate: Span = Span::from_millis(15),
-        /// Change of p per second of delay above target and update, in Hz; whole numbers are tc's sixteenths (RFC 8033 section 4.2; 1/8).
+        /// Gain in Hz: change of p in an update for each second by which the delay exceeds target; a whole number counts sixteenths, as in tc (RFC 8033 section 4.2; 1/8).
         alpha: Gain = Gain::from_hz(0.125),
-        /// Change of p per second of growth of the delay since the last update, in Hz as alpha (RFC 8033 section 4.2; 1 + 1/4).
+        /// Gain in Hz: change of p in an update for each second by which the delay has grown since the last one; written as alpha (RFC 8033 section 4.2; 1 + 1/4).
         beta: Gain = Gain::from_hz(1.25),
-        /// How long a burst passes unharmed, MAX_BURST (RFC 8033 section 4.4; 150 ms).
+        /// How long a burst passes without random drops, MAX_BURST (RFC 8033 section 4.4; 150 ms).
         max_burst: Span = Span::from_millis(150),
         /// Mark ECN-capable packets instead of dropping them (RFC 8033 section 5.1; tc-pie(8)).
         ecn: bool = false,
-        /// Probability from which ECN-capable packets are dropped, not marked (RFC 8033 section 5.1; 10 %).
+        /// Drop probability from which ECN-capable packets are dropped instead of marked (RFC 8033 section 5.1; 10 %).
         mark_ecnth: Probability = Probability::clamped(0.1),
-        /// Scale the probability by the packet's size over avpkt (tc-pie(8)).
+        /// Multiply the probability by the packet's size divided by avpkt (tc-pie(8)).
         bytemode: bool = false,
-        /// Mean packet size, MEAN_PKTSIZE: two of them are spared (RFC 8033 section 4.1; the value is RFC 8034's).
+        /// Mean packet size, MEAN_PKTSIZE: nothing is dropped at random while at most two of them wait (RFC 8033 section 4.1; the value is RFC 8034's).
         avpkt: Bytes = Bytes::new(1024),
         /// Where the delay comes from (RFC 8033 sections 4.3 and 5.2).
         delay: Delay = Delay::Timestamps,
         /// Backlog from which departures are measured, and bytes of one measurement, DQ_THRESHOLD (RFC 8033 section 5.2; 2^14).
         dq_threshold: Bytes = Bytes::new(16_384),
-        /// Keep random drops neither too close together nor too far apart (RFC 8033 section 5.4).
+        /// Prevent random drops from being too close together or too far apart (RFC 8033 section 5.4).
         derandomize: bool = false,
-        /// Drop at random only from when the queue has reached a third of limit until congestion has gone (RFC 8033 section 5.3).
+        /// Start random drops only when the queue has reached a third of limit, and stop when congestion has ended (RFC 8033 section 5.3).
         activate: bool = false,
-        /// Whose details, where they differ.
+        /// Which implementation is followed where they differ.
         variant: Variant = Variant::Rfc,
     }
 }
@@ -132,8 +149,8 @@ impl Params {
         }
     }
 
-    /// The thesis' Table 2 and, for the buffer, Table 3.
-    fn seed000() -> Self {
+    /// Shu (2023), Table 2 and, for the buffer, Table 3.
+    fn shu2023() -> Self {
         Self { limit: Limit::packets(2000), dq_threshold: Bytes::new(20), ..Self::ns3() }
     }
 }
@@ -438,13 +455,13 @@ impl Algorithm for Pie {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["linux", "ns3", "seed000"];
+    const PRESETS: &'static [&'static str] = &["linux", "ns3", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
             "linux" => Some(Params::linux()),
             "ns3" => Some(Params::ns3()),
-            "seed000" => Some(Params::seed000()),
+            "shu2023" => Some(Params::shu2023()),
             _ => None,
         }
     }

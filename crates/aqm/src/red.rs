@@ -1,33 +1,48 @@
-//! RED: drops or marks an arrival at random, the more likely the longer the average queue.
+//! RED (random early detection): drops or marks an arrival at random; the probability rises with the average queue length.
 //!
-//! Governing text: Floyd and Jacobson, "Random Early Detection gateways for congestion avoidance" (1993), figure 2;
-//! Floyd, "Recommendation on using the gentle_ variant of RED" (2000); for `adaptive`, Floyd, Gummadi and Shenker,
-//! "Adaptive RED" (2001), sections 4 and 5.
-//! Control law: on each arrival `avg <- (1 - w) avg + w q`. Below `min` nothing happens. From `min` to `max`
-//! `p_b = max_p (avg - min) / (max - min)`, spread by the arrivals since the last signal: `p_a = p_b / (1 - count p_b)`.
-//! From `max` on every arrival is signalled, or with `gentle` with p_b from max_p to 1 between `max` and twice `max`.
-//! Idle: a link that asked for a packet and got none is idle from then on. The first arrival after that finds
-//! `avg (1 - w)^m`, m the idle time in transmission times of a mean packet (`avpkt` at the present rate).
-//! Units: `min` and `max` say whether q is counted in packets or in bytes. `bytemode` is another thing: p_a is scaled
-//! by the packet's size over `avpkt`, and count is in bytes over `avpkt` (as in ns-2).
-//! ECN: ECN-capable packets are marked below the region where every arrival is signalled, and there too unless `harddrop`.
+//! RED keeps an exponentially weighted average of the queue length. While the average is below `min`, it drops nothing.
+//! Between `min` and `max` it drops (or, with `ecn`, marks) arrivals at random, with a probability that grows to `max_p`.
+//! From `max` on it drops every arrival. So senders slow down before the queue is full, and short bursts, which move the
+//! average little, pass.
 //!
-//! Readings and deviations:
-//! * count follows the figure: 0 at a signal, one more before each decision. So signals are 1 to 1/p_b - 1 apart, uniformly.
-//! * A full queue drops before RED decides, and that drop restarts count.
-//! * Linux draws one number per signal instead of one per arrival, and its signals are uniformly 1 to 1/p_b apart.
-//!   tc gives w as a power of two through `burst`; here it is given as it is.
-//! * ns-3 and ns-2 add an averaging step of q = 0 at the end of an idle time, count whole packets in it, never signal the
-//!   first arrival above `min`, nor one that finds fewer than two packets. None of this is done here, in `ns3` neither.
-//! * Preset `seed000` is the thesis on dAQM, Table 2: "Min.Th=500, Max.Th=1000, QW=0.002, Target=5 ms, alpha=0.01,
-//!   beta=0.9". Our reading: ns-3's RedQueueDisc as it comes, whose ARED is off. Then only the first three act; the others
-//!   are attributes that ARED alone reads. It fits the thesis' own words, that RED drops nothing until its average
-//!   exceeds the threshold and holds the longest queue of all. `ared preset seed000` is the other reading.
-//! * Adaptations fall on whole multiples of `interval` from the start of time, from the first arrival on.
+//! # Control law
+//! Each arrival that finds the queue length q updates `avg <- (1 - w) avg + w q`. Between `min` and `max` the base
+//! probability is `p_b = max_p (avg - min) / (max - min)`. The probability of a signal (a drop or a mark) is `p_a = p_b / (1
+//! - count p_b)`, where count is the number of arrivals since the last signal; this spaces signals more evenly. With
+//! `gentle` the base probability rises from `max_p` to 1 between `max` and twice `max`, instead of being 1 from `max` on.
 //!
-//! Bound: constant work a packet; with `adaptive` at most 1024 updates of max_p are caught up at once (512 s at the default
-//! interval), the earlier ones are left out. While nothing happens the average stands or decays, so with the default alpha
-//! and beta max_p has reached its bound after 60 updates and nothing is lost.
+//! * Idle link: a link that asks for a packet and gets none is idle. The first arrival after that uses the average `avg (1 -
+//!   w)^m`, where m is the idle time divided by the transmission time of a mean packet (`avpkt` at the present rate).
+//! * Units: `min` and `max` state whether q is counted in packets or in bytes. `bytemode` is independent of that: it
+//!   multiplies p_a by the packet's size divided by `avpkt`, and counts bytes divided by `avpkt` instead of packets in count
+//!   (as ns-2 does).
+//! * ECN: ECN-capable packets are marked where RED signals some arrivals. Where it signals every arrival they are marked
+//!   too, unless `harddrop` is set.
+//!
+//! # Deviations and interpretations
+//! * count follows figure 2 of the paper: it is 0 after a signal and grows by one before each decision. Signals are
+//!   therefore 1 to 1/p_b - 1 arrivals apart, uniformly distributed.
+//! * If the queue is full, the arrival is dropped before RED decides, and this drop restarts count.
+//! * Linux draws one random number per signal instead of one per arrival; its signals are uniformly 1 to 1/p_b arrivals
+//!   apart. tc gives w as a power of two by `burst`; here w is given directly.
+//! * ns-3 and ns-2 add one averaging step with q = 0 at the end of an idle time and count whole packets in it. They never
+//!   signal the first arrival above `min`, nor an arrival that finds fewer than two packets. None of this is done here, not
+//!   even with preset `ns3`.
+//! * Updates of max_p (with `adaptive`) take place at whole multiples of `interval` on the host's clock, beginning with the
+//!   first arrival.
+//!
+//! # Work per packet
+//! Constant. With `adaptive`, at most 1024 updates of max_p are made up at once after an idle time (512 s at the default
+//! interval), and earlier ones are left out. While nothing arrives, the average stays or decays; with the default alpha and
+//! beta max_p reaches its bound after 60 updates, so nothing is lost.
+//!
+//! # References
+//! * S. Floyd and V. Jacobson, "Random Early Detection gateways for congestion avoidance", IEEE/ACM Transactions on
+//!   Networking 1(4), 1993, figure 2.
+//! * S. Floyd, "Recommendation on using the gentle_ variant of RED", 2000.
+//! * For `adaptive`: S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: an algorithm for increasing the robustness of RED's
+//!   active queue management", 2001, sections 4 and 5.
+//! * tc-red(8).
 
 pub(crate) mod adapt;
 pub(crate) mod average;
@@ -53,29 +68,29 @@ crate::params! {
     pub struct Params {
         /// Waiting packets or bytes at which an arrival is dropped (tc-red(8)).
         limit: Limit = Limit::packets(1000),
-        /// Average below which nothing is dropped, packets or bytes (5 p: Floyd 1997); "none": from the rate, as Adaptive RED does.
+        /// Average queue length below which nothing is dropped, packets or bytes (5 p: Floyd 1997); "none": computed from the rate, as Adaptive RED does.
         min: Option<Length> = Some(Length::packets(5)),
-        /// Average from which every arrival is dropped, or with gentle more and more (three times min: Floyd 1997); "none": three times min.
+        /// Average queue length from which every arrival is dropped; with gentle, a growing share of them (three times min: Floyd 1997); "none": three times min.
         max: Option<Length> = Some(Length::packets(15)),
-        /// Probability as the average reaches max; tc's "probability" (0.1: Floyd 1997).
+        /// Drop probability when the average reaches max; tc's "probability" (0.1: Floyd 1997).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one arrival in the average (0.002: Floyd and Jacobson 1993); "none": from the rate, as Adaptive RED does.
+        /// Weight of one arrival in the average (0.002: Floyd and Jacobson 1993); "none": computed from the rate, as Adaptive RED does.
         w: Option<Probability> = Some(Probability::clamped(0.002)),
-        /// Mean packet size, for idle time and bytemode (tc-red(8): "1000 is a good value").
+        /// Mean packet size, used for idle times and bytemode (tc-red(8): "1000 is a good value").
         avpkt: Bytes = Bytes::new(1000),
         /// Let the probability rise from max_p to 1 between max and twice max, instead of being 1 from max on (Floyd 2000).
         gentle: bool = false,
-        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (ns-2, ns-3).
+        /// No drop or mark before 1/p_b arrivals since the last one, and one after 2/p_b at the latest (ns-2, ns-3).
         wait: bool = false,
-        /// Scale the probability by the packet's size (Floyd and Jacobson 1993; ns-2).
+        /// Multiply the probability by the packet's size divided by avpkt (Floyd and Jacobson 1993; ns-2).
         bytemode: bool = false,
         /// Mark ECN-capable packets instead of dropping them (tc-red(8)).
         ecn: bool = false,
-        /// Drop, not mark, where every arrival is signalled (tc-red(8)).
+        /// Drop ECN-capable packets, too, where every arrival is signalled (tc-red(8)).
         harddrop: bool = false,
-        /// Queue packets that are not ECN-capable where they would be dropped early; only with ecn (tc-red(8)).
+        /// Queue packets that are not ECN-capable instead of dropping them early; only with ecn (tc-red(8)).
         nodrop: bool = false,
-        /// Adapt max_p so that the average stays in the middle of the band (Adaptive RED; tc-red(8)).
+        /// Adapt max_p so that the average stays between min and max (Adaptive RED; tc-red(8)).
         adaptive: bool = false,
         /// Queue delay from which "min none" is computed (Adaptive RED section 5).
         target: Span = Span::from_millis(5),
@@ -124,8 +139,8 @@ impl Params {
         }
     }
 
-    /// The thesis' Table 2 and, for the buffer, Table 3.
-    pub(crate) fn seed000() -> Self {
+    /// Shu (2023), Table 2 and, for the buffer, Table 3.
+    pub(crate) fn shu2023() -> Self {
         Self {
             limit: Limit::packets(2000),
             min: Some(Length::packets(500)),
@@ -153,7 +168,7 @@ impl Params {
             return Err("w is 0: the average would never move; allowed: above 0, up to 1".into());
         }
         if self.nodrop && !self.ecn {
-            return Err("nodrop has no meaning without ecn; allowed: both".into());
+            return Err("nodrop is given without ecn; allowed: both".into());
         }
         if self.avpkt.get() == 0 {
             return Err("avpkt is 0; allowed: 1 B or more".into());
@@ -349,13 +364,13 @@ impl Algorithm for Red {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["ns3", "linux", "seed000"];
+    const PRESETS: &'static [&'static str] = &["ns3", "linux", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
             "ns3" => Some(Params::ns3()),
             "linux" => Some(Params::linux()),
-            "seed000" => Some(Params::seed000()),
+            "shu2023" => Some(Params::shu2023()),
             _ => None,
         }
     }

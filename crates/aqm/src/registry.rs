@@ -3,7 +3,9 @@
 
 use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
+use crate::suggest::did_you_mean;
 use crate::{tc, Param, Parameters};
+use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -63,6 +65,10 @@ registry! {
     "cake" => crate::cake::Cake,
     "dualpi2" => crate::dualpi2::DualPi2,
 }
+
+/// Former names of presets with the present ones. They still work under every algorithm that has the preset, but no list
+/// shows them; [`Config::warning`] names the present one.
+pub const FORMER_PRESETS: &[(&str, &str)] = &[("seed000", "shu2023"), ("seed004", "hassan")];
 
 type Configure = fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
 
@@ -135,6 +141,8 @@ trait Scheme: Send + Sync {
 pub struct Config {
     name: &'static str,
     scheme: Arc<dyn Scheme>,
+    /// The former name of a preset that the text used, and the present one.
+    former: Option<(&'static str, &'static str)>,
 }
 
 impl fmt::Debug for Config {
@@ -181,6 +189,13 @@ impl Config {
         self.scheme.params()
     }
 
+    /// What its writer should change although it is accepted: a preset's former name.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (former, present) = self.former?;
+        Some(format!("{}: \"preset {former}\" is now called \"preset {present}\"", self.name))
+    }
+
     /// A new, empty instance.
     #[must_use]
     pub fn build(&self) -> Box<dyn Discipline> {
@@ -200,8 +215,9 @@ impl Config {
     /// `from_tc`: everything is a line of tc's.
     fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
         let name = entry.name;
-        let scheme = tc::translate(name, pairs, from_tc).and_then(|pairs| (entry.configure)(name, &pairs));
-        scheme.map(|scheme| Self { name, scheme }).map_err(|why| ConfigError(format!("{name}: {why}")))
+        let (pairs, former) = with_present_presets(entry, pairs);
+        let scheme = tc::translate(name, &pairs, from_tc).and_then(|pairs| (entry.configure)(name, &pairs));
+        scheme.map(|scheme| Self { name, scheme, former }).map_err(|why| ConfigError(format!("{name}: {why}")))
     }
 }
 
@@ -223,9 +239,30 @@ impl core::str::FromStr for Config {
     }
 }
 
+/// The pairs with present names of presets, and the former name that was replaced.
+#[expect(clippy::type_complexity, reason = "two results of one private function")]
+fn with_present_presets<'a>(
+    entry: &Entry,
+    pairs: &'a [(String, String)],
+) -> (Cow<'a, [(String, String)]>, Option<(&'static str, &'static str)>) {
+    let present = |(key, value): &(String, String)| {
+        let found = FORMER_PRESETS.iter().find(|(former, _)| key == "preset" && value == former);
+        found.copied().filter(|(_, present)| entry.presets.contains(present))
+    };
+    let former = pairs.iter().find_map(present);
+    if former.is_none() {
+        return (Cow::Borrowed(pairs), None);
+    }
+    let renamed = |pair: &(String, String)| match present(pair) {
+        Some((_, present)) => (pair.0.clone(), present.to_owned()),
+        None => pair.clone(),
+    };
+    (pairs.iter().map(renamed).collect(), former)
+}
+
 pub(crate) fn unknown_algorithm(name: &str) -> String {
     let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
-    format!("unknown algorithm \"{name}\"; allowed: {}", names.join(", "))
+    format!("unknown algorithm \"{name}\"{}; allowed: {}", did_you_mean(name, &names), names.join(", "))
 }
 
 pub(crate) fn unknown_parameter(key: &str, known: &[Param], presets: &[&str]) -> String {
@@ -233,12 +270,14 @@ pub(crate) fn unknown_parameter(key: &str, known: &[Param], presets: &[&str]) ->
     if !presets.is_empty() {
         names.push("preset");
     }
-    format!("unknown parameter \"{key}\"; allowed: {}", names.join(", "))
+    format!("unknown parameter \"{key}\"{}; allowed: {}", did_you_mean(key, &names), names.join(", "))
 }
 
 fn unknown_preset(name: &str, presets: &[&str]) -> String {
-    let allowed = if presets.is_empty() { "none here".to_owned() } else { presets.join(", ") };
-    format!("unknown preset \"{name}\"; allowed: {allowed}")
+    if presets.is_empty() {
+        return format!("unknown preset \"{name}\"; this algorithm has no presets");
+    }
+    format!("unknown preset \"{name}\"{}; allowed: {}", did_you_mean(name, presets), presets.join(", "))
 }
 
 /// A discipline that can be registered: an algorithm in a container, or one that stands alone.

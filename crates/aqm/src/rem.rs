@@ -1,20 +1,35 @@
-//! REM: a price that grows while more arrives or waits than wanted, and a drop probability exponential in the price.
+//! REM (random exponential marking): keeps a price for congestion and drops with a probability that depends exponentially on
+//! it.
 //!
-//! Governing text: Athuraliya, Li, Low and Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001; the fairness
-//! investigation of AQM in wireless LANs, equations 8 and 9 (gamma, alpha and phi are its Table 2; T, b_ref, mean ns-2's).
-//! Control law: every T, `price <- max(0, price + gamma (x + alpha (b - b_ref) - c))`, x the packets that arrived in T (those
-//! dropped included), b the backlog in packets, c the packets that the link can send in T; an arrival is dropped or marked
-//! with `p = 1 - phi^-price`. `form = queue` is the investigation's equation 8, which needs no rates:
-//! `price <- max(0, price + gamma (q - (1 - alpha) q_old - alpha b_ref))`.
-//! Readings and deviations:
-//! * The investigation says that phi is "less than 1", which would give negative probabilities: a slip. It must exceed 1.
-//! * gamma is not scaled by T: with another `tupdate` the same gamma is another controller.
-//! * c is at the present rate, for packets of `avpkt` bytes. x counts packets whatever their size.
-//! * `w` below 1 smooths x exponentially, as ns-2's `inw_` can; both papers and ns-2's default do not.
-//! * Updates are at multiples of T after the first arrival; q_old is 0 at first.
+//! REM updates a price every `tupdate`: it rises while more packets arrive than the link can send, or while more wait than
+//! `b_ref`, and falls otherwise. The higher the price, the more arrivals are dropped or marked. Because the exponent adds
+//! up, the probability over a path with several such queues depends on the sum of their prices.
 //!
-//! Bound: constant work a packet. Updates that fall due together are taken at once: nothing arrives between them and the
-//! backlog stands, so that x decays geometrically and the price moves up and then down, in closed form.
+//! # Control law
+//! Every T (`tupdate`), `price <- max(0, price + gamma (x + alpha (b - b_ref) - c))`. x is the number of packets that
+//! arrived in T, including dropped ones, b the backlog in packets, and c the number of packets that the link can send in T.
+//! An arrival is dropped or marked with probability `p = 1 - phi^-price`.
+//!
+//! `form queue` needs no rates (equation 8 of Hassan, Hassan and Arif): `price <- max(0, price + gamma (q - (1 - alpha)
+//! q_old - alpha b_ref))`.
+//!
+//! # Deviations and interpretations
+//! * Hassan, Hassan and Arif write that phi is "less than 1", which would give negative probabilities. This must be a slip:
+//!   phi must exceed 1.
+//! * gamma is not scaled by T: with another `tupdate` the same gamma gives another controller.
+//! * c uses the present rate and packets of `avpkt` bytes. x counts packets of any size.
+//! * A `w` below 1 smooths x exponentially, as ns-2's parameter `inw_` can. Both papers and ns-2's default do not smooth.
+//! * Updates take place at whole multiples of T on the host's clock after the first arrival; q_old is 0 at first.
+//!
+//! # Work per packet
+//! Constant. Updates that are made up after an idle time are computed at once: nothing arrives between them and the backlog
+//! is constant, so x decays geometrically, and the price first rises and then falls, in closed form.
+//!
+//! # References
+//! * S. Athuraliya, V. H. Li, S. H. Low and Q. Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001.
+//! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
+//!   Area Network", equations 8 and 9. gamma, alpha and phi are those of its Table 2; T, b_ref and the mean packet size
+//!   those of ns-2.
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
@@ -22,11 +37,11 @@ use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
 
 crate::choice! {
-    /// Which update of the price.
+    /// How the price is updated: from arrival rates or from queue lengths.
     pub enum Form {
         /// From arrivals, backlog and link rate (Athuraliya et al. 2001).
         Rate = "rate",
-        /// From two successive queue lengths (the investigation's equation 8).
+        /// From two successive queue lengths (Hassan, Hassan and Arif, equation 8).
         Queue = "queue",
     }
 }
@@ -34,15 +49,15 @@ crate::choice! {
 crate::params! {
     /// Parameters of `rem`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (the buffer).
+        /// Waiting packets or bytes at which an arrival is dropped.
         limit: Limit = Limit::packets(1000),
-        /// Price per packet of mismatch and update (the investigation's Table 2; ns-2).
+        /// Gain: change of the price in an update for each packet of mismatch (Hassan, Hassan and Arif, Table 2; ns-2).
         gamma: f64 = 0.001,
-        /// Weight of backlog against rate (the investigation's Table 2; ns-2).
+        /// Weight of the backlog relative to the rate (Hassan, Hassan and Arif, Table 2; ns-2).
         alpha: f64 = 0.1,
-        /// Base of the probability, above 1 (the investigation's Table 2; ns-2).
+        /// Base of the probability, above 1 (Hassan, Hassan and Arif, Table 2; ns-2).
         phi: f64 = 1.001,
-        /// Backlog to hold (ns-2's pbo_).
+        /// Target backlog (ns-2's pbo_).
         b_ref: Packets = Packets::new(20),
         /// Time between updates, T (ns-2's pupdtime_).
         tupdate: Span = Span::from_millis(2),
@@ -50,9 +65,9 @@ crate::params! {
         w: Probability = Probability::clamped(1.0),
         /// Mean packet size, which turns the link's rate into packets (ns-2's mean_pktsize_).
         avpkt: Bytes = Bytes::new(1000),
-        /// Which update of the price.
+        /// How the price is updated: from arrival rates or from queue lengths.
         form: Form = Form::Rate,
-        /// Mark ECN-capable packets instead of dropping them (the paper's marking).
+        /// Mark ECN-capable packets instead of dropping them (the paper allows marking).
         ecn: bool = false,
     }
 }

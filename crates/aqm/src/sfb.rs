@@ -1,24 +1,44 @@
-//! Stochastic fair BLUE: a BLUE probability for every bin of a counting Bloom filter of flows; a flow's is its least.
+//! SFB (stochastic fair BLUE): keeps BLUE's drop probability for each bin of a Bloom filter of flows and limits flows that
+//! do not respond.
 //!
-//! Governing text: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue", IEEE INFOCOM 2001; tc-sfb(8), whose parameters and
-//! defaults these are; the fairness investigation of AQM in wireless LANs, section III.C.
-//! Control law: a flow has one bin in each of 8 levels of 16. On its arrival a bin without packets lowers its probability by
-//! `decrement`, one with `target` or more raises it by `increment`. p and n are the least probability and the least count
-//! over its bins: `n >= max` drops; `p = 1` (a flow that does not respond) sends it to the penalty box, a token bucket of
-//! `penalty_rate` packets a second; else it is marked with p, but dropped with `2 (p - 1/2)` of it even if ECN-capable.
-//! Every `rehash` the flows move to other bins, so that none suffers for long from sharing all of them; for the last `db` before
-//! that, the bins to come are warmed by the flows that are in the penalty box, and by no others.
-//! Readings and deviations:
-//! * One 32-bit hash gives the eight bins, four bits each, as in Linux; the paper has eight hashes. Its seed is drawn at the
-//!   first arrival and changes with every rehash.
-//! * Rehashing is at multiples of `rehash`; Linux's at the first
-//!   arrival after.
-//! * Rehashing empties the bins left behind; in Linux they keep their probabilities under the next hash.
-//! * The token bucket fills steadily. Linux's fills when found empty and forgets the fraction, so that a flow which tries
-//!   more often than `penalty_rate` gets nothing after its burst.
-//! * Probabilities are doubles, Linux's have 16 bits. Linux always marks ECN-capable packets; `noecn` is ours.
+//! Every flow is hashed into one bin on each of several levels, and each bin has a drop probability of its own. A flow is
+//! dropped (or marked) with the least probability of its bins, so a flow suffers only if all of its bins are shared with
+//! heavy flows. Flows whose probability reaches 1 do not respond to congestion signals; together they are limited to
+//! `penalty_rate`. The memory is small and independent of the number of flows.
 //!
-//! Bound: an arrival visits 8 bins (16 while warming), a departure as many. A rehash visits every waiting packet.
+//! # Control law
+//! There are 8 levels of 16 bins. When a packet arrives, each bin of its flow without packets lowers its probability by
+//! `decrement`, and each with at least `target` packets raises it by `increment`. p and n are the least probability and the
+//! least number of packets over these bins.
+//!
+//! * `n >= max`: the arrival is dropped.
+//! * `p = 1`: the flow does not respond. Its packets pass a token bucket (the penalty box) of `penalty_rate` packets a
+//!   second for all such flows.
+//! * Otherwise: the arrival is marked with probability p. Of these signals, the share `2 (p - 1/2)` are drops even if the
+//!   packet is ECN-capable.
+//!
+//! Every `rehash` the hash changes and flows move to other bins, so that no flow suffers for long from sharing all of its
+//! bins. During the last `db` before a change, flows in the penalty box, and only these, already update the coming bins.
+//!
+//! # Deviations and interpretations
+//! * One 32-bit hash gives the eight bins, four bits each, as in Linux; the paper uses eight hashes. Its seed is drawn at
+//!   the first arrival and at every rehash.
+//! * Rehashing takes place at multiples of `rehash`; in Linux at the first arrival after that time.
+//! * Rehashing empties the old bins. In Linux they keep their probabilities for the next hash.
+//! * The token bucket fills continuously. Linux fills its bucket only when it is empty and discards the fraction, so that a
+//!   flow that sends faster than `penalty_rate` gets nothing after its burst.
+//! * Probabilities are doubles; in Linux they have 16 bits. Linux always marks ECN-capable packets; `noecn` is an addition
+//!   of this library.
+//!
+//! # Work per packet
+//! An arrival visits 8 bins (16 during the last `db`), and so does a departure. A rehash visits every waiting packet.
+//!
+//! # References
+//! * W. Feng, D. D. Kandlur, D. Saha and K. G. Shin, "Stochastic Fair Blue: a queue management algorithm for enforcing
+//!   fairness", IEEE INFOCOM 2001.
+//! * tc-sfb(8), for parameters and defaults.
+//! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
+//!   Area Network", section III.C.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::collections::VecDeque;
@@ -35,17 +55,17 @@ crate::params! {
         target: Packets = Packets::new(20),
         /// Packets in all bins of a flow at which its arrivals are dropped (tc-sfb(8)).
         max: Packets = Packets::new(25),
-        /// What a bin at target adds to its probability on an arrival (tc-sfb(8); Linux).
+        /// Increase of a bin's probability when an arrival finds it at target (tc-sfb(8); Linux).
         increment: Probability = Probability::clamped(1.0 / 1000.0),
-        /// What an empty bin takes from its probability on an arrival (tc-sfb(8); Linux).
+        /// Decrease of a bin's probability when an arrival finds it empty (tc-sfb(8); Linux).
         decrement: Probability = Probability::clamped(1.0 / 6000.0),
-        /// Packets a second that flows which do not respond may send, all together (tc-sfb(8)).
+        /// Packets a second that all unresponsive flows together may send (tc-sfb(8)).
         penalty_rate: f64 = 10.0,
         /// Burst of the penalty box (tc-sfb(8)).
         penalty_burst: Packets = Packets::new(20),
         /// Time between changes of the hash; 0 is never (tc-sfb(8)).
         rehash: Span = Span::from_secs(600),
-        /// How long before a change the coming bins are warmed, "double buffering" (tc-sfb(8)).
+        /// How long before a change the coming bins are updated as well, "double buffering" (tc-sfb(8)).
         db: Span = Span::from_secs(60),
         /// Mark ECN-capable packets instead of dropping them (Linux always does).
         ecn: bool = true,

@@ -1,28 +1,41 @@
-//! SFQ: stochastic fairness queueing, round robin over hashed flows whose hash may change from time to time.
+//! SFQ (stochastic fairness queueing): serves hashed flows in turn, with a small buffer and, if wanted, RED in every queue.
 //!
-//! Governing text: McKenney, "Stochastic Fairness Queueing", IEEE INFOCOM 1990; tc-sfq(8), whose parameters and defaults these
-//! are; behaviour as of Linux's sch_sfq.
-//! Rule: a flow's hash leads to one of `divisor` buckets, and a bucket that holds packets has one of `flows` queues. Queues are
-//! served in turn: one whose allotment is used up gets a `quantum` more and goes to the end of the round, any other sends a
-//! packet, which its allotment pays for. An arrival finds no queue free, or its queue at `depth`: it is dropped, or (`headdrop`)
-//! the first packet of its queue is. Where more than `limit` packets wait, the queue with the most packets loses its last
-//! (`headdrop`: its first); where no queue has more than one, the queue whose turn it is.
-//! With `min` and `max` each queue also has RED, over its bytes: an arrival moves its average, and by the law of `red` an
-//! arrival is let pass, or one packet of the queue is marked (`ecn`) or dropped, with `headdrop` its first, else the arrival.
-//! `fq_pfifo` differs: there flows that were idle go before all others, and the limit is for all queues together only.
-//! Readings and deviations:
+//! Flows are hashed into buckets, and each bucket with packets has a queue. The queues send in turn, so that each flow gets
+//! about the same rate. The hash can change from time to time, so that two flows that share a bucket do not do so for long.
+//! Linux has shipped SFQ for decades; its delay is bounded only by its limits.
+//!
+//! # Scheduling
+//! * A flow's hash leads to one of `divisor` buckets, and a bucket that holds packets has one of `flows` queues. A queue
+//!   whose allotment is used up gets `quantum` bytes more and goes to the end of the round; any other queue sends a packet,
+//!   which reduces its allotment.
+//! * An arrival that finds no free queue, or its own queue at `depth`, is dropped; with `headdrop` the first packet of its
+//!   queue is dropped instead.
+//! * If more than `limit` packets wait, the queue with the most packets loses its last one (`headdrop`: its first). If no
+//!   queue has more than one packet, it is the queue whose turn it is.
+//! * With `min` and `max` each queue also has RED over its bytes. An arrival updates the average. According to RED, either
+//!   the arrival passes, or one packet of the queue is marked (`ecn`) or dropped: the first one with `headdrop`, otherwise
+//!   the arrival.
+//! * `fq_pfifo` differs: flows that were idle go before all others, and only all queues together have a limit.
+//!
+//! # Deviations and interpretations
 //! * The default of `perturb` is 0: the hash never changes (tc-sfq(8)). Its seed is drawn at the first arrival. Changes are
-//!   at multiples of `perturb` and take effect at the next packet. As in Linux waiting packets then move to their new queues,
-//!   in their order, and what exceeds `depth` or finds no queue is dropped.
-//! * Among queues of the same length the lowest-numbered loses; in Linux the last that reached it.
-//! * `divisor` may be any number, Linux's a power of two.
-//! * RED as in Linux: a queue that empties is given back, so that no average decays over idle time, and the first packet of
-//!   a queue is not looked at. Packets that move move the averages, and are not decided on. As in `red`, and not in Linux,
-//!   signals are uniformly 1 to 1/p_b - 1 arrivals apart. tc's `redflowlimit` gives `max` where that is left out, a quarter;
-//!   Linux does nothing else with it, whatever tc-sfq(8) says.
+//!   due at multiples of `perturb` and take effect at the next packet. As in Linux, waiting packets then move to their new
+//!   queues in order, and packets that exceed `depth` or find no queue are dropped.
+//! * Among queues of the same length the one with the lowest number loses; in Linux it is the last one that reached this
+//!   length.
+//! * `divisor` may be any number; Linux needs a power of two.
+//! * RED is as in Linux: a queue that becomes empty is given back, so no average decays during idle time, and the first
+//!   packet of a queue is not judged. Packets that move to another queue update its average but are not judged. As in `red`,
+//!   and unlike Linux, signals are uniformly 1 to 1/p_b - 1 arrivals apart. If `max` is not given, a quarter of tc's
+//!   `redflowlimit` is used; Linux uses that parameter for nothing else, whatever tc-sfq(8) says.
 //!
-//! Bound: an arrival is constant work, and in a full buffer at most one look at every queue; a departure visits each active
-//! queue at most `1 + ceil(longest packet / quantum)` times; a change of the hash visits every waiting packet.
+//! # Work per packet
+//! An arrival takes constant time and, if the buffer is full, at most one look at every queue. A departure visits each
+//! active queue at most `1 + ceil(longest packet / quantum)` times. A change of the hash visits every waiting packet.
+//!
+//! # References
+//! * P. E. McKenney, "Stochastic Fairness Queueing", IEEE INFOCOM 1990.
+//! * tc-sfq(8), for parameters and defaults, and Linux's sch_sfq for behaviour.
 
 mod early;
 
@@ -55,11 +68,11 @@ crate::params! {
         perturb: Span = Span::ZERO,
         /// Queues lose their first packet instead of their last (tc-sfq(8)).
         headdrop: bool = false,
-        /// Average of a queue's bytes from which RED may signal; none: no RED (tc-sfq(8)).
+        /// Average bytes of a queue from which RED may drop or mark; "none": no RED (tc-sfq(8)).
         min: Option<Bytes> = None,
-        /// Average of a queue's bytes from which RED signals at every arrival; none: no RED (tc-sfq(8)).
+        /// Average bytes of a queue from which RED drops or marks every arrival; "none": no RED (tc-sfq(8)).
         max: Option<Bytes> = None,
-        /// RED's probability as the average reaches max; tc's "probability" (tc-sfq(8)).
+        /// RED's drop probability when the average reaches max; tc's "probability" (tc-sfq(8)).
         max_p: Probability = Probability::clamped(0.02),
         /// Weight of one arrival in RED's average (2^-6: what tc computes for the example in tc-sfq(8)).
         w: Probability = Probability::clamped(1.0 / 64.0),
@@ -332,7 +345,10 @@ impl Standalone for Sfq {
             (Some(_), None) => return Err("min is given without max; allowed: both, or none".into()),
             (None, Some(_)) => return Err("max is given without min; allowed: both, or none".into()),
             (None, None) if params.ecn || params.harddrop => {
-                return Err("ecn and harddrop are of RED, which min and max turn on; allowed: all, or none".into());
+                return Err(
+                    "ecn and harddrop act only with RED, which min and max turn on; allowed: all of them, or none"
+                        .into(),
+                );
             }
             _ => {}
         }

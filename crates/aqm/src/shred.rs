@@ -1,18 +1,28 @@
-//! SHRED: RED that drops short-lived flows later and less, told by the small congestion windows of their packets.
+//! SHRED: RED that drops packets of short flows later and less often, recognised by their small congestion windows.
 //!
-//! Governing text: Claypool, Kinicki and Hartling, "Active queue management for web traffic", IEEE IPCCC 2004, which the
-//! fairness investigation of AQM schemes in wireless networks names; the equations below are our reading of it.
-//! Control law: a packet carries its sender's congestion window w; w_avg is the average over arrivals. For `w < w_avg` the
-//! arrival meets [`red`](crate::red) with `min' = min + (max - min)(1 - w / w_avg)` and `max_p' = max_p w / w_avg`; else, and
-//! where w is unknown (0), RED as it is.
+//! The loss of one packet costs a short flow, such as a web page, far more time than a long transfer. SHRED needs senders
+//! that write their congestion window into each packet. If this window is below the average window, SHRED raises RED's lower
+//! threshold and lowers its drop probability for the packet.
 //!
-//! Readings and deviations (the original text was not at hand):
-//! * w_avg is an exponential average of weight `window_w`; the first window known begins it, and an arrival's own is in it
-//!   when the arrival is judged. Packets that are dropped count, those of unknown window do not.
-//! * One count spreads the signals of all flows, whichever thresholds each met; an arrival below its own min' restarts it.
+//! # Control law
+//! w is the congestion window in the packet and w_avg the average over arrivals. For `w < w_avg` the arrival meets
+//! [`red`](crate::red) with `min' = min + (max - min)(1 - w / w_avg)` and `max_p' = max_p w / w_avg`. Otherwise, and if w is
+//! unknown (0), it meets RED with the parameters as given.
+//!
+//! # Deviations and interpretations
+//! The original paper was not available to us; the equations are our interpretation of descriptions of it.
+//!
+//! * w_avg is an exponential average with weight `window_w`. The first known window is its initial value, and the arrival's
+//!   own window enters it before the arrival is judged. Dropped packets count, packets with an unknown window do not.
+//! * One count spaces the signals of all flows, whichever thresholds they met. An arrival below its own min' restarts it.
 //! * With `gentle` the probability between `max` and twice `max` rises from max_p'.
 //!
-//! Bound: constant work a packet.
+//! # Work per packet
+//! Constant.
+//!
+//! # References
+//! * M. Claypool, R. Kinicki and M. Hartling, "Active queue management for web traffic", IEEE IPCCC 2004, to which Hassan,
+//!   Hassan and Arif refer.
 
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
@@ -22,29 +32,29 @@ use sojourn_units::{BitRate, Bytes, Instant, Probability};
 crate::params! {
     /// Parameters of `shred`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped (RED's).
+        /// Waiting packets or bytes at which an arrival is dropped (default as RED).
         limit: Limit = Limit::packets(1000),
-        /// Average below which nothing is dropped, packets or bytes (RED's).
+        /// Average queue length below which nothing is dropped, packets or bytes (default as RED).
         min: Length = Length::packets(5),
-        /// Average from which every arrival is dropped, or with gentle more and more (RED's).
+        /// Average queue length from which every arrival is dropped; with gentle, a growing share of them (default as RED).
         max: Length = Length::packets(15),
-        /// Probability as the average reaches max, for windows from the average on (RED's).
+        /// Drop probability when the average reaches max, for windows from the average on (default as RED).
         max_p: Probability = Probability::clamped(0.1),
-        /// Weight of one arrival in the average queue length (RED's).
+        /// Weight of one arrival in the average queue length (default as RED).
         w: Probability = Probability::clamped(0.002),
-        /// Weight of one arrival in the average window (ours: as in the average queue length).
+        /// Weight of one arrival in the average window (our choice: as in the average queue length).
         window_w: Probability = Probability::clamped(0.002),
-        /// Mean packet size, for idle time and bytemode (RED's).
+        /// Mean packet size, used for idle times and bytemode (default as RED).
         avpkt: Bytes = Bytes::new(1000),
-        /// Let the probability rise from max_p to 1 between max and twice max, instead of being 1 from max on (RED's).
+        /// Let the probability rise from max_p to 1 between max and twice max, instead of being 1 from max on (default as RED).
         gentle: bool = false,
-        /// No signal before 1/p_b arrivals, and one at the latest after 2/p_b (RED's).
+        /// No drop or mark before 1/p_b arrivals since the last one, and one after 2/p_b at the latest (default as RED).
         wait: bool = false,
-        /// Scale the probability by the packet's size (RED's).
+        /// Multiply the probability by the packet's size divided by avpkt (default as RED).
         bytemode: bool = false,
-        /// Mark ECN-capable packets instead of dropping them (RED's).
+        /// Mark ECN-capable packets instead of dropping them (default as RED).
         ecn: bool = false,
-        /// Drop, not mark, where every arrival is signalled (RED's).
+        /// Drop ECN-capable packets, too, where every arrival is signalled (default as RED).
         harddrop: bool = false,
     }
 }

@@ -1,13 +1,25 @@
-//! Threshold: drops every arrival that finds the queue at a threshold, always and at once.
+//! Threshold: drops every arrival that finds the queue at or above a fixed threshold.
 //!
-//! Governing text: "Threshold policy deterministically drops packets if the queue size is greater than
-//! the threshold (q_th)", the study of AQM on a single, well-chosen router (q_th of 15 and 100 there).
-//! Control law: an arrival that finds q waiting packets is dropped when `q >= q_th`.
-//! Readings: the same text also says that it drops "once the queue size reaches the defined threshold".
-//! `at = reaches` (default) is `q >= q_th`, so the queue never exceeds q_th; `at = exceeds` is `q > q_th`,
-//! one packet more. q is counted before the arrival joins and without the packet being sent.
-//! Deviations: `ecn` marks instead of dropping, which the text leaves out: a step marker.
-//! Bound: constant work a packet.
+//! The scheme compares the number of waiting packets with `q_th` and drops the arrival if the threshold is reached. It has
+//! no memory, no timer and no randomness, so losses come in bursts. Gupta (2024) uses it on a single router that is chosen
+//! by Katz centrality.
+//!
+//! # Control law
+//! An arrival that finds q waiting packets is dropped if `q >= q_th`.
+//!
+//! # Deviations and interpretations
+//! * The source says that "Threshold policy deterministically drops packets if the queue size is greater than the threshold
+//!   (q_th)", and also that it drops "once the queue size reaches the defined threshold". `at reaches` (default) is `q >=
+//!   q_th`, so that the queue never exceeds q_th. `at exceeds` is `q > q_th`, which admits one packet more.
+//! * q is counted before the arrival joins, without the packet that is being sent.
+//! * `ecn` marks instead of dropping, which the source does not mention. The scheme then is a step marker.
+//!
+//! # Work per packet
+//! Constant.
+//!
+//! # References
+//! * M. Gupta, "A Simulation Study of Minimal Input Based AQM Deployment in Internet Routers", Indian Institute of
+//!   Technology Mandi, 2024. Its values of q_th are 15 and 100.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use sojourn_units::Packets;
@@ -25,13 +37,13 @@ crate::choice! {
 crate::params! {
     /// Parameters of `threshold`.
     pub struct Params {
-        /// Waiting packets or bytes at which an arrival is dropped whatever the threshold says (the buffer).
+        /// Waiting packets or bytes at which an arrival is dropped regardless of the threshold.
         limit: Limit = Limit::packets(1000),
-        /// Waiting packets at which arrivals are dropped (the study's first value; its other is 100 p).
+        /// Waiting packets at which arrivals are dropped (Gupta 2024: 15 p, and 100 p).
         q_th: Packets = Packets::new(15),
-        /// Whether the queue must reach or exceed q_th (the study says both).
+        /// Whether the queue must reach or exceed q_th (Gupta 2024 says both).
         at: At = At::Reaches,
-        /// Mark ECN-capable packets instead of dropping them (ours).
+        /// Mark ECN-capable packets instead of dropping them (our choice).
         ecn: bool = false,
     }
 }
@@ -79,7 +91,7 @@ impl Algorithm for Threshold {
     const ABOUT: About = About {
         title: "Threshold",
         summary: "drops every arrival while the queue is at a threshold",
-        source: "threshold policy on a single router (q_th)",
+        source: "Gupta 2024",
         signals_on: "queue length",
         drops_at: DropsAt::Enqueue,
         ecn: true,

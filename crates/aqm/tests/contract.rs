@@ -250,3 +250,48 @@ fn descriptions_are_complete_and_true() {
         assert_eq!(registry::ALL.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
     }
 }
+
+#[test]
+fn former_names_of_presets_work_with_a_warning_and_are_listed_nowhere() {
+    for (former, present) in registry::FORMER_PRESETS {
+        let with: Vec<&Entry> = registry::ALL.iter().filter(|entry| entry.presets.contains(present)).collect();
+        assert!(!with.is_empty(), "no algorithm has the preset {present}");
+        for entry in registry::ALL {
+            let name = entry.name;
+            assert!(!entry.presets.contains(former), "{name} lists {former}");
+            let written = format!("{name} preset {former}");
+            if !entry.presets.contains(present) {
+                assert!(written.parse::<Config>().is_err(), "{written}");
+                continue;
+            }
+            let (old, new) = (parse(&written), parse(&format!("{name} preset {present}")));
+            assert_eq!(old.text(), new.text());
+            assert_eq!(new.warning(), None);
+            let warning = old.warning().expect("a former name is warned of");
+            assert_eq!(warning, format!("{name}: \"preset {former}\" is now called \"preset {present}\""));
+            let pairs = [("preset".to_owned(), (*former).to_owned())];
+            let table = Config::from_pairs(name, &pairs).expect("the same as a table");
+            assert_eq!((table.text(), table.warning()), (new.text(), Some(warning)));
+            // No message that lists presets knows the former name.
+            for wrong in [format!("{name} preset nonsense"), format!("{name} preset")] {
+                let message = wrong.parse::<Config>().expect_err("refused").to_string();
+                assert!(message.contains(present) && !message.contains(former), "{wrong}: {message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slip_is_answered_with_the_nearest_name() {
+    let refused = |text: &str| text.parse::<Config>().expect_err("a slip").to_string();
+    assert!(
+        refused("fq_codle").starts_with("unknown algorithm \"fq_codle\" (did you mean \"fq_codel\"?); allowed: pfifo")
+    );
+    assert!(refused("codel taget 5ms")
+        .starts_with("codel: unknown parameter \"taget\" (did you mean \"target\"?); allowed: "));
+    assert!(refused("pie preset linus")
+        .ends_with("unknown preset \"linus\" (did you mean \"linux\"?); allowed: linux, ns3, shu2023"));
+    assert!(refused("avq unit packet")
+        .ends_with("\"packet\" is unknown (did you mean \"packets\"?); allowed: bytes, packets"));
+    assert!(refused("blue preset x").ends_with("unknown preset \"x\"; this algorithm has no presets"));
+}

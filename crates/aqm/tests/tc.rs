@@ -91,8 +91,8 @@ fn red() {
     assert!(refusal("red limit 1000").contains("packets are written \"30p\""));
     assert!(refusal("red min 30 max 90 limit 1000").contains("burst 0 is too small"));
     assert!(refusal("red limit 400000 min 30000 max 90000 burst 29").contains("allowed: 31 or more"));
-    assert!(refusal("red burst 20").contains("burst says nothing without min"));
-    assert!(refusal("red limit 400000 min 30000 max 90000 nodrop").contains("nodrop has no meaning without ecn"));
+    assert!(refusal("red burst 20").contains("burst is given without min"));
+    assert!(refusal("red limit 400000 min 30000 max 90000 nodrop").contains("nodrop is given without ecn"));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn sfq() {
         ("sfq min 5kB max 60kB", "sfq min 5000B max 60000B"),
     ]);
     assert!(refusal("sfq redflowlimit 50000 min 8000 max 60000").starts_with("sfq: max is above redflowlimit"));
-    assert!(refusal("tc qdisc add dev eth0 root sfq ecn").starts_with("sfq: ecn and harddrop are of RED"));
+    assert!(refusal("tc qdisc add dev eth0 root sfq ecn").starts_with("sfq: ecn and harddrop act only with RED"));
 }
 
 #[test]

@@ -128,7 +128,7 @@ pub fn router(api: Arc<Api>) -> Router {
     let description = Arc::new(description.to_json().unwrap_or_default());
     router
         .merge(page::routes())
-        .fallback(|| async { ApiError::new(StatusCode::NOT_FOUND, "is not here; see /openapi.json") })
+        .fallback(|| async { ApiError::new(StatusCode::NOT_FOUND, "is not found; see /openapi.json") })
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "does not take this method; see /openapi.json")
         })

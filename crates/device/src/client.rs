@@ -19,7 +19,7 @@ pub enum ClientError {
     #[error("control.socket is \"none\": use HTTP on {0}")]
     NoSocket(String),
     /// Nobody is there.
-    #[error("{socket}: {source}; does sojournd run, and may this user open its socket?")]
+    #[error("{socket}: {source}; check that sojournd is running and that this user may open its socket")]
     Connect {
         /// Which socket.
         socket: String,
@@ -58,7 +58,7 @@ pub fn ask(
     runtime.block_on(async {
         tokio::time::timeout(PATIENCE, send(socket, method, path, body))
             .await
-            .map_err(|_| ClientError::Unclear(format!("not within {} s", PATIENCE.as_secs())))?
+            .map_err(|_| ClientError::Unclear(format!("none within {} s", PATIENCE.as_secs())))?
     })
 }
 

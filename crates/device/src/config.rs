@@ -55,7 +55,7 @@ pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
 pub fn load(file: &Path) -> Result<Config, Error> {
     let text = read_text(file).map_err(|e| {
         let hint = match e.kind() {
-            ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root says how `run.user` comes to read it",
+            ErrorKind::PermissionDenied => "; `sojournd doctor FILE` as root prints how to let `run.user` read it",
             _ => "",
         };
         Error::new(sojourn_document::Path::default(), format!("{e}{hint}")).at(file.display().to_string())
@@ -71,13 +71,23 @@ fn read_text(file: &Path) -> std::io::Result<String> {
     // A device or a growing file has no end.
     let length = std::fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;
     if length as u64 > LONGEST {
-        let what = format!("is longer than {LONGEST} bytes, which no configuration is");
+        let what = format!("is longer than {LONGEST} bytes, the most that a configuration may have");
         return Err(std::io::Error::new(ErrorKind::InvalidData, what));
     }
     Ok(text)
 }
 
 impl Config {
+    /// What its writer should change although it is accepted, with the key of each: former names of presets.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let directions = [("a_to_b.scheme", &self.a_to_b), ("b_to_a.scheme", &self.b_to_a)];
+        let own = directions.into_iter().filter_map(|(key, way)| Some((key.to_owned(), way.scheme.as_ref()?)));
+        let drawn = self.schedule.iter().flat_map(|schedule| &schedule.schemes);
+        let drawn = drawn.map(|(name, scheme)| (format!("schedule.schemes.{name}"), scheme));
+        own.chain(drawn).filter_map(|(key, scheme)| Some(format!("key `{key}`: {}", scheme.0.warning()?))).collect()
+    }
+
     /// Makes relative paths those below `folder`.
     fn below(&mut self, folder: &Path) {
         let ports = [&mut self.ports.a, &mut self.ports.b];

@@ -133,7 +133,12 @@ impl Schedules {
     /// None, for a device without a schedule.
     #[must_use]
     pub fn none() -> Self {
-        Self { make: Box::new(|_, _| Err("has no schedule".into())), present: None, error: None, seeds: Vec::new() }
+        Self {
+            make: Box::new(|_, _| Err("there is no schedule".into())),
+            present: None,
+            error: None,
+            seeds: Vec::new(),
+        }
     }
 
     /// In the place of the present one, which ends.
@@ -263,7 +268,7 @@ impl Control {
         let mut force = self.force.lock().await;
         let orders = orders(direction, change)?;
         if orders.is_empty() {
-            return Err(Refusal::Wrong("changes nothing; allowed: scheme, rate, delay, at least one of them".into()));
+            return Err(Refusal::Wrong("changes nothing; allowed: at least one of scheme, rate and delay".into()));
         }
         if change.scheme.is_some() && force.switches(direction) {
             return Err(Refusal::Conflict(format!(
@@ -307,7 +312,7 @@ impl Control {
         if let (true, Some(table)) = (other_schedule, &new.schedule) {
             if self.schedules.lock().unwrap_or_else(PoisonError::into_inner).seeds.contains(&table.seed) {
                 return refused(format!(
-                    "[schedule] changed and schedule.seed is {} still, by which the store tells schedules apart; allowed: another seed",
+                    "[schedule] changed, but schedule.seed is still {}, and the store tells schedules apart by their seeds; allowed: another seed",
                     table.seed
                 ));
             }
@@ -383,9 +388,10 @@ fn orders(direction: Direction, change: &Change) -> Result<Vec<Order>, Refusal> 
     if let Some(Scheme(scheme)) = &change.scheme {
         let label = change.label.clone().unwrap_or_else(|| scheme.name().to_owned());
         config::check_label(&label).map_err(|what| wrong("label", what))?;
+        scheme.warning().iter().for_each(|what| tracing::warn!("{what}"));
         orders.push(Order::Switch { direction, scheme: scheme.clone(), label, slot: None });
     } else if change.label.is_some() {
-        return Err(wrong("label", "names no scheme; allowed: together with `scheme`".into()));
+        return Err(wrong("label", "is given without `scheme`; allowed: together with `scheme`".into()));
     }
     if let Some(delay) = change.delay {
         config::check_delay(delay).map_err(|what| wrong("delay", what))?;

@@ -75,6 +75,7 @@ pub enum DaemonError {
 /// # Errors
 /// A port cannot be opened or stopped working, or privileges cannot be given up.
 pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
+    config.warnings().iter().for_each(|what| tracing::warn!("{what}"));
     let clock = Clock::start();
     let dated = Dated::new(clock);
     let account = Account::find(&config.run.user)?;
@@ -82,7 +83,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     // Threads that begin later inherit it.
     let niceness = config.run.niceness;
     if let Err(error) = rustix::process::setpriority_process(None, niceness) {
-        tracing::warn!(niceness, %error, "run.niceness needs root, CAP_SYS_NICE or Nice= of systemd: a busy host will make this late");
+        tracing::warn!(niceness, %error, "run.niceness needs root, CAP_SYS_NICE or Nice= in the systemd unit: on a busy host packets will be late");
     }
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
     let interfaces = open_interfaces(&config, &mut pool)?;
@@ -106,7 +107,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let heart = Arc::clone(&board);
     let heartbeat = move || heart.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|status| status.uptime_s);
     if let Err(error) = service.watch(heartbeat) {
-        tracing::warn!(%error, "the service manager hears nothing");
+        tracing::warn!(%error, "the service manager cannot be notified");
     }
     // Where it gets no thread, that is said and tried again.
     let _ = store.as_mut().map(Store::start);
@@ -320,7 +321,7 @@ async fn attend(
     service.stopping();
     tracing::info!("stopping");
     if let Err(refusal) = api.control.stop().await {
-        tracing::warn!(%refusal, "the packet thread was gone already");
+        tracing::warn!(%refusal, "the packet thread had already ended");
     }
     Ok(())
 }
@@ -427,7 +428,7 @@ fn open_interface(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Opti
             Ok(Some(Box::new(port::Dpdk::open(&device.map(|device| device.name).unwrap_or_default())?)))
         }
         other => {
-            let what = format!("ports.{side}: back_end = \"{}\" is not in this build", other.name());
+            let what = format!("ports.{side}: back_end = \"{}\" is not available in this build", other.name());
             Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
         }
     }

@@ -71,7 +71,7 @@ impl fmt::Display for Finding {
         let weight = match self.weight {
             Weight::Fine => "ok",
             Weight::Note => "note",
-            Weight::Mend => "MEND",
+            Weight::Mend => "FIX",
         };
         write!(f, "{weight:<4} {}: {}", self.place, self.what)?;
         self.command.as_ref().map_or(Ok(()), |command| write!(f, "\n       {command}"))
@@ -166,14 +166,14 @@ fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
             format!("capabilities: {}", if needed.is_empty() { "none needed".into() } else { needed.join(", ") }),
         );
     } else {
-        let what = format!("without {} the ports cannot be opened", missing.join(", "));
+        let what = format!("the ports cannot be opened without {}", missing.join(", "));
         findings.add(Weight::Mend, "host", what, Some("systemctl start sojournd    # or as root"));
     }
     if xdp {
         match host.memlock_bytes {
             Some(limit) if limit < wanted.pool_bytes && !has("CAP_IPC_LOCK") => {
                 let what = format!(
-                    "only {} KiB of memory may be locked, the frames of AF_XDP take {} KiB",
+                    "only {} KiB of memory may be locked, but the frames of AF_XDP need {} KiB",
                     limit / 1024,
                     wanted.pool_bytes / 1024
                 );
@@ -188,7 +188,7 @@ fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
         }
     }
     if wanted.spins && host.cpus < 2 {
-        let what = "one CPU, which the packet thread would take whole: it never sleeps";
+        let what = "only one CPU, which the packet thread would use entirely because it never sleeps";
         let command = match wanted.devices.is_empty() {
             true => "set run.idle = \"wait\" in the configuration",
             false => "set run.idle = \"wait\" and another back_end than \"dpdk\" in the configuration",
@@ -249,10 +249,10 @@ fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &
         std::net::IpAddr::V6(six) => six.is_unicast_link_local(),
     };
     if let Some(address) = interface.addresses.iter().find(|address| !link_local(address)) {
-        let what = format!("the host has the address {address} on it; a port is a wire, the host answers elsewhere");
+        let what = format!("the host has the address {address} on it; a port of the bridge needs none, reach the host through another interface");
         findings.add(Weight::Mend, name, what, Some(&format!("ip address flush dev {name}")));
     } else if let Some(address) = interface.addresses.iter().find(link_local) {
-        let what = format!("the host speaks as {address} on it");
+        let what = format!("the host sends packets from its link-local address {address} on it");
         let command = format!("ip link set dev {name} addrgenmode none; ip address flush dev {name}");
         findings.add(Weight::Note, name, what, Some(&command));
     }
@@ -294,8 +294,10 @@ fn judge_offloads(interface: &Interface, findings: &mut Findings) {
     if wrong.is_empty() {
         findings.fine(name, format!("no offload among {} is on", which.join(", ")));
     } else {
-        let what =
-            format!("{} on: frames would be merged or lose their VLAN tag before they are seen", wrong.join(", "));
+        let what = format!(
+            "{} on: the kernel would merge frames or remove their VLAN tags before sojournd sees them",
+            wrong.join(", ")
+        );
         findings.add(Weight::Mend, name, what, Some(&format!("ethtool -K {name}{}", off(&wrong))));
     }
     if !veth {
@@ -305,23 +307,22 @@ fn judge_offloads(interface: &Interface, findings: &mut Findings) {
         Some((peer, features)) => {
             let wrong = on(features, &["tx", "tso", "gso"]);
             if wrong.is_empty() {
-                findings.fine(name, format!("its other end {peer} finishes its frames"));
+                findings.fine(name, format!("its peer {peer} completes checksums and segments"));
             } else {
                 let what = format!(
-                    "its other end {peer} has {} on: frames arrive without checksum or longer than the MTU, TCP does not connect",
+                    "its peer {peer} has {} on: frames arrive without a checksum or longer than the MTU, and TCP connections fail",
                     wrong.join(", ")
                 );
                 findings.add(Weight::Mend, name, what, Some(&format!("ethtool -K {peer}{}", off(&wrong))));
             }
         }
         None => {
-            let what =
-                "a veth whose other end is not in this namespace: there, checksums and segments must be finished";
+            let what = "a veth whose peer is in another namespace: switch off its transmit offloads there";
             findings.add(
                 Weight::Note,
                 name,
                 what,
-                Some("ethtool -K OTHER_END tx off tso off gso off    # in its namespace"),
+                Some("ethtool -K PEER tx off tso off gso off    # in its namespace"),
             );
         }
     }
@@ -331,10 +332,10 @@ fn judge_driver(interface: &Interface, findings: &mut Findings) {
     let name = interface.name.as_str();
     let driver = interface.driver.as_deref().unwrap_or("unknown");
     match DRIVERS.iter().find(|(known, _)| *known == driver) {
-        Some((_, true)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP without a copy")),
-        Some((_, false)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP with a copy")),
+        Some((_, true)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP in zero-copy mode")),
+        Some((_, false)) => findings.fine(name, format!("driver {driver}: native XDP, AF_XDP in copy mode")),
         None => {
-            let what = format!("driver {driver} is not known to have native XDP: generic XDP is used, more slowly");
+            let what = format!("driver {driver} is not known to have native XDP: generic XDP is used, which is slower");
             findings.add(Weight::Note, name, what, None);
         }
     }
@@ -345,12 +346,13 @@ fn judge_queues(interface: &Interface, queue: Option<u32>, findings: &mut Findin
     let Some(queues) = interface.queues else { return };
     match queue {
         Some(queue) if queue >= queues => {
-            let what = format!("there is no receive queue {queue}: it has {queues}, from 0");
+            let what = format!("there is no receive queue {queue}: the interface has {queues}, numbered from 0");
             findings.add(Weight::Mend, name, what, Some("remove `queue` from the configuration    # to read all"));
         }
         Some(queue) if queues > 1 => {
-            let what =
-                format!("{queues} receive queues, only number {queue} is read: the kernel keeps the other frames");
+            let what = format!(
+                "{queues} receive queues, only number {queue} is read: the kernel receives the frames of the others"
+            );
             findings.add(Weight::Note, name, what, Some("remove `queue` from the configuration    # to read all"));
         }
         None if queues > MOST_QUEUES => {
@@ -358,7 +360,7 @@ fn judge_queues(interface: &Interface, queue: Option<u32>, findings: &mut Findin
             findings.add(Weight::Mend, name, what, Some(&format!("ethtool -L {name} combined {MOST_QUEUES}")));
         }
         _ if queues <= 1 => findings.fine(name, "one receive queue"),
-        _ => findings.fine(name, format!("{queues} receive queues, all are read")),
+        _ => findings.fine(name, format!("{queues} receive queues, all of them are read")),
     }
 }
 
@@ -396,9 +398,9 @@ pub fn print(findings: &[Finding]) -> bool {
     }
     let mend = findings.iter().filter(|finding| finding.weight == Weight::Mend).count();
     match mend {
-        0 => println!("nothing must be mended"),
-        1 => println!("1 thing must be mended"),
-        n => println!("{n} things must be mended"),
+        0 => println!("nothing needs to be fixed"),
+        1 => println!("1 thing needs to be fixed"),
+        n => println!("{n} things need to be fixed"),
     }
     mend > 0
 }

@@ -73,14 +73,14 @@ impl Pool {
         memory::room_for(u64::from(frames) * each).map_err(|Shortage { there, who }| {
             let fit = there / each;
             let what = format!(
-                "{}; there are {} by {who}; allowed: up to {fit} of this size, or more memory",
+                "{}; there are {} according to {who}; allowed: up to {fit} of this size, or more memory",
                 asked(),
                 shown(there)
             );
             io::Error::new(io::ErrorKind::OutOfMemory, what)
         })?;
         let refused = |error: &dyn std::fmt::Display| {
-            io::Error::new(io::ErrorKind::OutOfMemory, format!("{}; the system does not give them: {error}", asked()))
+            io::Error::new(io::ErrorKind::OutOfMemory, format!("{}; the system refuses them: {error}", asked()))
         };
         // Present from the start: a page fault costs more than a packet.
         let mut options = MmapOptions::new();

@@ -164,7 +164,7 @@ fn possible(engine: &Engine, order: &Order) -> Result<(), String> {
         }
         Order::All(orders) => orders.iter().try_for_each(|order| possible(engine, order)),
         Order::SetDelay { .. } => Ok(()),
-        Order::Stop => Err("only a stop by itself stops".into()),
+        Order::Stop => Err("stop cannot be combined with other orders".into()),
     }
 }
 

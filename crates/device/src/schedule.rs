@@ -24,7 +24,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Design {
-    /// Independent uniform draws (seed 003, section 5).
+    /// Independent uniform draws (Barczyk and Chydzinski 2022, section 5).
     #[default]
     Random,
     /// A random order of all schemes, then another: each has as many slots as any other.
@@ -282,7 +282,7 @@ impl Worker {
             self.last = (self.ask)();
         }
         if self.last.is_none() {
-            let error = "waits for the store, which has the number of the last slot".to_owned();
+            let error = "waiting for the store, which knows the number of the last slot".to_owned();
             self.say(|state| *state = State { running: true, error: Some(error), ..State::default() });
         }
         self.last.is_some()

@@ -35,7 +35,7 @@ impl Service {
         let watchdog = number("WATCHDOG_USEC").filter(|time| mine && *time > 0).map(Duration::from_micros);
         let socket = open(&name);
         if let Err(error) = &socket {
-            tracing::warn!(%error, "NOTIFY_SOCKET {}: the service manager hears nothing", Path::new(&name).display());
+            tracing::warn!(%error, "NOTIFY_SOCKET {}: the service manager cannot be notified", Path::new(&name).display());
         }
         Self { socket: socket.ok(), watchdog }
     }
@@ -102,7 +102,7 @@ impl Service {
         let Some((socket, address)) = &self.socket else { return };
         // A service manager that hears nothing acts on that itself.
         if let Err(error) = socket.send_to_addr(what.as_bytes(), address) {
-            tracing::debug!(%error, what, "the service manager was not reached");
+            tracing::debug!(%error, what, "the service manager could not be reached");
         }
     }
 }

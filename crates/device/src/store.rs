@@ -67,7 +67,7 @@ pub enum StoreError {
         found: i64,
     },
     /// No thread for it.
-    #[error("store {path}: no storage thread: {source}")]
+    #[error("store {path}: the storage thread cannot be started: {source}")]
     Thread {
         /// Which file.
         path: PathBuf,
@@ -230,7 +230,10 @@ impl Progress {
     fn failed(&self, what: String) {
         let mut told = self.told();
         if told.error.as_ref() != Some(&what) {
-            tracing::warn!(error = what, "nothing can be stored; frames are forwarded, and the store is tried again");
+            tracing::warn!(
+                error = what,
+                "nothing can be stored; frames are still forwarded, and sojournd keeps trying to open the store"
+            );
         }
         told.up = false;
         told.last_error = Some(Mishap { at_ns: self.dated.now_unix_ns(), what: what.clone() });

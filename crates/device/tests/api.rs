@@ -132,8 +132,8 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
         ("{\"rate\": \"1 Mbit/s\", \"delay\": \"2 min\"}", 422, "key `delay`: is 120 s; allowed: 0 s to 60 s"),
         ("{\"rate\": 7}", 422, "body:1:10: key `rate`: 7 has no unit; allowed: a rate with its unit"),
         ("{\"speed\": 7}", 422, "body:1:11: key `speed`: is not a key here; allowed: scheme, label, rate, delay"),
-        ("{\"label\": \"x\"}", 422, "key `label`: names no scheme; allowed: together with `scheme`"),
-        ("{}", 422, "changes nothing; allowed: scheme, rate, delay, at least one of them"),
+        ("{\"label\": \"x\"}", 422, "key `label`: is given without `scheme`; allowed: together with `scheme`"),
+        ("{}", 422, "changes nothing; allowed: at least one of scheme, rate and delay"),
         ("[]", 422, "body:1:1: is no JSON object"),
     ];
     for (body, status, error) in table {

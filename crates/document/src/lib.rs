@@ -11,6 +11,7 @@ pub mod tree;
 pub use error::{Error, Path, Step};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};
 pub use read::{read, Refused};
+pub use sojourn_aqm::suggest::did_you_mean;
 
 /// Line and column of a byte of `text`, both from 1; the column in characters.
 #[must_use]

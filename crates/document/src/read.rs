@@ -6,6 +6,7 @@ use serde::de::{
     self, value::StrDeserializer, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::{forward_to_deserialize_any, Deserialize, Deserializer};
+use sojourn_aqm::suggest::did_you_mean;
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
@@ -66,7 +67,10 @@ fn words(expected: &dyn de::Expected) -> String {
         "a boolean" => "true or false".to_owned(),
         "a string" => "a text in quotes".to_owned(),
         "a sequence" => "a list".to_owned(),
-        _ => text,
+        _ => match text.strip_prefix("an array of length ") {
+            Some(length) => format!("a list of {length} values"),
+            None => text,
+        },
     }
 }
 
@@ -107,11 +111,13 @@ impl de::Error for Refused {
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("\"{variant}\" is unknown; allowed: {}", listed(expected)))
+        let hint = did_you_mean(variant, expected);
+        Self::custom(format_args!("\"{variant}\" is unknown{hint}; allowed: {}", listed(expected)))
     }
 
-    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("is not a key here; allowed: {}", listed(expected)))
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let hint = did_you_mean(field, expected);
+        Self::custom(format_args!("is not a key here{hint}; allowed: {}", listed(expected)))
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -1,4 +1,4 @@
-/// How losses cluster: the burst ratio (seed 003 section 2; McGowan 2005; ITU-T G.107).
+/// How losses cluster: the burst ratio (Barczyk and Chydzinski 2022, section 2; McGowan 2005; ITU-T G.107).
 ///
 /// Packets are numbered in the order of arrival. A run is a series of lost packets with consecutive numbers;
 /// there are as many runs as losses, less the pairs of neighbours that are both lost. Only drops cost anything,

@@ -1,6 +1,6 @@
 use sojourn_units::Span;
 
-/// The most frequent values of times: rounded to whole milliseconds (seed 000 section 4.1.1), and in finer bins.
+/// The most frequent values of times: rounded to whole milliseconds (Shu 2023, section 4.1.1), and in finer bins.
 #[derive(Clone, Debug, Default)]
 pub struct Mode {
     /// Times below [`FINE_MS`] - 0.5 ms, in bins of 10 us: the edges of whole milliseconds, half between two, are among theirs.

@@ -103,7 +103,7 @@ pub struct NoEvent(String);
 impl fmt::Display for NoEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let allowed = "allowed: TIME + SERIAL BYTES FACTS, TIME d SERIAL REASON, TIME m SERIAL, TIME - SERIAL [ce]";
-        write!(f, "\"{}\" is no event; {allowed}", self.0)
+        write!(f, "\"{}\" is not an event; {allowed}", self.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One window of a queue: what seed 003 (section 2) records of every 2 million packets.
+//! One window of a queue: what Barczyk and Chydzinski (2022, section 2) record of every 2 million packets.
 
 use crate::{Level, LossRuns, Moments, Sampled};
 use serde::{Serialize, Serializer};
@@ -79,7 +79,7 @@ pub struct WindowRow {
     pub mean_queue_packets: Option<f64>,
     /// Its deviation over time.
     pub std_queue_packets: Option<f64>,
-    /// Packets waiting as arrivals found them, themselves excluded: mean over arrivals. The device of seed 003 measures in
+    /// Packets waiting as arrivals found them, themselves excluded: mean over arrivals. The device of Barczyk and Chydzinski (2022) measures in
     /// every polling cycle (section 4), which begins with reading a packet: this is the nearer of the two to it.
     pub mean_queue_arrivals_packets: Option<f64>,
     /// Its deviation over arrivals.
@@ -109,7 +109,7 @@ fn by_name<S: Serializer>(classes: &[ClassCounts; 4], serializer: S) -> Result<S
     serializer.collect_map(Class::ALL.iter().map(|class| class.name()).zip(classes))
 }
 
-/// Equation 6 of seed 003 with its defaults `Ie = 0` and `R = 4.3` (ITU-T G.107): impairment by losses, from 0 to 95.
+/// Equation 6 of Barczyk and Chydzinski (2022) with its defaults `Ie = 0` and `R = 4.3` (ITU-T G.107): impairment by losses, from 0 to 95.
 #[must_use]
 pub fn impairment(loss_ratio: f64, burst_ratio: f64) -> f64 {
     let percent = 100.0 * loss_ratio;

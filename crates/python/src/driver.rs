@@ -61,7 +61,7 @@ impl Driver {
         };
         let result = act(self.discipline.as_mut(), &mut cx);
         if self.draws.missing {
-            return Err(refuse("more random numbers were drawn than given; feed() more"));
+            return Err(refuse("the scheme drew more random numbers than were given; give more with feed()"));
         }
         Ok(result)
     }

@@ -4,7 +4,7 @@ mod driver;
 mod stepper;
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -13,6 +13,7 @@ use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
+use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,9 @@ fn aqms() -> String {
     let one = |entry: &registry::Entry| {
         let parameters: Vec<Value> = (entry.params)()
             .into_iter()
-            .map(|p| json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed}))
+            .map(|p| {
+                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words})
+            })
             .collect();
         json!({
             "name": entry.name,
@@ -64,10 +67,18 @@ fn aqms() -> String {
     Value::Array(registry::ALL.iter().map(one).collect()).to_string()
 }
 
+/// Warns of what is accepted and should be changed; Python shows the same warning once.
+fn warn(py: Python<'_>, what: &str) -> PyResult<()> {
+    let text = CString::new(what).map_err(refuse)?;
+    PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &text, 1)
+}
+
 /// The canonical text of an algorithm given in tc's syntax.
 #[pyfunction]
-fn parse_aqm(text: &str) -> PyResult<String> {
-    text.parse::<Config>().map(|config| config.text()).map_err(refuse)
+fn parse_aqm(py: Python<'_>, text: &str) -> PyResult<String> {
+    let config: Config = text.parse().map_err(refuse)?;
+    config.warning().map_or(Ok(()), |what| warn(py, &what))?;
+    Ok(config.text())
 }
 
 /// Every metric, as a JSON list.
@@ -106,9 +117,10 @@ fn bounds() -> String {
 
 /// The canonical JSON of a scenario, after the overrides `sets` ("key=value").
 #[pyfunction]
-fn load(text: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
+fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
     let document = scenario::load(text, source, &sets).map_err(refuse)?;
     document.resolve().map_err(refuse)?;
+    document.warnings().iter().try_for_each(|what| warn(py, &format!("{source}: {what}")))?;
     Ok(document.to_json())
 }
 

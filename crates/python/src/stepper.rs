@@ -2,6 +2,7 @@
 
 use crate::{refuse, Task};
 use pyo3::prelude::*;
+use sojourn_aqm::suggest::did_you_mean;
 use sojourn_aqm::Config;
 use sojourn_sim::{scenario, Simulation};
 use sojourn_units::{Instant, Span};
@@ -21,7 +22,9 @@ impl Stepper {
             let known: Vec<&str> = self.queues.iter().take(8).map(|(name, _)| name.as_str()).collect();
             let more = self.queues.len().saturating_sub(known.len());
             let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-            refuse(format!("there is no queue \"{queue}\"; allowed: {}{rest}", known.join(", ")))
+            let all: Vec<&str> = self.queues.iter().map(|(name, _)| name.as_str()).collect();
+            let hint = did_you_mean(queue, &all);
+            refuse(format!("there is no queue \"{queue}\"{hint}; allowed: {}{rest}", known.join(", ")))
         })
     }
 }
@@ -73,7 +76,7 @@ impl Stepper {
             Ok(())
         } else {
             Err(refuse(format!(
-                "queue \"{queue}\" is a plain tail drop that is not under test, which is computed and not simulated; allowed: \
+                "queue \"{queue}\" is a tail drop outside the test, which is computed rather than simulated; allowed: \
                  a queue under test, or one whose scheme is another"
             )))
         }

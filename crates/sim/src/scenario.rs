@@ -56,6 +56,30 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
 }
 
 impl Document {
+    /// What its writer should change although it is accepted, with the key of each: names of nodes that are probably
+    /// slips, and former names of presets.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let slips = resolve::slips(self).into_iter().map(|(path, what)| format!("key `{path}`: {what}"));
+        let mut schemes: Vec<(String, &Scheme)> = Vec::new();
+        for (i, link) in self.links.iter().enumerate() {
+            schemes.push((format!("links[{i}].queue"), &link.queue));
+            schemes.push((format!("links[{i}].reverse_queue"), &link.reverse_queue));
+        }
+        for (i, bus) in self.buses.iter().enumerate() {
+            schemes.push((format!("buses[{i}].queue"), &bus.queue));
+            schemes
+                .extend(bus.ports.iter().enumerate().map(|(k, p)| (format!("buses[{i}].ports[{k}].queue"), &p.queue)));
+        }
+        for (i, cell) in self.cells.iter().enumerate() {
+            schemes.push((format!("cells[{i}].queue"), &cell.queue));
+            schemes.push((format!("cells[{i}].access_point_queue"), &cell.access_point_queue));
+        }
+        schemes.extend(self.changes.iter().enumerate().map(|(i, c)| (format!("changes[{i}].scheme"), &c.scheme)));
+        let warning = |(key, Scheme(config)): (String, &Scheme)| Some(format!("key `{key}`: {}", config.warning()?));
+        slips.chain(schemes.into_iter().filter_map(warning)).collect()
+    }
+
     /// The canonical form: every key in the order of the schema, defaults included, quantities in their usual unit.
     /// [`load`] of it gives an equal document.
     #[must_use]

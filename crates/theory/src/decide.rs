@@ -27,7 +27,9 @@ pub fn admission(load: f64, delay: f64, loss: f64) -> Result<Admission, Error> {
     // A packet that joins n others stays n + 1 services, so beyond loss/delay no packet is worth its own delay.
     let most = (loss / delay) as usize + 1;
     if most > crate::law::MOST {
-        return Err(Error::new("loss costs more than a million delays; allowed: a smaller ratio"));
+        return Err(Error::new(
+            "the cost of loss is more than a million times that of delay; allowed: a smaller ratio",
+        ));
     }
     let mut best = Admission { length: most, cost: cost_of(load, most, delay, loss)? };
     loop {

@@ -100,7 +100,7 @@ impl ServiceDocument {
             Self::Hyperexponential { scv } => Phased::hyperexponential(*scv),
             Self::Phased { start, silent } => Phased::new(RowDVector::from_row_slice(start), matrix(silent)?),
             Self::Deterministic {} | Self::Sizes { .. } => Err(Error::new(
-                "a fixed service time has no phases; allowed here: exponential, erlang, hyperexponential, phased \
+                "a fixed service time cannot be used here; allowed: exponential, erlang, hyperexponential, phased \
                  (erlang of 64 stages is near a fixed one)",
             )),
         }

@@ -75,13 +75,16 @@ impl Law {
             "threshold" => {
                 let params: threshold::Params = read(scheme)?;
                 let Limit::Packets(limit) = params.limit else {
-                    return Err(Error::new(format!("{}: a limit in bytes; allowed: packets", scheme.text())));
+                    return Err(Error::new(format!(
+                        "{}: its limit is in bytes; allowed: a limit in packets",
+                        scheme.text()
+                    )));
                 };
                 let most = params.q_th.get() + u64::from(params.at == threshold::At::Exceeds);
                 Self::new(vec![0.0; room(most.min(limit.get()))?], 1.0)
             }
             name => Err(Error::new(format!(
-                "{name} is no function of the queue length alone; allowed: dropping_function, threshold, pfifo"
+                "{name} does not depend on the queue length alone; allowed: dropping_function, threshold, pfifo"
             ))),
         }
     }
@@ -133,7 +136,7 @@ impl Law {
             }
             more *= 2;
         }
-        Err(Error::new(format!("more than {MOST} packets: the load is too near to where no steady state exists")))
+        Err(Error::new(format!("more than {MOST} packets: the load is too close to the limit of stability")))
     }
 
     /// Whether a steady state exists at this load.
@@ -212,7 +215,7 @@ mod tests {
         let error = Law::of(&"codel".parse().unwrap(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "codel is no function of the queue length alone; allowed: dropping_function, threshold, pfifo"
+            "codel does not depend on the queue length alone; allowed: dropping_function, threshold, pfifo"
         );
     }
 }

@@ -45,7 +45,7 @@ impl Arrivals {
         let mut own = Self { silent, arriving };
         let rate = own.rate()?;
         if rate <= 0.0 {
-            return Err(Error::new("arrivals: D1 never brings a packet"));
+            return Err(Error::new("arrivals: the mean rate of D1 is 0; allowed: a rate above 0"));
         }
         own.silent *= load / rate;
         own.arriving *= load / rate;
@@ -122,7 +122,9 @@ impl Phased {
         }
         let times = (-&silent).lu().solve(&DVector::from_element(order, 1.0));
         let mean = times.map(|times| (&start * times)[0]).filter(|mean| mean.is_finite() && *mean > 0.0);
-        let Some(mean) = mean else { return Err(Error::new("service: it never ends")) };
+        let Some(mean) = mean else {
+            return Err(Error::new("service: the service time is infinite; allowed: a finite mean"));
+        };
         Ok(Self { start, silent: silent * mean, ending: ending.map(|e| e.max(0.0)) * mean })
     }
 

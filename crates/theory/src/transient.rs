@@ -31,7 +31,7 @@ pub fn change(before: &Quasi<'_>, after: &Quasi<'_>, times: &[f64]) -> Result<Ve
         return Err(Error::new("a change of load must keep the number of arrival phases"));
     }
     let Some(capacity) = after.law.capacity() else {
-        return Err(Error::new("a change of load needs a buffer's end; allowed: a law that reaches 1"));
+        return Err(Error::new("a change of load needs a finite buffer; allowed: a dropping function that reaches 1"));
     };
     if times.windows(2).any(|pair| pair[1] < pair[0]) || times.iter().any(|&t| !(t >= 0.0 && t.is_finite())) {
         return Err(Error::new("times must be at least 0 and ascend"));

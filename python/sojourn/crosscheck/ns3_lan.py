@@ -17,11 +17,11 @@ RECORD: Final = "ns3_lan.csv"
 
 # Table 2 of the study as papers/daqm/schemes.toml has it. CoDel's spacing is computed as ns-3 computes it.
 SCHEMES: Final = {
-    "red": "red preset seed000 limit 2000p",
-    "pie": "pie preset seed000 limit 2000p",
+    "red": "red preset shu2023 limit 2000p",
+    "pie": "pie preset shu2023 limit 2000p",
     "codel": "codel limit 2000p control_law newton mtu 1499",
     "fqcodel": "fq_codel noecn limit 2000p flows 1024 control_law newton mtu 1499 quantum 1500",
-    "cobalt": "cobalt preset seed000 limit 2000p",
+    "cobalt": "cobalt preset shu2023 limit 2000p",
 }
 
 FLOWS: Final = {"http": ("1.5 Mbit/s", "10 s"), "ftp": ("10 Mbit/s", "60 s")}

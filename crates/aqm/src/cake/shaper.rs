@@ -31,9 +31,9 @@ impl Value for Overhead {
 }
 
 crate::choice! {
-    /// How the link below packs what it sends.
+    /// Framing of the link below.
     pub enum Framing {
-        /// As it is.
+        /// No framing in cells.
         Noatm = "noatm",
         /// In cells of 53 bytes that carry 48 (ADSL).
         Atm = "atm",

@@ -397,9 +397,9 @@ fn random_traffic_agrees_with_a_direct_model() {
 
 #[test]
 fn presets_and_refusals() {
-    assert_eq!(canonical("cobalt preset seed000"), "cobalt p_inc 0.08 p_dec 0.04 blue_threshold 400ms");
+    assert_eq!(canonical("cobalt preset shu2023"), "cobalt p_inc 0.08 p_dec 0.04 blue_threshold 400ms");
     assert_eq!(canonical("cobalt preset ns3 limit 500"), "cobalt limit 500p blue_threshold 400ms");
     assert_eq!(canonical("cobalt p_inc 1/256 p_dec 1/4096"), "cobalt");
     assert!(refused("cobalt interval 0s").contains("interval is 0"));
-    assert!(refused("cobalt preset linux").contains("allowed: seed000, ns3"));
+    assert!(refused("cobalt preset linux").contains("allowed: shu2023, ns3"));
 }

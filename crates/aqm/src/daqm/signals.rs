@@ -4,7 +4,7 @@ use crate::Packet;
 use sojourn_units::{Instant, Span};
 
 /// The first, second and third derivative of five values, the oldest first, `step` apart:
-/// equations 18 to 25 of the thesis, and with a step of 1 equations 26 to 33.
+/// equations 18 to 25 of Shu (2023), and with a step of 1 equations 26 to 33.
 #[must_use]
 #[inline]
 pub fn derivatives(values: &[f64; 5], step: f64) -> [f64; 3] {

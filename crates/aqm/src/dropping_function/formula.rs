@@ -160,7 +160,7 @@ impl Reader<'_> {
                 digits.push_str(&self.run(|c| c.is_ascii_digit()));
             }
         }
-        digits.parse::<f64>().map_err(|_| format!("\"{digits}\" is no number"))
+        digits.parse::<f64>().map_err(|_| format!("\"{digits}\" is not a number"))
     }
 
     fn name(&mut self) -> Result<f64, String> {

@@ -42,10 +42,10 @@ impl Value for Table {
         let mut points: Vec<(u64, f64)> = Vec::new();
         for point in text.split(',') {
             let Some((length, d)) = point.split_once(':') else {
-                return refuse(format!("\"{point}\" is no point n:d"));
+                return refuse(format!("\"{point}\" is not a point n:d"));
             };
             let Ok(length) = length.trim().parse::<u64>() else {
-                return refuse(format!("\"{length}\" is no number of packets"));
+                return refuse(format!("\"{length}\" is not a number of packets"));
             };
             let d = d.parse::<Probability>().map_err(|e| e.to_string())?.get();
             match points.last() {

@@ -446,7 +446,7 @@ fn texts_presets_refusals() {
     assert_eq!(canonical("pie preset linux"), "pie avpkt 1514B delay departures derandomize variant linux");
     assert_eq!(canonical("pie preset ns3"), "pie limit 25p avpkt 1000B delay departures variant ns3");
     let thesis = "pie limit 2000p avpkt 1000B delay departures dq_threshold 20B variant ns3";
-    assert_eq!(canonical("pie preset seed000"), thesis);
+    assert_eq!(canonical("pie preset shu2023"), thesis);
     for (text, part) in [
         ("tupdate 0ms", "tupdate is 0"),
         ("target 15", "has no unit"),

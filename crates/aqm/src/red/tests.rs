@@ -290,12 +290,12 @@ fn presets() {
     assert_eq!(canonical("red preset ns3"), "red limit 25p max_p 0.02 avpkt 500B gentle wait harddrop");
     assert_eq!(canonical("red preset linux"), "red limit 400000B min 30000B max 90000B max_p 0.02 w 0.03125");
     assert_eq!(
-        canonical("red preset seed000"),
+        canonical("red preset shu2023"),
         "red limit 2000p min 500p max 1000p max_p 0.02 avpkt 500B gentle wait harddrop"
     );
     // What is printed may also be written, and says the same.
-    let written = "red preset seed000 min 500p max 1000p w 0.002 target 5ms alpha 0.01 beta 0.9";
-    assert_eq!(canonical(written), canonical("red preset seed000"));
+    let written = "red preset shu2023 min 500p max 1000p w 0.002 target 5ms alpha 0.01 beta 0.9";
+    assert_eq!(canonical(written), canonical("red preset shu2023"));
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn refusals() {
     for (text, part) in [
         // To tc these are bytes, and its own arithmetic refuses them: a burst of (30 + 30 + 90) / 3000 = 0 packets.
         ("min 30", "burst 0 is too small for min, which is 0.03 mean packets; allowed: 1 or more (tc counts bytes"),
-        ("nodrop", "nodrop has no meaning without ecn"),
+        ("nodrop", "nodrop is given without ecn"),
         ("min 30x", "\"30x\" is refused"),
         ("min 90p max 30p", "min (90p) is not below max (30p)"),
         ("min 15p", "min (15p) is not below max (15p)"),
@@ -314,7 +314,7 @@ fn refusals() {
         ("w 2", "outside 0 to 1"),
         ("avpkt 0", "avpkt is 0"),
         ("interval 0ms", "interval is 0"),
-        ("preset ns2", "allowed: ns3, linux, seed000"),
+        ("preset ns2", "allowed: ns3, linux, shu2023"),
     ] {
         let error = refused(&format!("red {text}"));
         assert!(error.contains(part), "{text}: {error}");

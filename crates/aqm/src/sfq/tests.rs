@@ -206,6 +206,6 @@ fn what_red_needs() {
     assert!(refused("sfq min 60kB max 60kB").contains("min (60000B) is not below max (60000B); allowed: min < max"));
     assert!(refused("sfq max 60kB").contains("max is given without min"));
     assert!(refused("sfq min 60kB").contains("min is given without max"));
-    assert!(refused("sfq ecn").contains("ecn and harddrop are of RED"));
+    assert!(refused("sfq ecn").contains("ecn and harddrop act only with RED"));
     assert!(refused("sfq min 8kB max 60kB w 0").contains("w is 0"));
 }

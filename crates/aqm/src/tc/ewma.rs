@@ -18,5 +18,5 @@ pub(super) fn weight(min: f64, burst: u64) -> Result<f64, String> {
     }
     let weights = (1..32).map(|n| libm::ldexp(1.0, -n));
     let passes = |w: &f64| excess <= (1.0 - libm::pow(1.0 - w, burst as f64)) / w;
-    weights.into_iter().find(passes).ok_or_else(|| format!("burst {burst} is too large for an average to follow"))
+    weights.into_iter().find(passes).ok_or_else(|| format!("burst {burst} is too large: no averaging weight gives it"))
 }

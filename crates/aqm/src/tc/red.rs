@@ -132,7 +132,7 @@ fn common(pairs: &mut Pairs, of_tc: bool, unit: &'static str) -> Result<(), Stri
         pairs.default("w", || w.to_string());
     }
     let burst = match burst {
-        Some(_) if sizes.min.is_none() => return Err("burst says nothing without min; allowed: both".to_string()),
+        Some(_) if sizes.min.is_none() => return Err("burst is given without min; allowed: both".to_string()),
         Some(burst) => Some(number("burst", &burst)?),
         None if complete => sizes.burst(),
         None => None,

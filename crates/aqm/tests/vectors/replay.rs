@@ -154,7 +154,7 @@ fn whole(text: &str) -> Result<u64, String> {
 }
 
 fn number(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is no number"))
+    text.parse().map_err(|_| format!("\"{text}\" is not a number"))
 }
 
 /// Seconds as an exact decimal.

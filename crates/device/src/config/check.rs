@@ -34,7 +34,7 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     port(&config.ports.a, &ports.then("a"))?;
     port(&config.ports.b, &ports.then("b"))?;
     if config.ports.a.interface.is_some() && config.ports.a.interface == config.ports.b.interface {
-        let what = "is the interface of port A; allowed: another one";
+        let what = "is the interface of port A too; allowed: another interface";
         return Err(Error::new(ports.then("b").then("interface"), what));
     }
     check_dpdk(config)?;
@@ -77,8 +77,9 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     // Last, so that what is wrong in any build is said in every build.
     for (side, port) in [("a", &config.ports.a), ("b", &config.ports.b)] {
         if port.back_end == BackEnd::Dpdk && !cfg!(feature = "dpdk") {
-            let what = "is \"dpdk\", which this build has not; allowed: the others, or a build by \
-                        `cargo build --release -p sojourn-device --features dpdk` (needs Debian's libdpdk-dev)";
+            let what = "back_end = \"dpdk\" is not available in this build (build with \
+                        `cargo build --release -p sojourn-device --features dpdk`, which needs Debian's libdpdk-dev); \
+                        use one of: af_xdp, af_packet, pcap, loopback";
             return Err(Error::new(ports.then(side).then("back_end"), what));
         }
     }
@@ -92,7 +93,7 @@ fn check_dpdk(config: &Config) -> Result<(), Error> {
         let at = Path::from("ports").then(side).then("device");
         let device = Device::parse(text).map_err(|what| Error::new(at.clone(), what))?;
         if devices.contains(&device.name) {
-            let what = format!("is {}, the device of port A; allowed: another one", device.name);
+            let what = format!("is {}, the device of port A too; allowed: another device", device.name);
             return Err(Error::new(at, what));
         }
         devices.push(device.name);
@@ -101,7 +102,7 @@ fn check_dpdk(config: &Config) -> Result<(), Error> {
     let (cores, arguments) = (&config.dpdk.cores, &config.dpdk.arguments);
     for (key, given) in [("cores", !cores.is_empty()), ("arguments", !arguments.is_empty())] {
         if given && devices.is_empty() {
-            return Err(Error::new(at.then(key), "is given without a port of DPDK; allowed: with back_end = \"dpdk\""));
+            return Err(Error::new(at.then(key), "is set, but no port uses DPDK; allowed: with back_end = \"dpdk\""));
         }
     }
     let twice = |(index, core): (usize, &u32)| cores[..index].contains(core);
@@ -113,11 +114,11 @@ fn check_dpdk(config: &Config) -> Result<(), Error> {
     let of_cores =
         |argument: &&String| argument.starts_with("-l") || argument.starts_with("-c") || argument.starts_with("--lc");
     if let Some(argument) = arguments.iter().find(of_cores) {
-        let what = format!("has \"{}\"; allowed: `cores` says which CPUs", argument.escape_debug());
+        let what = format!("contains \"{}\", which `cores` sets; allowed: other arguments", argument.escape_debug());
         return Err(Error::new(at.then("arguments"), what));
     }
     if arguments.iter().any(|argument| argument.contains('\0')) {
-        return Err(Error::new(at.then("arguments"), "has a zero byte; allowed: texts without"));
+        return Err(Error::new(at.then("arguments"), "contains a zero byte; allowed: texts without one"));
     }
     Ok(())
 }
@@ -129,7 +130,11 @@ fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
             return Ok(());
         }
         let names: Vec<String> = of.iter().map(|back_end| format!("\"{}\"", back_end.name())).collect();
-        let what = format!("is not for \"{}\"; allowed: with back_end = {}", back_end.name(), names.join(" or "));
+        let what = format!(
+            "does not apply to back_end = \"{}\"; allowed: with back_end = {}",
+            back_end.name(),
+            names.join(" or ")
+        );
         Err(Error::new(at.then(key), what))
     };
     let missing =
@@ -184,7 +189,7 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
             return Err(Error::new(at.then("rate"), what));
         }
         (None, Some(_)) => {
-            let what = "is given without `scheme`; allowed: both, as in scheme = \"fq_codel\", or neither: frames are forwarded at once";
+            let what = "is given without `scheme`; allowed: both, or neither (frames are then forwarded at once)";
             return Err(Error::new(at.then("rate"), what));
         }
         _ => {}
@@ -200,7 +205,7 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
     for (to, delay) in &direction.delays {
         let at = at.then("delays").then(Step::Key(to.clone().into()));
         if to.parse::<ipnet::IpNet>().is_err() {
-            return Err(Error::new(at, "is no network; allowed: as in \"10.0.1.0/24\" or \"fd00:1::/64\""));
+            return Err(Error::new(at, "is not a network; allowed: as in \"10.0.1.0/24\" or \"fd00:1::/64\""));
         }
         check_delay(delay.0).map_err(|what| Error::new(at, what))?;
     }
@@ -260,7 +265,7 @@ fn check_schedule(schedule: &ScheduleTable, config: &Config) -> Result<(), Error
     if config.direction(schedule.direction.into()).scheme.is_none() {
         let name = schedule.direction.name();
         let what = format!(
-            "is \"{name}\", which has no queue; allowed: a direction with `scheme` and `rate`, which are in force before the first slot"
+            "is \"{name}\", which has no queue; allowed: a direction with `scheme` and `rate` (they hold until the first slot)"
         );
         return Err(Error::new(at.then("direction"), what));
     }

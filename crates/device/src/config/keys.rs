@@ -4,6 +4,26 @@ use super::Config;
 use serde_json::Value;
 use std::fmt::Write;
 
+/// A configuration for the page.
+const EXAMPLE: &str = r#"[ports.a]
+back_end = "af_packet"
+interface = "eth0"
+
+[ports.b]
+back_end = "af_packet"
+interface = "eth1"
+
+[a_to_b]
+scheme = "fq_codel"
+rate = "95 Mbit/s"
+overhead = "24 B"
+
+[b_to_a]
+scheme = "fq_codel"
+rate = "19 Mbit/s"
+overhead = "24 B"
+"#;
+
 /// Every key with its values, default and meaning, as Markdown.
 #[must_use]
 pub fn reference() -> String {
@@ -11,11 +31,13 @@ pub fn reference() -> String {
     let mut page = String::from(
         "<!-- Made by `sojournd keys` from the program itself: change it there. -->\n\
          # Configuration of sojournd\n\n\
-         One TOML file. Quantities are texts with a unit, `\"100 Mbit/s\"`, `\"5 ms\"`, `\"24 B\"`. Relative paths are relative to the\n\
-         file's folder. `sojournd check FILE` says what is wrong with it: file, line, key, and what is allowed.\n\n\
+         The configuration is one TOML file. Quantities are texts with a unit: `\"100 Mbit/s\"`, `\"5 ms\"`, `\"24 B\"`. Relative paths\n\
+         are relative to the file's folder. `sojournd check FILE` reports the first mistake with file, line, key and what is allowed.\n\n\
          A scheme is written as tc writes it, `\"fq_codel target 5ms\"`, or as a table, `{ kind = \"fq_codel\", target = \"5 ms\" }`; the\n\
-         schemes and their parameters are in [algorithms](algorithms.md).\n",
+         schemes and their parameters are in [algorithms](algorithms.md).\n\n",
     );
+    // Writing to a String cannot fail.
+    let _ = writeln!(page, "An example; keys that are left out have their defaults:\n\n```toml\n{EXAMPLE}```");
     // The tables in the order of the file.
     for (table, definition) in [
         ("[ports.a], [ports.b]", "PortTable"),
@@ -35,7 +57,7 @@ pub fn reference() -> String {
 
 fn section(page: &mut String, table: &str, definition: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
-    // Writing to a String cannot fail.
+    // As above.
     let _ = write!(page, "\n## `{table}`\n\n{}\n\n", text(&definition["description"]));
     page.push_str("| key | takes | default | meaning |\n| --- | --- | --- | --- |\n");
     let required = definition["required"].as_array().cloned().unwrap_or_default();
@@ -81,5 +103,14 @@ fn takes(value: &Value) -> String {
         Value::String(kind) => one(kind).to_owned(),
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").map(one).collect(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_example_is_a_configuration() {
+        let config = crate::config::parse(super::EXAMPLE, std::path::Path::new("example.toml"));
+        assert!(config.is_ok_and(|config| config.warnings().is_empty()));
     }
 }

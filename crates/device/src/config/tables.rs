@@ -53,96 +53,103 @@ pub struct PortsTable {
     pub b: PortTable,
 }
 
-/// One port.
+/// One of the two ports, between which frames are forwarded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct PortTable {
-    /// How frames come and go.
+    /// How the port receives and sends frames.
     pub back_end: BackEnd,
-    /// The network interface; for `af_xdp` and `af_packet`.
+    /// Name of the network interface. For `af_xdp` and `af_packet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// The only receive queue of the interface to read, from 0; absent: all of them. For `af_xdp`.
+    /// The only receive queue of the interface that is read, numbered from 0. Without it all queues are read. For
+    /// `af_xdp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
-    /// Where the XDP program runs: in the driver where it can (`auto`), in the driver or not at all (`native`), before the
-    /// stack (`generic`). For `af_xdp`.
+    /// Where the XDP program runs: in the driver if it can (`auto`), only in the driver (`native`), or in the kernel
+    /// before its network stack (`generic`). For `af_xdp`.
     #[serde(default)]
     pub mode: Mode,
-    /// Whether the driver works on the frame memory itself: where it can (`auto`) or never (`off`). For `af_xdp`.
+    /// Whether the driver uses the frame memory directly, without a copy: if it can (`auto`) or never (`off`). For
+    /// `af_xdp`.
     #[serde(default)]
     pub zero_copy: ZeroCopy,
-    /// The capture (pcap or pcapng) to read frames from; absent: none arrive. For `pcap`.
+    /// Capture file (pcap or pcapng) from which frames are read. Without it no frames arrive. For `pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<PathBuf>,
-    /// The capture (pcap, whatever its name) to write frames to; absent: what is sent is forgotten. For `pcap`.
+    /// Capture file to which frames are written, always in pcap format. Without it sent frames are discarded. For
+    /// `pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<PathBuf>,
-    /// The device: as DPDK's `--vdev` takes it, `net_af_packet0,iface=eth0`, or a PCI address, `0000:01:00.0`. For `dpdk`.
+    /// The device, either as DPDK's `--vdev` takes it (`net_af_packet0,iface=eth0`) or as a PCI address
+    /// (`0000:01:00.0`). For `dpdk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Frames that arrive by themselves, at this rate up to 10 Tbit/s: UDP of `load_size`, from 16 flows. For `loopback`.
+    /// Rate of generated arrivals, up to 10 Tbit/s: UDP frames of `load_size` from 16 flows. For `loopback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Quantity<BitRate>>,
-    /// Length of the frames of `load`, without FCS, 60 B to 1514 B.
+    /// Length of the frames of `load` without FCS, 60 B to 1514 B.
     #[serde(default = "thousand")]
     pub load_size: Quantity<Bytes>,
-    /// A capture (pcapng) of everything that passes the port; absent: none.
+    /// Capture file (pcapng) that records every frame that passes the port. Without it nothing is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
-    /// Faults that the port makes by chance in what arrives; absent: none.
+    /// Random faults that are injected into arriving frames, for tests. Without it there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultsTable>,
 }
 
-/// Faults by chance: each a probability from 0 to 1 for every frame that arrives.
+/// Random faults for tests. Each is a probability from 0 to 1 that applies to every arriving frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct FaultsTable {
-    /// It is lost.
+    /// The frame is lost.
     #[serde(default)]
     pub loss: f64,
-    /// It arrives twice.
+    /// The frame arrives twice.
     #[serde(default)]
     pub duplication: f64,
-    /// The next one overtakes it.
+    /// The next frame overtakes it.
     #[serde(default)]
     pub reordering: f64,
-    /// One of its bits is inverted.
+    /// One bit of the frame is inverted.
     #[serde(default)]
     pub corruption: f64,
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     #[serde(default = "one")]
     pub seed: u64,
 }
 
-/// One direction. `scheme` and `rate` belong together; without them frames are forwarded at once.
+/// One direction of forwarding. `scheme` and `rate` belong together; without them frames are forwarded immediately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct DirectionTable {
-    /// The queueing scheme. Can change while the device runs.
+    /// Queueing scheme. It can be changed while sojournd runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// The shaped rate, 1 kbit/s to 10 Tbit/s. Can change while the device runs.
+    /// Rate to which the direction is shaped, 1 kbit/s to 10 Tbit/s. It can be changed while sojournd runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Quantity<BitRate>>,
-    /// Counted on the link with every frame, besides its bytes from the destination address to the last of the contents: `24 B`
-    /// makes `rate` that of an Ethernet line (FCS, preamble, gap).
+    /// Bytes that the link adds to every frame, besides those from the destination address to the end of the payload.
+    /// `24 B` makes `rate` that of an Ethernet line (FCS, preamble, gap).
     #[serde(default)]
     pub overhead: Quantity<Bytes>,
-    /// Time that a packet thread that comes late may catch up on: what fell due in it leaves at once, as fast as the port takes it.
-    /// What it is late beyond that is lost to the rate and counted in `late_s`. Longer keeps the rate on a busy host; shorter
-    /// spares a small buffer behind the device.
+    /// How much lateness of the packet thread is made up: frames that fell due within this time leave at once, as
+    /// fast as the port takes them. Further lateness reduces the rate and is counted in `late_s`. A larger value
+    /// keeps the rate on a busy host; a smaller one protects a small buffer behind the device.
     #[serde(default = "burst")]
     pub burst: Quantity<Span>,
-    /// A frame that left the queue and found no room at the port for so long, as the link is down, is dropped.
+    /// A frame that has left the queue is dropped if the port has had no room for it for this time, for example
+    /// because the link is down.
     #[serde(default = "stale_after")]
     pub stale_after: Quantity<Span>,
-    /// A delay line after the queue, up to 60 s: emulates a longer path. Can change while the device runs.
+    /// Constant delay after the queue, up to 60 s, which emulates a longer path. It can be changed while sojournd
+    /// runs.
     #[serde(default)]
     pub delay: Quantity<Span>,
-    /// Delay lines of other lengths for frames to these networks, `{ "10.0.1.0/24" = "20 ms" }`: hosts with round-trip times
-    /// of their own. The smallest network that holds the destination counts. Up to 1024, each up to 60 s.
+    /// Delays for frames to certain destination networks, `{ "10.0.1.0/24" = "20 ms" }`, which give hosts their own
+    /// round-trip times. The most specific network that contains the destination applies. Up to 1024 networks, each
+    /// delay up to 60 s.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delays: BTreeMap<String, Quantity<Span>>,
 }
@@ -161,29 +168,31 @@ impl Default for DirectionTable {
     }
 }
 
-/// How DPDK runs, for ports with `back_end = "dpdk"`; they need a build with the feature `dpdk`. DPDK's memory lies in huge
-/// pages where 64 MiB of them are free.
+/// How DPDK runs, for ports with `back_end = "dpdk"`. They need a build with the feature `dpdk`. DPDK uses huge pages
+/// if 64 MiB of them are free.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct DpdkTable {
-    /// CPUs. The first is that of the packet thread, which decides; up to four more share out receiving and sending at both
-    /// ports. Each is in full use. Absent: the packet thread does all, on any CPU.
+    /// CPUs to use. The first one runs the packet thread, which decides; up to four more share receiving and sending
+    /// at both ports. Each is fully loaded. Without it the packet thread does everything, on any CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u32>,
-    /// Further arguments of DPDK's environment layer (EAL), as `["--log-level=debug"]`. Devices, cores and memory are seen to.
+    /// Further arguments of DPDK's environment layer (EAL), for example `["--log-level=debug"]`. Devices, cores and
+    /// memory are set automatically.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
 }
 
-/// Frame memory, which every frame between arrival and departure lies in. Its size bounds what can wait. A device whose frames
-/// need more memory than the machine, its control group or its limits (`ulimit`) leave does not start.
+/// Frame memory, which holds every frame between arrival and departure and so bounds how much can wait. sojournd does
+/// not start if the frames need more memory than the machine, its control group or its limits (`ulimit`) leave.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct FramesTable {
-    /// How many, 256 to 4,194,304.
+    /// Number of frames, 256 to 4,194,304.
     #[serde(default = "frame_count")]
     pub count: u32,
-    /// Bytes of one, 256 of them headroom: `2048 B`, `4096 B`, and for jumbo frames `16384 B`, not with `af_xdp`.
+    /// Size of one frame, with 256 B of headroom: `2048 B`, `4096 B`, or for jumbo frames `16384 B` (not with
+    /// `af_xdp`).
     #[serde(default = "frame_size")]
     pub size: Quantity<Bytes>,
 }
@@ -198,11 +207,11 @@ impl Default for FramesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct WindowsTable {
-    /// Arrivals in one window, up to 10^12. A switch of schemes ends a window early.
+    /// Number of arrivals in one window, up to 10^12. A change of the scheme ends a window early.
     #[serde(default = "two_million")]
     pub packets: u64,
-    /// The SQLite file that keeps them, or `none`. A file that is damaged or no store of this version is set aside under another
-    /// name.
+    /// SQLite file that stores the windows, or `none`. A file that is damaged, or is not a store of this version, is
+    /// renamed and a new one is created.
     #[serde(default = "store")]
     pub store: PathOrNone,
 }
@@ -213,24 +222,25 @@ impl Default for WindowsTable {
     }
 }
 
-/// A switchback experiment: a scheme drawn anew for every slot of time.
+/// A switchback experiment: time is divided into slots, and each slot gets a randomly drawn scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ScheduleTable {
-    /// Names and schemes to draw from, at least two and at most 1000.
+    /// Names and schemes from which slots are drawn, 2 to 1000 of them.
     pub schemes: BTreeMap<String, Scheme>,
     /// Length of a slot, 10 ms to 366 days (8784 h).
     #[serde(default = "hour")]
     pub every: Quantity<Span>,
-    /// Of the draws: the same seed and schemes give the same assignment.
+    /// Seed of the draws: the same seed and schemes give the same assignment.
     pub seed: u64,
-    /// How slots are drawn: each by itself (`random`), or every scheme once in each block of slots, in random order (`blocks`).
+    /// How slots are drawn: each independently (`random`), or every scheme once in each block of slots, in random
+    /// order (`blocks`).
     #[serde(default)]
     pub design: Design,
     /// The direction whose scheme changes.
     #[serde(default)]
     pub direction: DirectionName,
-    /// Starts with the device; otherwise on request.
+    /// Start the experiment with sojournd; otherwise it is started on request.
     #[serde(default = "yes")]
     pub start: bool,
 }
@@ -239,14 +249,16 @@ pub struct ScheduleTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ControlTable {
-    /// Address and port of HTTP, on loopback alone, or `none`. Needs the token. A port that is taken is tried again every 5 s;
-    /// with port 0 the system chooses a free one, which `sojournd status` names.
+    /// Address and port of the HTTP interface, on loopback only, or `none`. Requests need the token. If the port is
+    /// in use, sojournd retries every 5 s; with port 0 the system chooses a free port, which `sojournd status`
+    /// prints.
     #[serde(default = "listen")]
     pub listen: Listen,
-    /// Unix socket of HTTP, or `none`. Open to root and `run.user`, without token.
+    /// Unix socket of the HTTP interface, or `none`. It is open to root and `run.user`, without a token.
     #[serde(default = "socket")]
     pub socket: PathOrNone,
-    /// Keeps the bearer token; made with a random one where it is missing. Nobody else may be able to read it.
+    /// File with the bearer token. If it does not exist, it is created with a random token. No other user may be able
+    /// to read it.
     #[serde(default = "token_file")]
     pub token_file: PathBuf,
 }
@@ -261,27 +273,28 @@ impl Default for ControlTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct RunTable {
-    /// What the packet thread does when nothing is to be done: looks again at once, one core in full use (`spin`), or sleeps
-    /// until a frame arrives or something falls due (`wait`).
+    /// What the packet thread does when it has nothing to do: poll again at once, which uses one core fully (`spin`),
+    /// or sleep until a frame arrives or is due (`wait`).
     #[serde(default)]
     pub idle: Idle,
-    /// Becomes this user once its ports are open, when started as root. Store, token and sockets are opened as this user, who
-    /// should be the device's alone: `useradd --system --user-group sojournd`. The Debian package makes it.
+    /// User that sojournd becomes when its ports are open, if started as root. Store, token and sockets are opened as
+    /// this user, which should be used by nothing else: `useradd --system --user-group sojournd`. The Debian package
+    /// creates it.
     #[serde(default = "own_user")]
     pub user: String,
-    /// Of the schemes' random numbers; absent: drawn at each start. Of the flow hashes as well where no port is `af_xdp`,
-    /// `af_packet` or `dpdk`; with these their key is a secret, drawn at each start and stored nowhere, so that nobody can choose
-    /// flows that collide.
+    /// Seed of the schemes' random numbers; without it, it is drawn at each start. It is also the key of the flow
+    /// hash if no port is `af_xdp`, `af_packet` or `dpdk`. With these ports the key is a secret, drawn at each start
+    /// and stored nowhere, so that nobody can choose flows that collide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Priority beside other processes, from -20 (first) to 19, as `nice` has it. The unit of the Debian package has the same;
-    /// who may not have it runs on with what there is, and the log says so.
+    /// Priority relative to other processes, from -20 (highest) to 19, as for `nice`. The unit of the Debian package
+    /// sets the same value. Without permission sojournd keeps its present priority and logs a warning.
     #[serde(default = "niceness")]
     pub niceness: i32,
-    /// Time between two looks at the state, 10 ms to 10 s: of the page, the metrics and the live quantiles.
+    /// Interval at which the state is updated, 10 ms to 10 s: for the page, the metrics and the live quantiles.
     #[serde(default = "status_every")]
     pub status_every: Quantity<Span>,
-    /// Form of the log lines on standard error. Can change only at a start, as all of `run`.
+    /// Format of the log lines on standard error. Like all keys of `run` it takes effect only at a start.
     #[serde(default)]
     pub log: Log,
     /// Least severe level that is logged.
@@ -352,8 +365,9 @@ impl TryFrom<String> for Listen {
         if text == NONE {
             return Ok(Self(None));
         }
-        let address: SocketAddr =
-            text.parse().map_err(|_| format!("\"{text}\" is no address with a port; allowed: {}", Self::ALLOWED))?;
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| format!("\"{text}\" is not an address with a port; allowed: {}", Self::ALLOWED))?;
         if !address.ip().is_loopback() {
             return Err(format!("\"{text}\" can be reached from other machines; allowed: {}", Self::ALLOWED));
         }
@@ -420,7 +434,7 @@ fn frame_size() -> Quantity<Bytes> {
     Quantity(Bytes::new(2048))
 }
 
-/// As the device of seed 003 measured.
+/// As the device of Barczyk and Chydzinski (2022) measured.
 fn two_million() -> u64 {
     2_000_000
 }

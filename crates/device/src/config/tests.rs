@@ -81,31 +81,31 @@ fn the_canonical_form_reads_back_to_the_same() {
 fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
-        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here; allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
-        ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here; allowed: count, size"),
+        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here (did you mean \"frames\"?); allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
+        ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here (did you mean \"count\"?); allowed: count, size"),
         ("count = 8192", "count = 8", "dir/d.toml:15:9: key `frames.count`: is 8; allowed: 256 to 4194304"),
         ("count = 8192", "size = \"3000 B\"", "dir/d.toml:15:8: key `frames.size`: is 3000 B; allowed: \"2048 B\" or \"4096 B\""),
-        ("\"af_xdp\"", "\"af_xpd\"", "dir/d.toml:2:12: key `ports.a.back_end`: \"af_xpd\" is unknown; allowed: af_xdp, af_packet, loopback, pcap, dpdk"),
+        ("\"af_xdp\"", "\"af_xpd\"", "dir/d.toml:2:12: key `ports.a.back_end`: \"af_xpd\" is unknown (did you mean \"af_xdp\"?); allowed: af_xdp, af_packet, loopback, pcap, dpdk"),
         ("interface = \"eth0\"\n", "", "dir/d.toml:1:1: key `ports.a.interface`: is missing; allowed: the name of a network interface, as in \"eth0\""),
-        ("\"loopback\"", "\"loopback\"\ninterface = \"x\"", "dir/d.toml:7:13: key `ports.b.interface`: is not for \"loopback\"; allowed: with back_end = \"af_xdp\" or \"af_packet\""),
-        ("\"loopback\"", "\"af_packet\"\ninterface = \"eth0\"", "dir/d.toml:7:13: key `ports.b.interface`: is the interface of port A; allowed: another one"),
+        ("\"loopback\"", "\"loopback\"\ninterface = \"x\"", "dir/d.toml:7:13: key `ports.b.interface`: does not apply to back_end = \"loopback\"; allowed: with back_end = \"af_xdp\" or \"af_packet\""),
+        ("\"loopback\"", "\"af_packet\"\ninterface = \"eth0\"", "dir/d.toml:7:13: key `ports.b.interface`: is the interface of port A too; allowed: another interface"),
         ("\"100 Mbit/s\"", "100", "dir/d.toml:10:8: key `a_to_b.rate`: 100 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
         ("\"100 Mbit/s\"", "\"0 bit/s\"", "dir/d.toml:10:8: key `a_to_b.rate`: is 0 bit/s; allowed: 1 kbit/s to 10000 Gbit/s, as in \"10 Mbit/s\""),
         ("rate = \"100 Mbit/s\"\n", "", "dir/d.toml:8:1: key `a_to_b.rate`: is missing, and `scheme` needs it; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
-        ("scheme = \"fq_codel target 5ms\"\n", "", "dir/d.toml:9:8: key `a_to_b.rate`: is given without `scheme`; allowed: both, as in scheme = \"fq_codel\", or neither: frames are forwarded at once"),
+        ("scheme = \"fq_codel target 5ms\"\n", "", "dir/d.toml:9:8: key `a_to_b.rate`: is given without `scheme`; allowed: both, or neither (frames are then forwarded at once)"),
         ("\"fq_codel target 5ms\"", "\"fq_codel target 5\"", "dir/d.toml:9:10: key `a_to_b.scheme`: fq_codel: target: \"5\" has no unit (tc would read microseconds); allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
         ("delay = \"10 ms\"", "stale_after = \"20 s\"", "dir/d.toml:12:15: key `a_to_b.stale_after`: is 20 s; allowed: 1 ms to 10 s"),
         ("\"10 ms\"", "\"10 min\"", "dir/d.toml:12:9: key `a_to_b.delay`: is 600 s; allowed: 0 s to 60 s"),
         ("codel = \"codel\", ", "", "dir/d.toml:18:11: key `schedule.schemes`: has 1; allowed: two or more, up to 1000"),
         ("every = \"1 h\"", "every = \"1 ms\"", "dir/d.toml:19:9: key `schedule.every`: is 1 ms; allowed: 10 ms to 31622400 s"),
-        ("seed = 7", "seed = 7\ndirection = \"b_to_a\"", "dir/d.toml:21:13: key `schedule.direction`: is \"b_to_a\", which has no queue; allowed: a direction with `scheme` and `rate`, which are in force before the first slot"),
+        ("seed = 7", "seed = 7\ndirection = \"b_to_a\"", "dir/d.toml:21:13: key `schedule.direction`: is \"b_to_a\", which has no queue; allowed: a direction with `scheme` and `rate` (they hold until the first slot)"),
         ("seed = 7", "design = \"random\"", "dir/d.toml:17:1: key `schedule.seed`: is missing"),
         ("127.0.0.1:9180", "0.0.0.0:9180", "dir/d.toml:23:10: key `control.listen`: \"0.0.0.0:9180\" can be reached from other machines; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
-        ("127.0.0.1:9180", "localhost", "dir/d.toml:23:10: key `control.listen`: \"localhost\" is no address with a port; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
+        ("127.0.0.1:9180", "localhost", "dir/d.toml:23:10: key `control.listen`: \"localhost\" is not an address with a port; allowed: a loopback address with a port, as in \"127.0.0.1:9180\" or \"[::1]:9180\", or \"none\""),
         ("[frames]", "[frames", "dir/d.toml:14:8: unclosed table, expected `]`"),
         ("\"loopback\"", "\"dpdk\"", "dir/d.toml:5:1: key `ports.b.device`: is missing; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
         ("\"loopback\"", "\"dpdk\"\ndevice = \"eth0\"", "dir/d.toml:7:10: key `ports.b.device`: is \"eth0\"; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
-        ("[frames]", "[dpdk]\ncores = [0]\n[frames]", "dir/d.toml:15:9: key `dpdk.cores`: is given without a port of DPDK; allowed: with back_end = \"dpdk\""),
+        ("[frames]", "[dpdk]\ncores = [0]\n[frames]", "dir/d.toml:15:9: key `dpdk.cores`: is set, but no port uses DPDK; allowed: with back_end = \"dpdk\""),
     ];
     let mut wrong = Vec::new();
     for (old, new, message) in table {
@@ -140,7 +140,7 @@ fn ports_of_dpdk_need_a_build_that_has_it() {
     } else {
         let message = found.unwrap_err();
         assert!(
-            message.starts_with("dir/d.toml:2:12: key `ports.a.back_end`: is \"dpdk\", which this build has not"),
+            message.starts_with("dir/d.toml:2:12: key `ports.a.back_end`: back_end = \"dpdk\" is not available in this build (build with `cargo build --release -p sojourn-device --features dpdk`"),
             "{message}"
         );
         assert!(message.contains("--features dpdk") && message.contains("libdpdk-dev"), "{message}");
@@ -150,10 +150,10 @@ fn ports_of_dpdk_need_a_build_that_has_it() {
 #[test]
 fn what_is_wrong_of_dpdk_is_said_by_every_build() {
     let table = [
-        ("net_ring1", "net_ring0,nodeaction=r0:0:CREATE", "dir/d.toml:7:10: key `ports.b.device`: is net_ring0, the device of port A; allowed: another one"),
+        ("net_ring1", "net_ring0,nodeaction=r0:0:CREATE", "dir/d.toml:7:10: key `ports.b.device`: is net_ring0, the device of port A too; allowed: another device"),
         ("[0, 1]", "[0, 1, 0]", "dir/d.toml:10:9: key `dpdk.cores`: is [0, 1, 0]; allowed: 1 to 5 CPUs, each once, as in [0, 1, 2]"),
         ("[0, 1]", "[0, 1, 2, 3, 4, 5]", "dir/d.toml:10:9: key `dpdk.cores`: is [0, 1, 2, 3, 4, 5]; allowed: 1 to 5 CPUs, each once, as in [0, 1, 2]"),
-        ("--log-level=debug", "--lcores=0-3", "dir/d.toml:11:13: key `dpdk.arguments`: has \"--lcores=0-3\"; allowed: `cores` says which CPUs"),
+        ("--log-level=debug", "--lcores=0-3", "dir/d.toml:11:13: key `dpdk.arguments`: contains \"--lcores=0-3\", which `cores` sets; allowed: other arguments"),
     ];
     for (old, new, message) in table {
         assert_eq!(read(&DPDK.replacen(old, new, 1)).unwrap_err(), message);
@@ -172,4 +172,21 @@ fn every_key_has_a_meaning() {
 fn the_page_of_keys_is_up_to_date() {
     let page = include_str!("../../../../docs/reference/device.md");
     assert!(page == reference(), "docs/reference/device.md is not what `sojournd keys` prints");
+}
+
+#[test]
+fn former_names_of_presets_are_warned_of_with_their_keys() {
+    assert_eq!(read(GOOD).unwrap().warnings(), Vec::<String>::new());
+    let former = GOOD
+        .replace("fq_codel target 5ms", "fq_red preset seed000")
+        .replace("codel = \"codel\"", "red = { kind = \"red\", preset = \"seed000\" }");
+    let other = "[b_to_a]\nscheme = \"avq preset seed004\"\nrate = \"20 Mbit/s\"\n";
+    assert_eq!(
+        read(&format!("{former}\n{other}")).unwrap().warnings(),
+        [
+            "key `a_to_b.scheme`: fq_red: \"preset seed000\" is now called \"preset shu2023\"",
+            "key `b_to_a.scheme`: avq: \"preset seed004\" is now called \"preset hassan\"",
+            "key `schedule.schemes.red`: red: \"preset seed000\" is now called \"preset shu2023\"",
+        ]
+    );
 }

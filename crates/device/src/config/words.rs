@@ -32,7 +32,10 @@ macro_rules! words {
             fn try_from(text: String) -> Result<Self, String> {
                 match text.as_str() {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("\"{text}\" is unknown; allowed: {}", Self::WORDS.join(", "))),
+                    _ => {
+                        let hint = sojourn_document::did_you_mean(&text, Self::WORDS);
+                        Err(format!("\"{text}\" is unknown{hint}; allowed: {}", Self::WORDS.join(", ")))
+                    }
                 }
             }
         }

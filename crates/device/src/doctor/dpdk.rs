@@ -15,14 +15,14 @@ pub(super) fn judge(wanted: &Wanted, host: &Host, cards: &[Option<Card>], findin
     if host.free_huge_bytes >= ENOUGH_HUGE_BYTES {
         findings.fine("host", format!("{free} MiB of huge pages are free for DPDK"));
     } else if wanted.devices.iter().any(|device| device.pci) {
-        let what = format!("{free} MiB of huge pages are free, less than {enough}: many drivers of DPDK's need them");
+        let what = format!("{free} MiB of huge pages are free, less than {enough}: many DPDK drivers need them");
         findings.add(Weight::Mend, "host", what, Some(pages));
     } else {
-        let what = format!("{free} MiB of huge pages are free, less than {enough}: DPDK runs without");
+        let what = format!("{free} MiB of huge pages are free, less than {enough}: DPDK runs without huge pages");
         findings.add(Weight::Note, "host", what, Some(pages));
     }
     if let Some(core) = wanted.cores.iter().find(|core| !host.usable.contains(core)) {
-        let what = format!("dpdk.cores names CPU {core}, which this process may not use or which is not there");
+        let what = format!("dpdk.cores names CPU {core}, which does not exist or which this process may not use");
         findings.add(Weight::Mend, "host", what, Some("lscpu --extended    # lists them"));
     }
     for (device, card) in wanted.devices.iter().zip(cards) {
@@ -36,7 +36,7 @@ pub(super) fn judge(wanted: &Wanted, host: &Host, cards: &[Option<Card>], findin
                 findings.fine(name, format!("bound to {driver}"));
             }
             (true, Some(Card { driver })) => {
-                let what = format!("bound to {}, which keeps DPDK out", driver.as_deref().unwrap_or("no driver"));
+                let what = format!("bound to {}, which DPDK cannot use", driver.as_deref().unwrap_or("no driver"));
                 let command = format!("modprobe vfio-pci; dpdk-devbind.py --bind=vfio-pci {name}");
                 findings.add(Weight::Mend, name, what, Some(&command));
             }

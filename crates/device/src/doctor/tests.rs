@@ -90,9 +90,9 @@ fn all_receive_queues_are_read_unless_one_is_named() {
     };
     assert_eq!(of(None, 1), (Weight::Fine, "one receive queue".to_owned()));
     assert_eq!(of(Some(0), 1), (Weight::Fine, "one receive queue".to_owned()));
-    assert_eq!(of(None, 64), (Weight::Fine, "64 receive queues, all are read".to_owned()));
+    assert_eq!(of(None, 64), (Weight::Fine, "64 receive queues, all of them are read".to_owned()));
     assert_eq!(of(Some(3), 4).0, Weight::Note);
-    let missing = "there is no receive queue 4: it has 4, from 0";
+    let missing = "there is no receive queue 4: the interface has 4, numbered from 0";
     assert_eq!(of(Some(4), 4), (Weight::Mend, missing.to_owned()));
 }
 

@@ -203,7 +203,10 @@ fn choose_queues(interface: &str, queue: Option<u32>) -> Result<Range<u32>, Port
     let queues = ethtool::queues(interface).unwrap_or(1).max(1);
     match queue {
         Some(queue) if queue < queues => Ok(queue..queue + 1),
-        Some(queue) => Err(failed(interface, format!("there is no receive queue {queue}: it has {queues}, from 0"))),
+        Some(queue) => Err(failed(
+            interface,
+            format!("there is no receive queue {queue}: the interface has {queues}, numbered from 0"),
+        )),
         None if queues <= MOST_QUEUES => Ok(0..queues),
         None => {
             let what = format!("it has {queues} receive queues; at most {MOST_QUEUES} can be read");

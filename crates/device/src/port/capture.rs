@@ -148,12 +148,15 @@ fn next_pcapng(reader: &mut PcapNgReader<BufReader<File>>) -> Result<Option<Raw>
         let (interface, units, wire, data) = match block.map_err(|error| said(&error))? {
             // The library takes every unit for a nanosecond.
             Block::EnhancedPacket(p) => (p.interface_id, p.timestamp.as_nanos(), p.original_len, p.data.into_owned()),
-            Block::SimplePacket(_) => return Err("has simple packet blocks, which have no time".to_owned()),
-            Block::Packet(_) => return Err("has packet blocks of the obsolete kind".to_owned()),
+            Block::SimplePacket(_) => {
+                return Err("contains simple packet blocks, which carry no time stamps".to_owned())
+            }
+            Block::Packet(_) => return Err("contains packet blocks of the obsolete type".to_owned()),
             _ => continue,
         };
         let known = reader.interfaces().get(interface as usize);
-        let known = known.ok_or_else(|| format!("has a frame of interface {interface}, which it does not describe"))?;
+        let known = known
+            .ok_or_else(|| format!("contains a frame of interface {interface}, which the file does not describe"))?;
         return Ok(Some(Raw { link: known.linktype, nanos: nanoseconds(known, units), wire, data }));
     }
 }
@@ -184,10 +187,10 @@ fn frame(raw: Raw) -> Result<Record, String> {
         contents.splice(0..0, [0; 12].into_iter().chain(kind));
     } else if raw.link != DataLink::ETHERNET {
         let link = u32::from(raw.link);
-        return Err(format!("is of link type {link}; allowed: 1 (Ethernet), 101 (raw IP), 228, 229"));
+        return Err(format!("has link type {link}; allowed: 1 (Ethernet), 101 (raw IP), 228 (IPv4), 229 (IPv6)"));
     }
     let at = u64::try_from(raw.nanos).ok().map(Instant::from_nanos).filter(|at| *at <= LATEST);
-    let at = at.ok_or_else(|| "has a time after January 2105; pcap files hold times until February 2106".to_owned())?;
+    let at = at.ok_or_else(|| "contains a time after January 2105; pcap files hold times until February 2106".to_owned())?;
     Ok(Record { at, contents })
 }
 

@@ -67,7 +67,7 @@ pub fn start(arguments: &[String]) -> Result<(), PortError> {
     let failed = |what: String| PortError { port: "dpdk".to_owned(), what };
     let mut started = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if *started {
-        return Err(failed("was started before".to_owned()));
+        return Err(failed("cannot be started twice in one process".to_owned()));
     }
     let words = ["sojournd"].into_iter().chain(arguments.iter().map(String::as_str));
     let texts: Result<Vec<CString>, _> = words.map(CString::new).collect();
@@ -79,7 +79,7 @@ pub fn start(arguments: &[String]) -> Result<(), PortError> {
     // SAFETY: `count` texts that end in zero and are never freed, and a null pointer, as main() has them.
     let code = unsafe { shim::sojourn_dpdk_start(count, pointers.leak().as_mut_ptr()) };
     if code < 0 {
-        return Err(failed(format!("does not start with {}: {}", arguments.join(" "), reason(code))));
+        return Err(failed(format!("cannot be started with the arguments {}: {}", arguments.join(" "), reason(code))));
     }
     *started = true;
     Ok(())
@@ -139,7 +139,7 @@ impl Dpdk {
         // SAFETY: DPDK runs; the name ends in zero and is only looked at; the place for the line is ours.
         let code = unsafe { shim::sojourn_dpdk_open(text.as_ptr(), &raw mut line) };
         let (0, Some(line)) = (code, NonNull::new(line)) else {
-            return Err(failed(format!("does not open: {}", reason(code))));
+            return Err(failed(format!("cannot be opened: {}", reason(code))));
         };
         // SAFETY: DPDK runs.
         let (longest, workers) = unsafe { (shim::sojourn_dpdk_longest(), shim::sojourn_dpdk_workers()) };

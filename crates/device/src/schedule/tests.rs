@@ -169,7 +169,10 @@ fn it_waits_for_the_number_of_the_last_slot() {
     while !schedule.state().running {
         std::thread::yield_now();
     }
-    assert_eq!(schedule.state().error.as_deref(), Some("waits for the store, which has the number of the last slot"));
+    assert_eq!(
+        schedule.state().error.as_deref(),
+        Some("waiting for the store, which knows the number of the last slot")
+    );
     assert!(received.try_recv().is_err());
     known.store(true, Ordering::Release);
     let Command { order: Order::Switch { slot, .. }, reply } = next(&received).unwrap() else { unreachable!() };

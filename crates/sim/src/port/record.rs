@@ -1,4 +1,4 @@
-//! Windows of so many packets at one queue, as seed 003 records them.
+//! Windows of so many packets at one queue, as Barczyk and Chydzinski (2022) record them.
 
 use crate::packet::{Body, Packet};
 use sojourn_aqm::Reason;

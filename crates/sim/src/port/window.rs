@@ -4,7 +4,7 @@ use sojourn_aqm::{daqm, Counters};
 use sojourn_measure::{Level, Sampled};
 use sojourn_units::{Instant, Span};
 
-/// Time between samples of the features: that of dAQM's queue length (section 4.1.2 of the thesis).
+/// Time between samples of the features: that of dAQM's queue length (Shu 2023, section 4.1.2).
 const SAMPLE: Span = Span::from_millis(15);
 
 /// Equal samples after which a derivative over five is zero.

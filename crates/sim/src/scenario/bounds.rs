@@ -21,25 +21,25 @@ pub(super) const TIME: Bound<Span> = Bound {
 pub(super) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
     keys: "`delay` of links and buses, times of `transport`",
-    why: "a day; what is on its way lies in memory",
+    why: "a day; packets in flight are held in memory",
 };
 
 pub(super) const MEDIUM: Bound<Span> = Bound {
     most: Span::from_secs(1),
     keys: "`slot`, `sifs`, `symbol`, preambles, `answer_timeout` and `eifs` of cells",
-    why: "standards have microseconds",
+    why: "standards use microseconds",
 };
 
 pub(super) const RATE: Bound<BitRate> = Bound {
     most: BitRate::from_bit_s(10_000_000_000_000),
     keys: "every rate",
-    why: "a full frame then takes a nanosecond, which is what the clock counts in",
+    why: "a full frame then takes one nanosecond, the unit of the clock",
 };
 
 pub(super) const PACKETS: Bound<Packets> = Bound {
     most: Packets::new(1_000_000_000),
     keys: "`device_queue`, `windows`, `initial_window`, `window_limit`, `ack_every`, `quick_acks`",
-    why: "products with the longest packet stay exact",
+    why: "products with the longest packet remain exact",
 };
 
 pub(super) const FRAMING: Bound<Bytes> = Bound {
@@ -51,21 +51,21 @@ pub(super) const FRAMING: Bound<Bytes> = Bound {
 pub(super) const DATA: Bound<Bytes> = Bound {
     most: Bytes::new(1_000_000_000_000_000),
     keys: "`size` of a transfer, `send_buffer`, `rts_threshold`, `aggregate_bytes`",
-    why: "counts of bytes stay exact as real numbers",
+    why: "counts of bytes remain exact as floating-point numbers",
 };
 
 /// Packets a second, of a source.
 pub(super) const PACKET_RATE: Bound<f64> = Bound {
     most: 1e9,
     keys: "packets a second of a flow, on average while it sends",
-    why: "one in a nanosecond, the clock's unit",
+    why: "one per nanosecond, the unit of the clock",
 };
 
 /// The rarest packets of a source: one in 30 years.
 pub(super) const SLOWEST: f64 = 1e-9;
 
 pub(super) const RETRIES: Bound<u32> =
-    Bound { most: 1_000_000, keys: "retry limits of cells", why: "standards have 255 at the most" };
+    Bound { most: 1_000_000, keys: "retry limits of cells", why: "standards allow at most 255" };
 
 pub(super) const REPLICATIONS: Bound<u32> =
     Bound { most: 1_000_000, keys: "`replications`", why: "each has a report in memory" };
@@ -131,7 +131,7 @@ pub fn bounds() -> Vec<[String; 3]> {
         own(
             "`shape`",
             format!("{} to {}", SHAPES.start(), SHAPES.end()),
-            "beyond, draws are 0 or infinite, or all the same",
+            "outside, random values are 0, infinite, or all equal",
         ),
     ]
 }

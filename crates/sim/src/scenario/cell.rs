@@ -13,108 +13,116 @@ use sojourn_document::{OrNone, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Span};
 use std::collections::BTreeMap;
 
-/// An 802.11 cell: stations and an access point share one channel by CSMA/CA. Packets between stations pass the access point.
+/// An IEEE 802.11 cell: stations and an access point share one channel by CSMA/CA. Packets between two stations pass
+/// through the access point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct CellTable {
-    /// Of the cell.
+    /// Name of the cell.
     pub name: String,
-    /// The node that all stations send to and receive from.
+    /// Node that is the access point; all stations send to it and receive from it.
     pub access_point: String,
-    /// Nodes and groups in it besides the access point.
+    /// Nodes and groups in the cell, without the access point.
     pub stations: Vec<String>,
-    /// Where all that is not set comes from.
+    /// Standard that supplies the values of all keys that are not given.
     #[serde(default)]
     pub profile: Profile,
-    /// Data rate of stations or groups that have another than `data_rate`, both from and to the access point.
+    /// Data rates of stations or groups that differ from `data_rate`, in both directions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rates: BTreeMap<String, Quantity<BitRate>>,
     /// Scheme of the interface queue of every station.
     #[serde(default = "default_queue")]
     pub queue: Scheme,
-    /// A comparison replaces `queue`.
+    /// The queues are under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
     pub under_test: bool,
     /// Scheme of the access point's interface queue.
     #[serde(default = "default_queue")]
     pub access_point_queue: Scheme,
-    /// A comparison replaces `access_point_queue`.
+    /// The queue is under test: a comparison replaces `access_point_queue` by each of its schemes.
     #[serde(default)]
     pub access_point_under_test: bool,
-    /// Propagation delay between any two nodes; who begins within it of another's beginning collides.
+    /// Propagation delay between any two nodes. Two transmissions that begin within this time collide.
     #[serde(default = "micro")]
     pub delay: Quantity<Span>,
-    /// Of data.
+    /// Data rate of data frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_rate: Option<Quantity<BitRate>>,
-    /// Of RTS, CTS and acknowledgements.
+    /// Data rate of RTS, CTS and acknowledgements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basic_rate: Option<Quantity<BitRate>>,
-    /// Unit of back-off. DIFS is SIFS and two slots.
+    /// Slot time, the unit of back-off. DIFS is SIFS plus two slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<Quantity<Span>>,
-    /// Between a frame and the answer to it.
+    /// SIFS, the time between a frame and the answer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sifs: Option<Quantity<Span>>,
-    /// Before data: preamble and PHY header, and what an extension adds.
+    /// Duration of preamble and PHY header before a data frame, including a signal extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preamble: Option<Quantity<Span>>,
-    /// Before control frames.
+    /// Duration of preamble and PHY header before a control frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_preamble: Option<Quantity<Span>>,
-    /// Length of an OFDM symbol: frames last whole symbols, service and tail bits included; `0 s` for bits one by one.
+    /// Duration of an OFDM symbol; frames last whole symbols, with service and tail bits included. With `0 s` the
+    /// duration follows from the number of bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Quantity<Span>>,
-    /// What data carry besides the packet: MAC header, LLC/SNAP, check sequence.
+    /// Bytes that a data frame has in addition to the packet: MAC header, LLC/SNAP and check sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_header: Option<Quantity<Bytes>>,
-    /// Back-off is uniform in 0..=`cw_min` slots at first; the window w becomes 2 w + 1 with every failure.
+    /// Initial contention window: the back-off is uniform in 0 to `cw_min` slots at first, and the window w becomes 2
+    /// w + 1 with every failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cw_min: Option<u32>,
-    /// Where the window stops growing.
+    /// Largest contention window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cw_max: Option<u32>,
-    /// Transmissions of a frame without RTS, or of an RTS, before the frame is dropped.
+    /// Number of transmissions of a frame without RTS, or of an RTS, before the frame is dropped.
     #[serde(default = "short_limit")]
     pub short_retry_limit: u32,
-    /// Transmissions of a frame after CTS before it is dropped.
+    /// Number of transmissions of a frame after CTS before it is dropped.
     #[serde(default = "long_limit")]
     pub long_retry_limit: u32,
-    /// Data longer than this, MAC header included, are announced by RTS; `none` for no RTS.
+    /// Data frames longer than this, with MAC header, are announced by RTS; `none` for no RTS.
     #[serde(default)]
     pub rts_threshold: OrNone<Bytes>,
-    /// How long after its end a sender waits for the answer. By default SIFS, a slot and a control frame's preamble.
+    /// Time after the end of a frame for which its sender waits for the answer. The default is SIFS, a slot and the
+    /// preamble of a control frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_timeout: Option<Quantity<Span>>,
-    /// How long the channel must be idle after a collision before those who heard it count slots. By default SIFS, an
-    /// acknowledgement and DIFS.
+    /// EIFS: how long the channel must be idle after a collision before the nodes that heard it count slots. The
+    /// default is SIFS, an acknowledgement and DIFS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eifs: Option<Quantity<Span>>,
-    /// A frame that finds the channel idle for DIFS and no back-off pending goes at once; ns-2.35 backs off even then.
+    /// A frame that finds the channel idle for DIFS, with no back-off pending, is sent immediately; ns-2.35 backs off
+    /// even then.
     #[serde(default = "yes")]
     pub immediate_access: bool,
-    /// Probability that a data frame (of an A-MPDU: each) has errors.
+    /// Probability that a data frame has errors; within an A-MPDU, that of each data frame.
     #[serde(default)]
     pub frame_error_rate: f64,
-    /// Most data frames of an A-MPDU, all for one receiver, answered by a block acknowledgement; 1 for none.
+    /// Largest number of data frames in an A-MPDU, which are all for one receiver and are answered by a block
+    /// acknowledgement; 1 for no aggregation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate_frames: Option<u32>,
-    /// Longest A-MPDU.
+    /// Largest size of an A-MPDU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate_bytes: Option<Quantity<Bytes>>,
 }
 
-/// A standard's parameters.
+/// Parameters of a standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Profile {
-    /// 11 and 1 Mbit/s, long preamble (IEEE 802.11-2016, clause 16).
+    /// 11 Mbit/s for data and 1 Mbit/s for control frames, long preamble (IEEE 802.11-2016, clause 16).
     #[serde(rename = "802.11b")]
     B,
-    /// 54 and 6 Mbit/s, short slot, signal extension (clause 18).
+    /// 54 Mbit/s for data and 6 Mbit/s for control frames, short slot, signal extension (IEEE 802.11-2016, clause
+    /// 18).
     #[default]
     #[serde(rename = "802.11g")]
     G,
-    /// 65 and 24 Mbit/s at 5 GHz: one stream, 20 MHz, A-MPDUs of up to 64 frames and 65,535 B (clause 19).
+    /// 65 Mbit/s for data and 24 Mbit/s for control frames at 5 GHz: one stream, 20 MHz, A-MPDUs of up to 64 frames
+    /// and 65,535 B (IEEE 802.11-2016, clause 19).
     #[serde(rename = "802.11n")]
     N,
 }
@@ -237,7 +245,7 @@ impl CellTable {
             for station in names.find(name, at.clone())? {
                 if ports.iter().any(|port| port.node() == station) {
                     let node = &names.nodes[station];
-                    return Err(Error::new(at, format!("has node {node} in the cell twice; allowed: each node once")));
+                    return Err(Error::new(at, format!("names node {node} twice; allowed: each node once")));
                 }
                 ports.push(port(station, rates.remove(&station).unwrap_or(cell.data_rate)));
             }
@@ -247,7 +255,7 @@ impl CellTable {
         }
         if let Some(stray) = rates.keys().next() {
             let what =
-                format!("names {}, which is no station of this cell; allowed: its stations", names.nodes[*stray]);
+                format!("names {}, which is not a station of this cell; allowed: its `stations`", names.nodes[*stray]);
             return Err(Error::new(path.then("rates"), what));
         }
         Ok((cell, ports))

@@ -14,68 +14,70 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 #[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(title = "Sojourn scenario")]
 pub struct Document {
-    /// What results and reports call it.
+    /// Name of the scenario in results and reports.
     pub name: String,
-    /// A sentence for reports.
+    /// One sentence about the scenario for reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// How long a run lasts.
+    /// Simulated time of a run.
     pub duration: Quantity<Span>,
-    /// Statistics start here; shorter than `duration`.
+    /// Time at the start of a run that statistics leave out; must be shorter than `duration`.
     #[serde(default)]
     pub warm_up: Quantity<Span>,
-    /// Seed of the random streams.
+    /// Seed of all random numbers.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Replications of a comparison that names no other number.
+    /// Number of replications in a comparison, unless the command states another.
     #[serde(default = "five")]
     pub replications: u32,
-    /// Time series to keep; none unless asked for here or by the command.
+    /// Time series to record; without it none are recorded, unless the command asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesTable>,
-    /// Each queue under test is also measured in windows of so many packets offered to it.
+    /// Also measure each queue under test in windows of this many offered packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Quantity<Packets>>,
-    /// Nodes and groups of nodes; a node that a link or bus names exists without being declared.
+    /// Nodes and groups of nodes. A single node need not be declared if a link, bus or cell names it.
     #[serde(default)]
     pub nodes: Vec<NodeTable>,
     /// Full-duplex point-to-point links.
     #[serde(default)]
     pub links: Vec<LinkTable>,
-    /// Shared channels with carrier sense.
+    /// Shared half-duplex channels with carrier sense.
     #[serde(default)]
     pub buses: Vec<BusTable>,
     /// 802.11 cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellTable>,
-    /// Who sends what to whom.
+    /// Groups of flows: who sends what to whom.
     #[serde(default)]
     pub flows: Vec<FlowTable>,
-    /// What changes during the run.
+    /// Changes of schemes during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeTable>,
 }
 
-/// Another scheme for a queue, at a time. What waits moves over with its age; what the new scheme cannot hold is dropped.
+/// A queue gets another scheme during the run. Packets that wait move to the new scheme and keep their age; packets
+/// that it has no room for are dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ChangeTable {
-    /// When; before the end of the run.
+    /// Time of the change; must be before the end of the run.
     pub at: Quantity<Span>,
-    /// The queue, as results call it, `left->right` or `lan:client0`; without it, every queue under test.
+    /// Name of the queue as in results, for example `left->right` or `lan:client0`; without it, every queue under
+    /// test changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// The new scheme.
     pub scheme: Scheme,
 }
 
-/// Time series.
+/// Time series that a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct SeriesTable {
     /// Time between samples.
     pub interval: Quantity<Span>,
-    /// Each flow's goodput as well, `goodput_bit_s:` and the flow's name.
+    /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flows: bool,
 }
@@ -84,9 +86,9 @@ pub struct SeriesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct NodeTable {
-    /// Of the node; with `count`, of the group.
+    /// Name of the node, or of the group if `count` is given.
     pub name: String,
-    /// Makes a group of so many nodes `name0`, `name1`, ...; without it, one node `name`.
+    /// Makes a group of this many nodes, called `name0`, `name1`, and so on. Without it there is one node `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }
@@ -95,17 +97,18 @@ pub struct NodeTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct LinkTable {
-    /// Of the link.
+    /// Name of the link.
     pub name: String,
-    /// Node or group. A group is linked node by node: to the one node `to`, or to the nodes of a group of the same size.
+    /// Node or group at one end. Each node of a group gets a link of its own, either to the single node `to` or to
+    /// the corresponding node of a group of the same size.
     pub from: String,
-    /// Node or group.
+    /// Node or group at the other end.
     pub to: String,
-    /// Of serialisation, in both directions.
+    /// Rate in each direction.
     pub rate: Quantity<BitRate>,
-    /// Propagation delay, in both directions.
+    /// Propagation delay in each direction.
     pub delay: Quantity<Span>,
-    /// Framing added to every packet.
+    /// Bytes of framing added to every packet.
     #[serde(default)]
     pub overhead: Quantity<Bytes>,
     /// Scheme of the queue from `from` to `to`.
@@ -114,42 +117,42 @@ pub struct LinkTable {
     /// Scheme of the queue from `to` to `from`.
     #[serde(default = "default_queue")]
     pub reverse_queue: Scheme,
-    /// A comparison replaces `queue`.
+    /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
     pub under_test: bool,
-    /// A comparison replaces `reverse_queue`.
+    /// The queue is under test: a comparison replaces `reverse_queue` by each of its schemes.
     #[serde(default)]
     pub reverse_under_test: bool,
-    /// A FIFO of so many packets below each of the two schemes, as a driver's ring has; `0 p` for none.
+    /// Size of a FIFO below each of the two schemes, like the transmit ring of a network driver; `0 p` for none.
     #[serde(default)]
     pub device_queue: Quantity<Packets>,
 }
 
-/// A shared half-duplex channel with carrier sense (CSMA).
+/// A shared half-duplex channel with carrier sense (CSMA), such as an old Ethernet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct BusTable {
-    /// Of the bus.
+    /// Name of the bus.
     pub name: String,
-    /// Of transmission.
+    /// Rate of transmission.
     pub rate: Quantity<BitRate>,
-    /// Propagation delay; the channel stays busy for it after every transmission.
+    /// Propagation delay; the channel stays busy for this time after every transmission.
     pub delay: Quantity<Span>,
-    /// Framing added to every packet.
+    /// Bytes of framing added to every packet.
     #[serde(default)]
     pub overhead: Quantity<Bytes>,
-    /// Nodes and groups on it, at least two nodes.
+    /// Nodes and groups on the bus, at least two nodes in all.
     pub stations: Vec<String>,
     /// Scheme of the queue of every station.
     #[serde(default = "default_queue")]
     pub queue: Scheme,
-    /// A comparison replaces `queue`.
+    /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
     pub under_test: bool,
-    /// A FIFO of so many packets below the scheme of every station; `0 p` for none.
+    /// Size of a FIFO below the scheme of every station; `0 p` for none.
     #[serde(default)]
     pub device_queue: Quantity<Packets>,
-    /// Stations whose queue is another than `queue`, as the port of a switch.
+    /// Stations with a queue other than `queue`, such as the port of a switch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortTable>,
 }
@@ -160,10 +163,10 @@ pub struct BusTable {
 pub struct PortTable {
     /// Node or group, one of the bus's stations.
     pub name: String,
-    /// Its scheme.
+    /// Scheme of the queue.
     #[serde(default = "default_queue")]
     pub queue: Scheme,
-    /// A comparison replaces `queue`.
+    /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
     pub under_test: bool,
 }

@@ -14,36 +14,36 @@ use sojourn_units::{BitRate, Bytes, Span};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A group of flows: one from a node to another, or one for every node of a group.
+/// A group of flows: one flow from a node to another, or one for each node of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct FlowTable {
-    /// Of the group; its flows are `name[0]`, `name[1]`, ...
+    /// Name of the group; its flows are called `name[0]`, `name[1]`, and so on.
     pub name: String,
     /// Node or group that sends data.
     pub from: String,
-    /// Node or group that receives data. With groups there are as many pairs as the larger has nodes;
-    /// pair i is node i of one (modulo its size) to node i of the other (modulo its size).
+    /// Node or group that receives data. With groups there are as many pairs as the larger group has nodes; pair i
+    /// connects node i of one group to node i of the other, each modulo its size.
     pub to: String,
-    /// Flows for every pair; flow i of the group belongs to pair i modulo the number of pairs.
+    /// Number of flows for each pair; flow i of the group belongs to pair i modulo the number of pairs.
     #[serde(default = "one")]
     pub count: u32,
-    /// Nodes that data passes, in this order, on shortest paths in between.
+    /// Nodes that data packets pass, in this order; between them they take shortest paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-    /// Nodes that acknowledgements pass; without it, `route` backwards.
+    /// Nodes that acknowledgements pass; without it they take `route` backwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_route: Option<Vec<String>>,
     /// When the flows start.
     #[serde(default)]
     pub start: StartTable,
-    /// When they stop, if before the run does.
+    /// Time at which the flows stop; without it they send until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Quantity<Span>>,
-    /// How they send.
+    /// How the flows send.
     #[serde(default)]
     pub transport: TransportTable,
-    /// What they send.
+    /// What the flows send.
     #[serde(default)]
     pub traffic: TrafficTable,
 }
@@ -104,12 +104,12 @@ impl<'de> DeserializeSeed<'de> for OneOf {
 }
 
 tagged! {
-    /// How a flow sends; TCP where no `kind` is given.
+    /// How a flow sends: by TCP, which is the default, or by UDP.
     #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
         /// TCP.
         Tcp(TcpTable) = "tcp",
-        /// UDP: packets as they come, no retransmission.
+        /// UDP: packets are sent as the application makes them, without retransmission.
         Udp(UdpTable) = "udp",
     }
 }
@@ -132,7 +132,8 @@ impl Default for TransportTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct UdpTable {
-    /// Bytes added to the payload; 28 B are IPv4 and UDP, 0 B makes the payload the packet, as queueing theory wants it.
+    /// Bytes of headers added to the payload. 28 B are IPv4 and UDP; with 0 B the payload is the whole packet, which
+    /// suits queueing theory.
     pub header: Quantity<Bytes>,
 }
 
@@ -143,26 +144,26 @@ impl Default for UdpTable {
 }
 
 tagged! {
-    /// What a flow sends. Sizes and rates are the application's payload: the transport's header and the link's
-    /// overhead come on top, as with ns-3's applications.
+    /// What a flow sends. Sizes and rates are those of the application's payload; the headers of the transport and
+    /// the overhead of links come on top, as with ns-3's applications.
     pub enum TrafficTable (default "", "a table, as in {kind = \"cbr\", rate = \"1.5 Mbit/s\", packet_size = \"1400 B\"}") {
-        /// Data without end; TCP only.
+        /// An endless stream of data, as fast as TCP allows; TCP only.
         Bulk(BulkTable) = "bulk",
-        /// So much data once; TCP only.
+        /// One transfer of a given size; TCP only.
         Transfer(TransferTable) = "transfer",
-        /// Constant bit rate.
+        /// Packets at a constant bit rate.
         Cbr(CbrTable) = "cbr",
-        /// Variable bit rate: constant while ON, and ON and OFF in turns.
+        /// Variable bit rate: ON and OFF periods alternate, with a constant bit rate while ON.
         Vbr(VbrTable) = "vbr",
-        /// ON and OFF periods of any length, constant bit rate while ON, as ns-3's `OnOffApplication`.
+        /// ON and OFF periods of given lengths, with a constant bit rate while ON, as ns-3's `OnOffApplication`.
         OnOff(OnOffTable) = "on_off",
-        /// Exponential inter-departures.
+        /// A Poisson process: exponential times between packets.
         Poisson(PoissonTable) = "poisson",
         /// A Poisson process that switches between two rates.
         SwitchedPoisson(SwitchedTable) = "switched_poisson",
-        /// Pareto inter-departures.
+        /// Pareto distributed times between packets.
         Pareto(TailTable) = "pareto",
-        /// Weibull inter-departures.
+        /// Weibull distributed times between packets.
         Weibull(TailTable) = "weibull",
     }
 }
@@ -182,7 +183,7 @@ pub struct BulkTable {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct TransferTable {
-    /// Payload.
+    /// Payload of the transfer.
     pub size: Quantity<Bytes>,
 }
 
@@ -190,9 +191,9 @@ pub struct TransferTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct CbrTable {
-    /// Payload bits a second.
+    /// Payload rate.
     pub rate: Quantity<BitRate>,
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
 }
 
@@ -200,14 +201,14 @@ pub struct CbrTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct VbrTable {
-    /// Payload bits a second while ON.
+    /// Payload rate while ON.
     pub rate: Quantity<BitRate>,
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
-    /// Length of an ON period.
+    /// Length of an ON period: a time, or a random time.
     #[serde(default = "on")]
     pub on: Amount<Span>,
-    /// Length of an OFF period; the flow begins with one.
+    /// Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
     #[serde(default = "off")]
     pub off: Amount<Span>,
 }
@@ -224,13 +225,13 @@ fn off() -> Amount<Span> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct OnOffTable {
-    /// Payload bits a second while ON.
+    /// Payload rate while ON.
     pub rate: Quantity<BitRate>,
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
-    /// Length of an ON period.
+    /// Length of an ON period: a time, or a random time.
     pub on: Amount<Span>,
-    /// Length of an OFF period; the flow begins with one.
+    /// Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
     pub off: Amount<Span>,
 }
 
@@ -238,13 +239,13 @@ pub struct OnOffTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct PoissonTable {
-    /// Mean payload bits a second.
+    /// Mean payload rate; give either this or `packets_per_second`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Quantity<BitRate>>,
-    /// Mean packets a second, in place of `rate`.
+    /// Mean number of packets a second, instead of `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_second: Option<f64>,
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
 }
 
@@ -254,9 +255,9 @@ pub struct PoissonTable {
 pub struct SwitchedTable {
     /// Packets a second in each phase.
     pub packets_per_second: [f64; 2],
-    /// Mean time in each phase; each stay is exponential.
+    /// Mean time in each phase; the times are exponentially distributed.
     pub hold: [Quantity<Span>; 2],
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
 }
 
@@ -264,11 +265,11 @@ pub struct SwitchedTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct TailTable {
-    /// Scale of the time between packets: k of Pareto, its least value; b of Weibull.
+    /// Scale of the time between packets: k of Pareto, which is its least value, or b of Weibull.
     pub scale: Quantity<Span>,
-    /// Shape: alpha of Pareto, c of Weibull.
+    /// Shape of the distribution: alpha of Pareto or c of Weibull.
     pub shape: f64,
-    /// Payload of a packet.
+    /// Payload of a packet: a size, or a random size.
     pub packet_size: Amount<Bytes>,
 }
 
@@ -276,19 +277,19 @@ pub struct TailTable {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum StartTable {
-    /// All at this time.
+    /// All flows start at this time.
     At(Quantity<Span>),
-    /// Each at a random time, `{uniform = ["0 s", "1 s"]}`.
+    /// Each flow starts at a random time, uniformly distributed between two times.
     Uniform {
-        /// Earliest and latest.
+        /// Earliest and latest time.
         uniform: [Quantity<Span>; 2],
     },
-    /// Flow i at `first` + i * `every`.
+    /// Flow i starts at `first` plus i times `every`.
     Every {
-        /// Of flow 0.
+        /// Start of flow 0.
         #[serde(default)]
         first: Quantity<Span>,
-        /// Between one flow and the next.
+        /// Time between the starts of one flow and the next.
         every: Quantity<Span>,
     },
 }
@@ -328,9 +329,7 @@ impl<'de> Deserialize<'de> for StartTable {
                     Keys { uniform: None, first, every: Some(every) } => {
                         Ok(StartTable::Every { first: first.unwrap_or_default(), every })
                     }
-                    _ => Err(de::Error::custom(format_args!(
-                        "is neither a time nor uniform nor every; allowed: {ALLOWED}"
-                    ))),
+                    _ => Err(de::Error::custom(format_args!("is not a start time; allowed: {ALLOWED}"))),
                 }
             }
         }
@@ -338,20 +337,20 @@ impl<'de> Deserialize<'de> for StartTable {
     }
 }
 
-/// A time or size: constant, or drawn afresh each time.
+/// A time or a size that is either constant or drawn at random each time it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(bound = "T: Unit", rename_all = "snake_case")]
 #[schemars(bound = "T: Unit")]
 pub enum Amount<T: Unit> {
-    /// Uniform between two values.
+    /// Uniformly distributed between two values.
     Uniform([Quantity<T>; 2]),
-    /// Exponential.
+    /// Exponentially distributed.
     Exponential(ExponentialTable<T>),
-    /// Pareto.
+    /// Pareto distributed.
     Pareto(ScaledTable<T>),
-    /// Weibull.
+    /// Weibull distributed.
     Weibull(ScaledTable<T>),
-    /// Always this.
+    /// Always this value.
     #[serde(untagged)]
     Constant(Quantity<T>),
 }
@@ -361,9 +360,9 @@ pub enum Amount<T: Unit> {
 #[serde(bound = "T: Unit", deny_unknown_fields, expecting = "a table")]
 #[schemars(bound = "T: Unit")]
 pub struct ExponentialTable<T: Unit> {
-    /// The mean, without `max`.
+    /// Mean of the distribution without `max`.
     pub mean: Quantity<T>,
-    /// Larger values do not occur: the distribution given that they do not.
+    /// Largest value: the distribution is conditioned on not exceeding it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Quantity<T>>,
 }
@@ -373,11 +372,11 @@ pub struct ExponentialTable<T: Unit> {
 #[serde(bound = "T: Unit", deny_unknown_fields, expecting = "a table")]
 #[schemars(bound = "T: Unit")]
 pub struct ScaledTable<T: Unit> {
-    /// k of Pareto, its least value; b of Weibull.
+    /// k of Pareto, which is its least value, or b of Weibull.
     pub scale: Quantity<T>,
-    /// alpha of Pareto, c of Weibull.
+    /// alpha of Pareto or c of Weibull.
     pub shape: f64,
-    /// Larger values do not occur: the distribution given that they do not.
+    /// Largest value: the distribution is conditioned on not exceeding it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Quantity<T>>,
 }

@@ -7,9 +7,9 @@ mod traffic;
 use super::bounds::{self, up_to, MOST};
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
+pub(super) use names::slips;
 use names::Names;
-use sojourn_document::Scheme;
-use sojourn_document::{Error, Path};
+use sojourn_document::{did_you_mean, Error, Path, Scheme};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -63,11 +63,13 @@ impl Document {
             match (&table.queue, chosen.is_empty()) {
                 (_, false) => {}
                 (Some(name), true) => {
-                    let what = format!("is \"{name}\", which no queue is called; allowed: {}", listed(ports));
+                    let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+                    let hint = did_you_mean(name, &names);
+                    let what = format!("is \"{name}\", and no queue has that name{hint}; allowed: {}", listed(ports));
                     return Err(Error::new(path.then("queue"), what));
                 }
                 (None, true) => {
-                    let what = format!("is left out and no queue is under test; allowed: {}", listed(ports));
+                    let what = format!("is missing, and no queue is under test; allowed: {}", listed(ports));
                     return Err(Error::new(path.then("queue"), what));
                 }
             }
@@ -84,7 +86,7 @@ impl Document {
         up_to(self.duration.0, &bounds::TIME, || "duration".into())?;
         if self.warm_up.0 >= self.duration.0 {
             let what = format!(
-                "is {}, as long as the run or longer; allowed: less than `duration`, {}",
+                "is {}, not shorter than the run; allowed: less than `duration`, {}",
                 self.warm_up.0, self.duration.0
             );
             return Err(Error::new("warm_up".into(), what));
@@ -121,12 +123,12 @@ impl Document {
                 if from == to {
                     return Err(Error::new(
                         path.then("to"),
-                        format!("is `from` itself, {}; allowed: another node", names.nodes[from]),
+                        format!("is {}, which is `from` too; allowed: another node", names.nodes[from]),
                     ));
                 }
                 if let Some(other) = linked.insert((from.min(to), from.max(to)), i) {
                     let what = format!(
-                        "links {} and {}, as `links[{other}]` does; allowed: one link between two nodes",
+                        "links {} and {}, which `links[{other}]` links already; allowed: one link between two nodes",
                         names.nodes[from], names.nodes[to]
                     );
                     return Err(Error::new(path.then("to"), what));
@@ -143,7 +145,8 @@ impl Document {
             let own = own_ports(bus, names, &path.then("ports"))?;
             let stations = stations(bus, i, &own, names, &path.then("stations"))?;
             if let Some((node, (port, _))) = own.iter().find(|(node, _)| stations.iter().all(|p| p.node() != **node)) {
-                let what = format!("is {}, no station of the bus; allowed: one of `stations`", names.nodes[*node]);
+                let what =
+                    format!("is {}, which is not a station of the bus; allowed: one of `stations`", names.nodes[*node]);
                 return Err(Error::new(port.then("name"), what));
             }
             ports.extend(stations);
@@ -175,7 +178,9 @@ fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usi
         (1, _) => Ok(to.map(|node| (from.start, node)).collect()),
         (a, b) if a == b => Ok(from.zip(to).collect()),
         (a, b) => {
-            let what = format!("is a group of {b} nodes and `from` one of {a}; allowed: one node, or a group of {a}");
+            let what = format!(
+                "is a group of {b} nodes, but `from` is a group of {a}; allowed: one node, or a group of {a} nodes"
+            );
             Err(Error::new(path.then("to"), what))
         }
     }
@@ -198,7 +203,7 @@ fn own_ports<'a>(bus: &'a BusTable, names: &Names, path: &Path) -> Result<OwnPor
         let own = path.then(k);
         for node in names.find(&port.name, own.then("name"))? {
             if found.insert(node, (own.clone(), port)).is_some() {
-                let what = format!("has node {} twice; allowed: each node once", names.nodes[node]);
+                let what = format!("names node {} twice; allowed: each node once", names.nodes[node]);
                 return Err(Error::new(own.then("name"), what));
             }
         }
@@ -214,7 +219,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
             if !seen.insert(station) {
                 return Err(Error::new(
                     path.then(k),
-                    format!("has node {} on the bus twice; allowed: each node once", names.nodes[station]),
+                    format!("names node {} twice; allowed: each node once", names.nodes[station]),
                 ));
             }
             let (queue, under_test) =
@@ -257,7 +262,7 @@ fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Err
     for (path, name) in names {
         names::plain(name, path.then("name"))?;
         if let Some(other) = seen.insert(name, path.clone()) {
-            let what = format!("is \"{name}\", which `{other}` is called already; allowed: a name of its own");
+            let what = format!("is \"{name}\", which is the name of `{other}` too; allowed: a name that is not in use");
             return Err(Error::new(path.then("name"), what));
         }
     }

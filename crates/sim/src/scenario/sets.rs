@@ -49,7 +49,9 @@ fn descend<'a>(node: &'a mut Node, step: &str, origin: Origin) -> Result<&'a mut
             let names: Vec<Option<&str>> = nodes.iter().map(name).collect();
             let by_number = step.parse().ok().filter(|at| *at < nodes.len());
             let Some(at) = names.iter().position(|name| *name == Some(step)).or(by_number) else {
-                return Err(format!("has no element \"{step}\"; allowed: {}", elements(&names)));
+                let known: Vec<&str> = names.iter().copied().flatten().collect();
+                let hint = sojourn_document::did_you_mean(step, &known);
+                return Err(format!("has no element \"{step}\"{hint}; allowed: {}", elements(&names)));
             };
             Ok(&mut nodes[at])
         }

@@ -119,7 +119,7 @@ fn random_periods_give_the_duty_cycle() {
 
 #[test]
 fn poisson_gaps_are_exponential() {
-    // 892 packets a second (FTP in the thesis): mean gap 1 / 892 s, standard deviation the same.
+    // 892 packets a second (FTP in Shu 2023): mean gap 1 / 892 s, standard deviation the same.
     let traffic = Traffic::Poisson { packets_per_second: 892.0, packet_size: Distribution::Constant(Bytes::new(1400)) };
     let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
     let gaps: Vec<f64> = emissions.iter().map(|e| e.gap.seconds()).collect();
@@ -173,7 +173,7 @@ fn a_fast_poisson_process_keeps_its_rate_although_gaps_are_whole_nanoseconds() {
 
 #[test]
 fn pareto_and_weibull_have_their_means_and_tails() {
-    // Pareto, k = 1.5 ms, alpha = 2.5 (the thesis): mean alpha k / (alpha - 1) = 2.5 ms,
+    // Pareto, k = 1.5 ms, alpha = 2.5 (Shu 2023): mean alpha k / (alpha - 1) = 2.5 ms,
     // variance k^2 alpha / ((alpha - 1)^2 (alpha - 2)) = 1.5^2 x 2.5 / (1.5^2 x 0.5) = 5 ms^2.
     let pareto = Distribution::Pareto { scale: Span::from_micros(1500), shape: 2.5, max: None };
     // Weibull, b = 1 ms, c = 1.5: mean Gamma(1 + 1/1.5) = 0.902745 ms, E[X^2] = Gamma(1 + 2/1.5) = 1.190639 ms^2,

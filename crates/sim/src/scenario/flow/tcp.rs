@@ -7,93 +7,98 @@ use serde::{Deserialize, Serialize};
 use sojourn_document::{OrNone, Quantity};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
-/// TCP; the defaults are Linux's, with CUBIC.
+/// TCP. The defaults are those of Linux, with CUBIC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct TcpTable {
-    /// `cubic` (RFC 9438), `reno` (as Linux has it), `newreno`, `ns3_reno` and `ns3_cubic` (as ns-3 has them), `ns2_reno`
-    /// (as ns-2 counts it), `dctcp` (RFC 8257; it needs `ecn`), `bbr` (version 1), `prague` (it needs `ecn` and `ect = 1`), `ledbat`
-    /// (RFC 6817; it needs `timestamps`) or `compound` (draft-sridharan-tcpm-ctcp).
-    /// Linux `cubic`; RFC 5681 `newreno`.
+    /// Congestion control: `cubic` (RFC 9438), `reno` (as in Linux), `newreno`, `ns3_reno` and `ns3_cubic` (as in
+    /// ns-3), `ns2_reno` (counted as in ns-2), `dctcp` (RFC 8257; needs `ecn`), `bbr` (version 1), `prague` (needs
+    /// `ecn` and `ect = 1`), `ledbat` (RFC 6817; needs `timestamps`) or `compound` (draft-sridharan-tcpm-ctcp). Linux
+    /// `cubic`; RFC 5681 `newreno`.
     pub congestion_control: String,
-    /// How missing segments are found and sent again. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC 6675 `sack`.
+    /// How lost segments are detected and retransmitted. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC
+    /// 6675 `sack`.
     pub recovery: Recovery,
     /// Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends it.
     pub tail_loss_probe: bool,
-    /// Payload of a full segment; 1448 B makes 1500 B of IP. Linux 1448 B over Ethernet; RFC 9293 536 B where the peer and
-    /// the path say nothing, less the options.
+    /// Payload of a full segment; 1448 B give an IP packet of 1500 B. Linux 1448 B over Ethernet; RFC 9293 536 B if
+    /// peer and path state nothing, less the options.
     pub mss: Quantity<Bytes>,
-    /// Initial window. Linux 10 p; RFC 6928 10 p, RFC 5681 3 p of this size.
+    /// Initial congestion window. Linux 10 p; RFC 6928 10 p, RFC 5681 3 p of this size.
     pub initial_window: Quantity<Packets>,
-    /// The congestion window never exceeds this. Linux none (`snd_cwnd_clamp`); the RFCs know none; ns-2 20 p (`window_`).
+    /// Upper limit of the congestion window. Linux none (`snd_cwnd_clamp`); the RFCs define none; ns-2 20 p
+    /// (`window_`).
     pub window_limit: OrNone<Packets>,
-    /// Limited transmit: new segments for the first duplicate acknowledgements. Linux true; RFC 3042 recommends it.
+    /// Limited transmit: the first duplicate acknowledgements send new segments. Linux true; RFC 3042 recommends it.
     pub limited_transmit: bool,
-    /// Proportional rate reduction within an episode, else the window drops at once. Linux true (RFC 6937); RFC 5681 false.
+    /// Proportional rate reduction during recovery; without it the window is reduced at once. Linux true (RFC 6937);
+    /// RFC 5681 false.
     pub prr: bool,
-    /// How the retransmission timeout follows from the RTT, and what a lost SYN leaves. Linux `linux`; RFC 6298 `rfc`; ns-3 `ns3`.
+    /// How the retransmission timeout is computed from the RTT, also after a lost SYN. Linux `linux`; RFC 6298 `rfc`;
+    /// ns-3 `ns3`.
     pub rto: Rto,
     /// Smallest retransmission timeout. Linux 200 ms; RFC 6298 1 s.
     pub min_rto: Quantity<Span>,
-    /// Retransmission timeout before the first RTT sample: of SYN and SYN-ACK. Linux 1 s; RFC 6298 1 s.
+    /// Retransmission timeout before the first RTT sample, used for SYN and SYN-ACK. Linux 1 s; RFC 6298 1 s.
     pub initial_rto: Quantity<Span>,
-    /// Largest retransmission timeout, back-off included. Linux 120 s; RFC 6298 60 s or more, if any.
+    /// Largest retransmission timeout, including back-off. Linux 120 s; RFC 6298 60 s or more, if any.
     pub max_rto: Quantity<Span>,
-    /// Timestamps: RTT samples from retransmissions, too. Linux true; RFC 7323 leaves it to the host. Without,
-    /// segments are 12 B shorter.
+    /// Timestamps, which also give RTT samples from retransmissions. Linux true; RFC 7323 leaves it to the host.
+    /// Without them segments are 12 B shorter.
     pub timestamps: bool,
-    /// ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168 leaves it to
-    /// the host.
+    /// Use ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168
+    /// leaves it to the host.
     pub ecn: bool,
-    /// The receiver agrees to ECN where the sender asks. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
+    /// The receiver accepts ECN if the sender asks for it. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
     pub ecn_accept: bool,
-    /// SYN, SYN-ACK and ACK before data and FINs after it; a flow starts with its SYN. Linux, ns-3 and RFC 9293 true. Without,
-    /// data starts and ends by itself, as with ns-2's one-way agents.
+    /// Open the connection by SYN, SYN-ACK and ACK and close it by FINs; a flow starts with its SYN. Linux, ns-3 and
+    /// RFC 9293 true. Without it, data is sent at once, as with ns-2's one-way agents.
     pub handshake: bool,
-    /// The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
-    /// Linux 0; RFC 3168 either, RFC 8311 0 but for experiments.
+    /// Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
+    /// Linux 0; RFC 3168 either, RFC 8311 0 except for experiments.
     pub ect: u8,
-    /// Data that the sender's socket can hold. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host.
+    /// Size of the sender's socket buffer. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host.
     pub send_buffer: OrNone<Bytes>,
-    /// Bulk traffic fills `send_buffer` in writes of this size: where the buffer is what bounds the flow, the end of what
-    /// it holds leaves as a short segment, unless `nagle` has it wait; `none` has the buffer hold whole segments. Linux's bulk senders
-    /// write more than the buffer takes, so `none`; ns-3's 512 B (`SendSize`); RFC 9293 leaves it to the application.
+    /// Bulk traffic fills `send_buffer` in writes of this size. If the buffer limits the flow, its last segment is
+    /// then short, unless `nagle` delays it. With `none` the buffer holds whole segments. Linux's bulk senders write
+    /// more than the buffer holds, so `none`; ns-3 512 B (`SendSize`); RFC 9293 leaves it to the application.
     pub write_size: OrNone<Bytes>,
-    /// Data that the receiver's socket can hold: the window offered at first. Linux grows it to 6 MiB (`tcp_rmem`); RFC 9293
-    /// leaves it to the host, up to 1 GiB (RFC 7323).
+    /// Size of the receiver's socket buffer, which is the window offered at first. Linux grows it to 6 MiB
+    /// (`tcp_rmem`); RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323).
     pub receive_buffer: Quantity<Bytes>,
-    /// Rate at which the receiving application reads, in bits a second; `none` reads at once. A slower reader than sender
+    /// Rate at which the receiving application reads; `none` reads at once. A reader that is slower than the sender
     /// closes the window, and the sender probes it (RFC 9293, 3.8.6). Linux and the RFCs leave it to the application.
     pub read_rate: OrNone<BitRate>,
-    /// Segments are spaced in time also where congestion control asks for no rate: at 2 windows an RTT while the window is below
-    /// half the threshold, at 1.2 above. Linux false with most queueing disciplines, true with `fq` (`tcp_pacing_ss_ratio` 200,
-    /// `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host.
+    /// Pace segments even if the congestion control sets no rate: at 2 windows per RTT while the window is below half
+    /// the threshold, and at 1.2 above. Linux false with most queueing disciplines, true with `fq`
+    /// (`tcp_pacing_ss_ratio` 200, `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host.
     pub pacing: bool,
-    /// CUBIC's HyStart: slow start ends before loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
+    /// CUBIC's HyStart, which ends slow start before a loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
     pub hystart: bool,
-    /// Prague's reference RTT: a flow with a shorter one grows and shrinks as with this. draft-briscoe-iccrg-prague 25 ms.
+    /// Prague's reference RTT: a flow with a shorter RTT behaves as with this one. draft-briscoe-iccrg-prague 25 ms.
     pub prague_reference_rtt: Quantity<Span>,
-    /// Queueing delay that LEDBAT holds. RFC 6817 allows 100 ms at the most.
+    /// Target queueing delay of LEDBAT. RFC 6817 allows 100 ms at the most.
     pub ledbat_target: Quantity<Span>,
-    /// Segments that LEDBAT's window grows by in a round trip without queue. RFC 6817 allows 1 at the most.
+    /// Segments by which LEDBAT's window grows in a round trip without queueing. RFC 6817 allows 1 at the most.
     pub ledbat_gain: f64,
-    /// LEDBAT begins with slow start, until 3/4 of its target. RFC 6817 leaves it to the host.
+    /// LEDBAT begins with slow start, up to 3/4 of its target. RFC 6817 leaves it to the host.
     pub ledbat_slow_start: bool,
-    /// Nagle's algorithm: a short segment waits while anything is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
-    /// recommends it. False here, so that a write is a packet.
+    /// Nagle's algorithm: a short segment waits while data is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
+    /// recommends it. It is false here, so that each write is a packet.
     pub nagle: bool,
-    /// The window decays while the application does not use it. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1
-    /// recommends it.
+    /// Reduce the window after an idle time. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1 recommends it.
     pub slow_start_after_idle: bool,
-    /// What an idle time does to the window. Linux `decay` (RFC 2861); RFC 5681 `initial`. RFC 7661 is not there.
+    /// How an idle time reduces the window. Linux `decay` (RFC 2861); RFC 5681 `initial`. RFC 7661 is not
+    /// implemented.
     pub idle_restart: IdleRestart,
-    /// What the congestion window is counted in. Linux and ns-2 `packets`; RFC 5681 `bytes`. Of full segments it is the same.
+    /// Unit in which the congestion window is counted. Linux and ns-2 `packets`; RFC 5681 `bytes`. For full segments
+    /// both are the same.
     pub window_unit: WindowUnit,
-    /// An acknowledgement for every so many segments. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p.
+    /// Number of segments per acknowledgement. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p.
     pub ack_every: Quantity<Packets>,
     /// Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms; ns-3 200 ms.
     pub delayed_ack: Quantity<Span>,
-    /// So many segments at the start are acknowledged each. Linux 16 p at most; the RFCs 0 p.
+    /// Number of segments at the start that are acknowledged one by one. Linux 16 p at most; the RFCs 0 p.
     pub quick_acks: Quantity<Packets>,
 }
 
@@ -183,7 +188,7 @@ macro_rules! word {
 }
 
 word! {
-    /// How missing segments are found and sent again.
+    /// How lost segments are detected and retransmitted.
     pub enum Recovery for transport::Recovery {
         /// RFC 5681.
         Reno = "reno" => Reno,
@@ -193,41 +198,41 @@ word! {
         Sack = "sack" => Sack,
         /// RFC 2018, RFC 6675 and RFC 6937, as ns-3 has them.
         Ns3 = "ns3" => Ns3,
-        /// RFC 2018 and RFC 8985: by time, as Linux.
+        /// RFC 2018 and RFC 8985, which detects losses by time, as Linux.
         Rack = "rack" => Rack,
     }
 }
 
 word! {
-    /// How the retransmission timeout follows from the RTT.
+    /// How the retransmission timeout is computed from the RTT.
     pub enum Rto for transport::RtoRule {
         /// As Linux: srtt + max(variation, min_rto).
         Linux = "linux" => Linux,
         /// RFC 6298: max(srtt + 4 rttvar, min_rto).
         Rfc = "rfc" => Rfc6298,
-        /// As ns-3: RFC 6298 without samples from what was sent again or outstanding at a timeout; the back-off ends with any
-        /// advance; in fast recovery only the first partial acknowledgement restarts the timer, retransmissions never do, and
-        /// every expiry lowers the threshold.
+        /// As ns-3: RFC 6298 without samples from retransmitted segments or segments outstanding at a timeout. Any
+        /// advance ends the back-off. In fast recovery only the first partial acknowledgement restarts the timer,
+        /// retransmissions never do, and every expiry lowers the threshold.
         Ns3 = "ns3" => Ns3,
     }
 }
 
 word! {
-    /// What an idle time does to the window.
+    /// How an idle time reduces the window.
     pub enum IdleRestart for transport::IdleRestart {
-        /// RFC 2861, as Linux: half of it for each timeout, to the initial window.
+        /// RFC 2861, as Linux: it is halved for each timeout, down to the initial window.
         Decay = "decay" => Decay,
-        /// RFC 5681, 4.1: to the initial window after one timeout.
+        /// RFC 5681, 4.1: it becomes the initial window after one timeout.
         Initial = "initial" => Initial,
     }
 }
 
 word! {
-    /// What a congestion window is counted in.
+    /// Unit in which a congestion window is counted.
     pub enum WindowUnit for transport::WindowUnit {
-        /// A segment counts for its payload.
+        /// A segment counts as its payload.
         Bytes = "bytes" => Bytes,
-        /// Every segment counts for a full one.
+        /// Every segment counts as a full one.
         Packets = "packets" => Packets,
     }
 }

@@ -45,7 +45,7 @@ impl Document {
             hops = hops.saturating_add(count.saturating_mul(longest.unwrap_or(0) as u64));
             if hops > HOPS {
                 let what =
-                    format!("is {}, which makes up to {hops} hops of all flows; allowed: up to {HOPS}", table.count);
+                    format!("is {}, which makes up to {hops} hops over all flows; allowed: up to {HOPS}", table.count);
                 return Err(Error::new(path.then("count"), what));
             }
             for (index, (from, to, route, ack_route)) in (0..count as usize).zip(members.iter().cycle()) {
@@ -142,7 +142,7 @@ impl Ways {
         path: &Path,
     ) -> Result<Vec<usize>, Error> {
         if from == to {
-            let what = format!("is `from` itself, {}; allowed: another node", names.nodes[to]);
+            let what = format!("is {}, which is `from` too; allowed: another node", names.nodes[to]);
             return Err(Error::new(path.then("to"), what));
         }
         way(routes, names, from, &self.data, to, path.then("to"))
@@ -173,12 +173,14 @@ fn way(
     for &next in through.iter().chain([&to]) {
         if !routes.extend(&mut route, at, next) {
             if routes.is_full() {
-                let what = format!("is one of too many destinations in so large a network; allowed: nodes times destinations up to {HOPS}");
+                let what = format!("is one destination too many; allowed: nodes times destinations up to {HOPS}");
                 return Err(Error::new(path, what));
             }
             let what = format!(
-                "cannot be reached: no path from {} to {}; allowed: nodes that links and buses connect",
-                names.nodes[at], names.nodes[next]
+                "cannot be reached: no path from {} to {}{}; allowed: nodes that links, buses and cells connect",
+                names.nodes[at],
+                names.nodes[next],
+                names.hint()
             );
             return Err(Error::new(path, what));
         }
@@ -311,11 +313,11 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
     let example = transport::Sender::new(sender);
     let ecn_feedback = example.congestion_control().ecn_feedback();
     if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
-        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn", what));
     }
     if ecn_feedback == transport::EcnFeedback::Accurate && tcp.handshake && !tcp.ecn_accept {
-        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
         return Err(refuse("ecn_accept", what));
     }
     if tcp.tail_loss_probe && !sender.recovery.is_selective() {
@@ -326,11 +328,11 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));
     }
     if example.congestion_control().is_l4s() && ect == transport::Ect::Zero {
-        let what = format!("is 0, which {} cannot work with; allowed: 1", tcp.congestion_control);
+        let what = format!("is 0, but {} needs 1; allowed: 1", tcp.congestion_control);
         return Err(refuse("ect", what));
     }
     if example.congestion_control().needs_timestamps() && !tcp.timestamps {
-        let what = format!("is false, which {} cannot work with; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
         return Err(refuse("timestamps", what));
     }
     let receiver = transport::ReceiverConfig {

@@ -31,7 +31,7 @@ pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &P
     match table {
         TrafficTable::Bulk(_) | TrafficTable::Transfer(_) if udp => {
             let what =
-                "has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport tcp";
+                "sends at the rate of its transport, and udp sets none; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport kind = \"tcp\"";
             Err(Error::new(path.then("kind"), what))
         }
         TrafficTable::Bulk(_) => Ok(Traffic::Bulk),

@@ -87,7 +87,7 @@ fn routes_that_would_fill_the_memory_are_refused() {
     );
     let message = message.unwrap_err();
     assert!(message.contains("key `flows[0].count`: is 333333, which makes up to"), "{message}");
-    assert!(message.ends_with("hops of all flows; allowed: up to 100000000"), "{message}");
+    assert!(message.ends_with("hops over all flows; allowed: up to 100000000"), "{message}");
     // Of 5 nodes, a way to one destination has 5 entries: `left` is on three links, and a second does not fit.
     let network = with(&[]).unwrap().resolve().unwrap();
     let find = |most| {

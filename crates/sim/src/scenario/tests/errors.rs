@@ -1,6 +1,6 @@
 //! What is refused, and what the message says: file, line, column, key, why, allowed.
 
-use super::{load, with, GOOD};
+use super::{good, load, with, GOOD};
 
 /// The message for `GOOD` with `old` replaced.
 fn refused(old: &str, new: &str) -> String {
@@ -17,14 +17,14 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
         // Names.
-        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
+        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here (did you mean \"name\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
         ("name = \"pipe\"\n", "", "test.toml:1:1: key `name`: is missing"),
         ("\"pipe\"", "\" \"", "test.toml:1:8: key `name`: is empty; allowed: any text"),
-        ("\"access\"", "\"bottleneck\"", "test.toml:19:8: key `links[1].name`: is \"bottleneck\", which `links[0]` is called already; allowed: a name of its own"),
-        ("\"voice\"", "\"bulk\"", "test.toml:31:8: key `flows[1].name`: is \"bulk\", which `flows[0]` is called already; allowed: a name of its own"),
+        ("\"access\"", "\"bottleneck\"", "test.toml:19:8: key `links[1].name`: is \"bottleneck\", which is the name of `links[0]` too; allowed: a name that is not in use"),
+        ("\"voice\"", "\"bulk\"", "test.toml:31:8: key `flows[1].name`: is \"bulk\", which is the name of `flows[0]` too; allowed: a name that is not in use"),
         ("\"voice\"", "\"a.b\"", "test.toml:31:8: key `flows[1].name`: is \"a.b\"; allowed: letters, digits, _ and -, at least one of them no digit"),
-        ("from = \"left\"", "from = \"client0\"\nqueu = 1", "test.toml:12:1: key `links[0].queu`: is not a key here; allowed: name, from, to, rate, delay, overhead, queue, reverse_queue, under_test, reverse_under_test, device_queue"),
-        ("to = \"right\"\n\n[[flows]]", "to = \"rihgt\"\n\n[[flows]]", "test.toml:28:6: key `flows[0].to`: is \"rihgt\", which is neither node nor group; allowed: client, left, right"),
+        ("from = \"left\"", "from = \"client0\"\nqueu = 1", "test.toml:12:1: key `links[0].queu`: is not a key here (did you mean \"queue\"?); allowed: name, from, to, rate, delay, overhead, queue, reverse_queue, under_test, reverse_under_test, device_queue"),
+        ("to = \"right\"\n\n[[flows]]", "to = \"rihgt\"\n\n[[flows]]", "test.toml:28:6: key `flows[0].to`: is \"rihgt\", which is not a node or group (did you mean \"right\"?); allowed: client, left, right"),
         // Units and types.
         ("\"20 Mbit/s\"", "\"20\"", "test.toml:13:8: key `links[0].rate`: \"20\" has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
         ("\"20 Mbit/s\"", "20", "test.toml:13:8: key `links[0].rate`: 20 has no unit; allowed: a rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (or bit, kbit, mbit, gbit as in tc), as in \"10 Mbit/s\""),
@@ -41,36 +41,36 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         // Impossible values.
         ("\"20 Mbit/s\"", "\"0 Mbit/s\"", "test.toml:13:8: key `links[0].rate`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
         ("duration = \"10 s\"", "duration = \"0 s\"", "test.toml:2:12: key `duration`: is 0; allowed: a time above 0, as in \"5 ms\""),
-        ("warm_up = \"2 s\"", "warm_up = \"10 s\"", "test.toml:3:11: key `warm_up`: is 10 s, as long as the run or longer; allowed: less than `duration`, 10 s"),
+        ("warm_up = \"2 s\"", "warm_up = \"10 s\"", "test.toml:3:11: key `warm_up`: is 10 s, not shorter than the run; allowed: less than `duration`, 10 s"),
         ("warm_up = \"2 s\"", "replications = 0", "test.toml:3:16: key `replications`: is 0; allowed: 1 or more"),
         ("count = 3", "count = 0", "test.toml:7:9: key `nodes[0].count`: is 0; allowed: 1 to 1000000"),
         ("count = 3", "count = 4000000000", "test.toml:7:9: key `nodes[0].count`: is 4000000000; allowed: 1 to 1000000"),
-        ("from = \"left\"", "from = \"right\"", "test.toml:12:6: key `links[0].to`: is `from` itself, right; allowed: another node"),
-        ("from = \"client\"\nto = \"left\"", "from = \"right\"\nto = \"left\"", "test.toml:21:6: key `links[1].to`: links right and left, as `links[0]` does; allowed: one link between two nodes"),
+        ("from = \"left\"", "from = \"right\"", "test.toml:12:6: key `links[0].to`: is right, which is `from` too; allowed: another node"),
+        ("from = \"client\"\nto = \"left\"", "from = \"right\"\nto = \"left\"", "test.toml:21:6: key `links[1].to`: links right and left, which `links[0]` links already; allowed: one link between two nodes"),
         ("[[links]]\nname = \"access\"", "[[nodes]]\nname = \"client1\"\n\n[[links]]\nname = \"access\"", "test.toml:19:8: key `nodes[1].name`: makes a second \"client1\"; allowed: a name that no node or group has"),
         // Flows.
         ("start = \"1 s\"", "start = \"9 s\"", "test.toml:35:8: key `flows[1].stop`: is 9 s, not after the start, 9 s; allowed: a later time"),
         ("start = \"1 s\"", "start = { uniform = [\"0 s\", \"9 s\"] }", "test.toml:35:8: key `flows[1].stop`: is 9 s, not after the start, 9 s; allowed: a later time"),
         ("start = \"1 s\"", "start = { uniform = [\"2 s\", \"1 s\"] }", "test.toml:34:21: key `flows[1].start.uniform`: goes from 2 s down to 1 s; allowed: the earlier time first"),
-        ("start = \"1 s\"", "start = { uniform = [\"2 s\"] }", "test.toml:34:21: key `flows[1].start.uniform`: has 1 elements; allowed: an array of length 2"),
-        ("start = \"1 s\"", "start = { first = \"1 s\" }", "test.toml:34:9: key `flows[1].start`: is neither a time nor uniform nor every; allowed: a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}"),
-        ("start = \"1 s\"", "start = { evry = \"1 s\" }", "test.toml:34:11: key `flows[1].start.evry`: is not a key here; allowed: uniform, first, every"),
+        ("start = \"1 s\"", "start = { uniform = [\"2 s\"] }", "test.toml:34:21: key `flows[1].start.uniform`: has 1 elements; allowed: a list of 2 values"),
+        ("start = \"1 s\"", "start = { first = \"1 s\" }", "test.toml:34:9: key `flows[1].start`: is not a start time; allowed: a time, as in \"1 s\", or {uniform = [\"0 s\", \"1 s\"]}, or {first = \"0 s\", every = \"1 s\"}"),
+        ("start = \"1 s\"", "start = { evry = \"1 s\" }", "test.toml:34:11: key `flows[1].start.evry`: is not a key here (did you mean \"every\"?); allowed: uniform, first, every"),
         ("start = \"1 s\"", "count = 0", "test.toml:34:9: key `flows[1].count`: is 0, which makes 0 flows here; allowed: 1 or more, up to 1000000 flows in all"),
         ("start = \"1 s\"", "count = 400000", "test.toml:34:9: key `flows[1].count`: is 400000, which makes 1200000 flows here; allowed: 1 or more, up to 1000000 flows in all"),
         ("start = \"1 s\"", "route = [\"client\"]", "test.toml:34:10: key `flows[1].route[0]`: is the group \"client\"; allowed: a node"),
-        ("from = \"client\"\nto = \"right\"", "from = \"right\"\nto = \"right\"", "test.toml:28:6: key `flows[0].to`: is `from` itself, right; allowed: another node"),
+        ("from = \"client\"\nto = \"right\"", "from = \"right\"\nto = \"right\"", "test.toml:28:6: key `flows[0].to`: is right, which is `from` too; allowed: another node"),
         // Transport.
         ("transport = { kind = \"udp\" }", "transport = { kind = \"sctp\" }", "test.toml:36:22: key `flows[1].transport.kind`: \"sctp\" is unknown; allowed: tcp, udp"),
         ("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", mss = \"1 B\" }", "test.toml:36:29: key `flows[1].transport.mss`: is not a key here; allowed: header"),
         ("transport = { kind = \"udp\" }", "transport = \"udp\"", "test.toml:36:13: key `flows[1].transport`: is the text \"udp\"; allowed: a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, ns2_reno, ns3_cubic, ns3_reno, reno, cubic, dctcp, bbr, prague, ledbat, compound"),
-        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"dctcp\" }", "test.toml:36:13: key `flows[1].transport.ecn`: is false, which dctcp cannot work with; allowed: true"),
-        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"prague\", ecn = true }", "test.toml:36:13: key `flows[1].transport.ect`: is 0, which prague cannot work with; allowed: 1"),
-        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"ledbat\", timestamps = false }", "test.toml:36:59: key `flows[1].transport.timestamps`: is false, which ledbat cannot work with; allowed: true"),
+        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"dctcp\" }", "test.toml:36:13: key `flows[1].transport.ecn`: is false, but dctcp needs it; allowed: true"),
+        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"prague\", ecn = true }", "test.toml:36:13: key `flows[1].transport.ect`: is 0, but prague needs 1; allowed: 1"),
+        ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"ledbat\", timestamps = false }", "test.toml:36:59: key `flows[1].transport.timestamps`: is false, but ledbat needs it; allowed: true"),
         ("transport = { kind = \"udp\" }", "transport = { ledbat_gain = 0 }", "test.toml:36:29: key `flows[1].transport.ledbat_gain`: is 0; allowed: above 0, up to 100"),
         ("transport = { kind = \"udp\" }", "transport = { ledbat_target = \"0 s\" }", "test.toml:36:31: key `flows[1].transport.ledbat_target`: is 0; allowed: a time above 0, as in \"5 ms\""),
         ("transport = { kind = \"udp\" }", "transport = { ect = 2 }", "test.toml:36:21: key `flows[1].transport.ect`: is 2; allowed: 0 or 1"),
-        ("transport = { kind = \"udp\" }", "transport = { recovery = \"fack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"fack\" is unknown; allowed: reno, newreno, sack, ns3, rack"),
+        ("transport = { kind = \"udp\" }", "transport = { recovery = \"fack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"fack\" is unknown (did you mean \"sack\"?); allowed: reno, newreno, sack, ns3, rack"),
         ("transport = { kind = \"udp\" }", "transport = { mss = \"70 kB\" }", "test.toml:36:21: key `flows[1].transport.mss`: is 70000 B; allowed: 1 B to 65483 B"),
         ("transport = { kind = \"udp\" }", "transport = { write_size = \"0 B\" }", "test.toml:36:28: key `flows[1].transport.write_size`: is 0 B; allowed: 1 B to `send_buffer`, below 4 GiB"),
         ("transport = { kind = \"udp\" }", "transport = { send_buffer = \"1 kB\" }", "test.toml:36:29: key `flows[1].transport.send_buffer`: is 1000 B; allowed: at least a segment, `mss`, 1448 B"),
@@ -81,7 +81,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         // Traffic.
         ("kind = \"cbr\", ", "", "test.toml:37:11: key `flows[1].traffic.kind`: is missing; allowed: bulk, transfer, cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull"),
         ("kind = \"cbr\"", "kind = \"tcp\"", "test.toml:37:20: key `flows[1].traffic.kind`: \"tcp\" is unknown; allowed: bulk, transfer, cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull"),
-        ("kind = \"cbr\", rate = \"64 kbit/s\", packet_size = \"160 B\"", "kind = \"bulk\"", "test.toml:37:20: key `flows[1].traffic.kind`: has no rate, which udp needs; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport tcp"),
+        ("kind = \"cbr\", rate = \"64 kbit/s\", packet_size = \"160 B\"", "kind = \"bulk\"", "test.toml:37:20: key `flows[1].traffic.kind`: sends at the rate of its transport, and udp sets none; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport kind = \"tcp\""),
         (", packet_size = \"160 B\"", "", "test.toml:37:11: key `flows[1].traffic.packet_size`: is missing"),
         ("\"160 B\"", "\"0 B\"", "test.toml:37:61: key `flows[1].traffic.packet_size`: is 0; allowed: 1 B to 65507 B"),
         ("\"160 B\"", "\"66 kB\"", "test.toml:37:61: key `flows[1].traffic.packet_size`: is 66000 B; allowed: 1 B to 65507 B"),
@@ -95,10 +95,10 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("\"cbr\"", "\"on_off\", on = \"1 ns\", off = \"1 s\"", "test.toml:37:35: key `flows[1].traffic.on`: is 1 ns on average, while a packet takes 20 ms; allowed: at least a millionth of that"),
         ("\"cbr\", rate = \"64 kbit/s\"", "\"pareto\", scale = \"1 ms\", shape = 0", "test.toml:37:54: key `flows[1].traffic.shape`: is 0.0; allowed: 0.01 to 1000"),
         // Queues: what the algorithm library says.
-        ("\"codel target 10ms\"", "\"cdoel\"", "test.toml:15:9: key `links[0].queue`: unknown algorithm \"cdoel\"; allowed: pfifo, bfifo, "),
+        ("\"codel target 10ms\"", "\"cdoel\"", "test.toml:15:9: key `links[0].queue`: unknown algorithm \"cdoel\" (did you mean \"codel\"?); allowed: pfifo, bfifo, "),
         ("\"codel target 10ms\"", "\"codel target 10\"", "test.toml:15:9: key `links[0].queue`: codel: target: \"10\" has no unit"),
-        ("\"codel target 10ms\"", "{ kind = \"codel\", traget = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: codel: unknown parameter \"traget\"; allowed: "),
-        ("\"codel target 10ms\"", "{ target = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: has no `kind`; allowed: pfifo, bfifo, "),
+        ("\"codel target 10ms\"", "{ kind = \"codel\", traget = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: codel: unknown parameter \"traget\" (did you mean \"target\"?); allowed: "),
+        ("\"codel target 10ms\"", "{ target = \"10 ms\" }", "test.toml:15:9: key `links[0].queue`: is a table without `kind`; allowed: pfifo, bfifo, "),
         ("\"codel target 10ms\"", "7", "test.toml:15:9: key `links[0].queue`: is 7; allowed: an algorithm with its parameters as in tc"),
     ];
     let mut wrong = String::new();
@@ -150,7 +150,7 @@ fn islands_and_odd_groups_are_refused() {
     let message = load(&island, "test.toml", &[]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; allowed: nodes that links and buses connect"
+        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; allowed: nodes that links, buses and cells connect"
     );
     let groups = GOOD
         .replace("[[nodes]]", "[[nodes]]\nname = \"five\"\ncount = 5\n\n[[nodes]]")
@@ -158,13 +158,13 @@ fn islands_and_odd_groups_are_refused() {
     let message = load(&groups, "test.toml", &[]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "test.toml:25:6: key `links[1].to`: is a group of 5 nodes and `from` one of 3; allowed: one node, or a group of 3"
+        "test.toml:25:6: key `links[1].to`: is a group of 5 nodes, but `from` is a group of 3; allowed: one node, or a group of 3 nodes"
     );
     let bus = GOOD.replace("[[flows]]\nname = \"bulk\"", "[[buses]]\nname = \"lan\"\nrate = \"1 Gbit/s\"\ndelay = \"1 us\"\nstations = [\"client\", \"client1\"]\n\n[[flows]]\nname = \"bulk\"");
     let message = load(&bus, "test.toml", &[]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "test.toml:29:23: key `buses[0].stations[1]`: has node client1 on the bus twice; allowed: each node once"
+        "test.toml:29:23: key `buses[0].stations[1]`: names node client1 twice; allowed: each node once"
     );
     let alone = bus.replace("[\"client\", \"client1\"]", "[\"left\"]");
     let message = load(&alone, "test.toml", &[]).unwrap_err().to_string();
@@ -180,11 +180,11 @@ fn islands_and_odd_groups_are_refused() {
     };
     assert_eq!(
         ports("[\"client0\", \"client2\"]", port),
-        "test.toml:32:8: key `buses[0].ports[0].name`: is client1, no station of the bus; allowed: one of `stations`"
+        "test.toml:32:8: key `buses[0].ports[0].name`: is client1, which is not a station of the bus; allowed: one of `stations`"
     );
     assert_eq!(
         ports("[\"client\"]", &port.repeat(2)),
-        "test.toml:35:8: key `buses[0].ports[1].name`: has node client1 twice; allowed: each node once"
+        "test.toml:35:8: key `buses[0].ports[1].name`: names node client1 twice; allowed: each node once"
     );
 }
 
@@ -198,11 +198,14 @@ fn a_bad_cell_is_refused() {
     let stations = "stations = [\"a\"]\n";
     let table = [
         ("stations = []", "stations`: has no node; allowed: at least one node or a group"),
-        ("stations = [\"left\"]", "stations[0]`: has node left in the cell twice; allowed: each node once"),
-        ("profile = \"802.11a\"", "profile`: \"802.11a\" is unknown; allowed: 802.11b, 802.11g, 802.11n"),
+        ("stations = [\"left\"]", "stations[0]`: names node left twice; allowed: each node once"),
+        (
+            "profile = \"802.11a\"",
+            "profile`: \"802.11a\" is unknown (did you mean \"802.11b\"?); allowed: 802.11b, 802.11g, 802.11n",
+        ),
         (
             "rates = { right = \"1 Mbit/s\" }",
-            "rates`: names right, which is no station of this cell; allowed: its stations",
+            "rates`: names right, which is not a station of this cell; allowed: its `stations`",
         ),
         ("rates = { a = \"0 Mbit/s\" }", "rates.a`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
         ("slot = \"0 us\"", "slot`: is 0; allowed: a time above 0, as in \"9 us\""),
@@ -225,13 +228,15 @@ fn a_bad_override_names_itself() {
         ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("links..rate=1", "--set links..rate=1: has an empty key; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("duration=5", "--set duration=5: key `duration`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
-        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here; allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
-        ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, as long as the run or longer; allowed: less than `duration`, 10 s"),
+        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here (did you mean \"duration\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
+        ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, not shorter than the run; allowed: less than `duration`, 10 s"),
         ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
+        ("links.botleneck.rate=1", "--set links.botleneck.rate=1: `links` has no element \"botleneck\" (did you mean \"bottleneck\"?); allowed: bottleneck, access, or 0 to 1"),
+        ("changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]", "--set changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]: key `changes[0].queue`: is \"left->rigth\", and no queue has that name (did you mean \"left->right\"?); allowed: left->right, right->left, client0->left, left->client0, client1->left, left->client1, client2->left, left->client2"),
         ("links.2.rate=1", "--set links.2.rate=1: `links` has no element \"2\"; allowed: bottleneck, access, or 0 to 1"),
         ("buses.0.rate=1", "--set buses.0.rate=1: key `buses`: is a table; allowed: a list"),
         ("links.0.queue.limit=5", "--set links.0.queue.limit=5: `links.0.queue` is neither a table nor a list, so it has no `limit`; set it as a whole"),
-        ("flows.voice.traffic.rat=5", "--set flows.voice.traffic.rat=5: key `flows[1].traffic.rat`: is not a key here; allowed: rate, packet_size"),
+        ("flows.voice.traffic.rat=5", "--set flows.voice.traffic.rat=5: key `flows[1].traffic.rat`: is not a key here (did you mean \"rate\"?); allowed: rate, packet_size"),
     ];
     for (set, expected) in table {
         assert_eq!(with(&[set]).unwrap_err(), expected);
@@ -243,7 +248,7 @@ fn values_that_clash_through_an_override_name_the_key_that_is_out_of_bounds() {
     let message = with(&["duration=1 s"]).unwrap_err();
     assert_eq!(
         message,
-        "test.toml:3:11: key `warm_up`: is 2 s, as long as the run or longer; allowed: less than `duration`, 1 s"
+        "test.toml:3:11: key `warm_up`: is 2 s, not shorter than the run; allowed: less than `duration`, 1 s"
     );
 }
 
@@ -264,4 +269,60 @@ fn no_text_makes_it_panic_and_every_refusal_has_a_place() {
         }
     }
     assert!(refusals > 1000);
+}
+
+#[test]
+fn a_link_to_an_undeclared_node_beside_declared_groups_says_so() {
+    // The group "client" is connected to nothing, and the message names the node that is probably meant to be it.
+    let access = "from = \"client\"\nto = \"left\"";
+    assert_eq!(
+        refused(access, "from = \"clients\"\nto = \"left\""),
+        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; `links[1].from`: \"clients\" is not \
+         declared in [[nodes]], so it is a single node (did you mean \"client\"?); allowed: nodes that links, buses and cells connect"
+    );
+    assert_eq!(
+        refused(access, "from = \"client7\"\nto = \"left\""),
+        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; `links[1].from`: \"client7\" is not \
+         declared in [[nodes]], so it is a single node; the group \"client\" has 3 nodes, numbered from 0; allowed: nodes that links, \
+         buses and cells connect"
+    );
+    assert_eq!(
+        refused(access, "from = \"pcs\"\nto = \"left\""),
+        "test.toml:28:6: key `flows[0].to`: cannot be reached: no path from client0 to right; `links[0].from`: nothing connects the \
+         group \"client\", while each of these is a single node that is not declared in [[nodes]]: \"left\", \"right\", \"pcs\"; \
+         allowed: nodes that links, buses and cells connect"
+    );
+}
+
+#[test]
+fn what_is_accepted_and_probably_wrong_is_warned_of() {
+    assert_eq!(good(GOOD).warnings(), Vec::<String>::new());
+    // A flow that starts at the misspelt node hides that the group is not connected.
+    let hidden = GOOD.replace("from = \"client\"", "from = \"clients\"").replace("to = \"client\"", "to = \"clients\"");
+    assert_eq!(
+        good(&hidden).warnings(),
+        ["key `links[1].from`: \"clients\" is not declared in [[nodes]], so it is a single node (did you mean \"client\"?)"]
+    );
+    // A former name of a preset, wherever a scheme can stand.
+    let text = format!(
+        "{}\n[[changes]]\nat = \"3 s\"\nscheme = \"red preset seed000\"\n
+         [[buses]]\nname = \"lan\"\nrate = \"1 Gbit/s\"\ndelay = \"1 us\"\nstations = [\"client\"]\nqueue = \"pie preset seed000\"\n\
+         ports = [{{ name = \"client1\", queue = {{ kind = \"avq\", preset = \"seed004\" }} }}]\n
+         [[cells]]\nname = \"air\"\naccess_point = \"left\"\nstations = [\"phone\"]\nqueue = \"red preset seed000\"\n\
+         access_point_queue = \"ared preset seed000\"\n",
+        GOOD.replace("codel target 10ms\"", "cobalt preset seed000\"\nreverse_queue = \"fq_avq preset seed004\"")
+    );
+    let keys = [
+        ("links[0].queue", "cobalt", "seed000", "shu2023"),
+        ("links[0].reverse_queue", "fq_avq", "seed004", "hassan"),
+        ("buses[0].queue", "pie", "seed000", "shu2023"),
+        ("buses[0].ports[0].queue", "avq", "seed004", "hassan"),
+        ("cells[0].queue", "red", "seed000", "shu2023"),
+        ("cells[0].access_point_queue", "ared", "seed000", "shu2023"),
+        ("changes[0].scheme", "red", "seed000", "shu2023"),
+    ];
+    let expected = keys.map(|(key, kind, former, present)| {
+        format!("key `{key}`: {kind}: \"preset {former}\" is now called \"preset {present}\"")
+    });
+    assert_eq!(good(&text).warnings(), expected);
 }

@@ -367,7 +367,7 @@ fn a_document_without_its_text_still_names_the_key() {
     let message = document.resolve().unwrap_err().to_string();
     assert_eq!(
         message,
-        "key `flows[0].to`: is \"nowhere\", which is neither node nor group; allowed: client, left, right"
+        "key `flows[0].to`: is \"nowhere\", which is not a node or group; allowed: client, left, right"
     );
 }
 
