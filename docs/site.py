@@ -105,7 +105,7 @@ class Site:
             self.place(page)
         while self.queue:
             self.copy(self.queue.pop(0))
-        for name in ("site.css", "favicon.svg"):
+        for name in ("site.css", "favicon.svg", "iframe-worker.js"):
             shutil.copyfile(DOCS / name, self.folder / name)
 
     def place(self, source: str) -> str:
@@ -191,6 +191,7 @@ def python_pages() -> dict[str, str]:
     """Return a page for each public module, of which mkdocstrings makes the reference."""
     pages = {}
     rows = []
+    seen: set[str] = set()
     for name, title in PYTHON.items():
         module = importlib.import_module(name)
         first = inspect.getdoc(module)
@@ -200,7 +201,10 @@ def python_pages() -> dict[str, str]:
         page = name.removeprefix("sojourn.")
         rows.append(f"| [`{name}`]({page}.md) | {title.lower() if title[1].islower() else title} | {summary} |")
         parts = [f"# {title}", f"`{name}`: {summary}"]
-        parts += [f"::: {path}" for path in _public(module)]
+        # A name that several modules offer is explained once.
+        own = [path for path in _public(module) if path not in seen]
+        seen.update(own)
+        parts += [f"::: {path}" for path in own]
         pages[page] = "\n\n".join(parts) + "\n"
     pages["index"] = "\n".join(
         [
@@ -298,7 +302,7 @@ def build(gathered: Path, out: Path) -> int:
     config = gathered.parent / "mkdocs.yml"
     config.write_text(text.replace("python:\n          options:", f"python:\n          paths: [{ROOT / 'python'}]\n          options:")
                       + yaml.safe_dump(paths, sort_keys=False, allow_unicode=True))
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--clean", "-f", str(config)]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
     # A note of the theme's authors about another program, and nothing of ours.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     return subprocess.run(words, check=False, env=environment).returncode  # noqa: S603
