@@ -243,7 +243,7 @@ def _public(module: Any) -> Iterator[str]:
 
 def navigation(folder: Path) -> list[Any]:
     """Return the order of the pages."""
-    sections: list[Any] = ["index.md"]
+    sections: list[Any] = [{"Home": "index.md"}]
     for title, (name, first) in SECTIONS.items():
         sections.append({title: _section(folder, folder / name, first)})
         if title == "Papers":
@@ -298,14 +298,12 @@ def _write(path: Path, text: str) -> None:
 def build(gathered: Path, out: Path) -> int:
     """Build the site and return the status of MkDocs."""
     text = (DOCS / "mkdocs.yml").read_text()
+    text = text.replace("@PYTHON@", str(ROOT / "python")).replace("@DOCS@", str(DOCS))
     paths = {"docs_dir": str(gathered), "site_dir": str(out), "nav": navigation(gathered)}
-    config = gathered.parent / "mkdocs.yml"
-    config.write_text(text.replace("python:\n          options:", f"python:\n          paths: [{ROOT / 'python'}]\n          options:")
-                      + yaml.safe_dump(paths, sort_keys=False, allow_unicode=True))
+    config = gathered.parent / f"{gathered.name}.yml"
+    config.write_text(text + yaml.safe_dump(paths, sort_keys=False, allow_unicode=True))
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
-    # A note of the theme's authors about another program, and nothing of ours.
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    return subprocess.run(words, check=False, env=environment).returncode  # noqa: S603
+    return subprocess.run(words, check=False).returncode  # noqa: S603
 
 
 def main() -> int:

@@ -134,6 +134,11 @@ def test_every_command_and_public_name_has_its_place(site: Path) -> None:
     assert set(sojourn.__all__) - {"draw"} - explained == set()
 
 
+def test_roles_of_sphinx_are_not_shown(site: Path) -> None:
+    for page in (site / "reference" / "python").glob("*.html"):
+        assert not re.search(r":(class|func|meth|mod|attr):", page.read_text()), page
+
+
 def test_a_dead_link_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = site_module()
     copy = tmp_path / "repository"

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Of bad input, and of what cannot be opened.
 const REFUSED: u8 = 2;
 const CONFIG: &str = "/etc/sojournd.toml";
-/// What `--version` says below the version: which ports this build has.
+/// What `--version` prints: the version, and which ports this build has.
 const LONG_VERSION: &str = if cfg!(feature = "dpdk") {
     concat!(env!("CARGO_PKG_VERSION"), "\nback ends: af_xdp, af_packet, dpdk, pcap, loopback")
 } else {

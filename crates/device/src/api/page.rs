@@ -159,14 +159,19 @@ fn internal(name: &str, value: f64) -> String {
         // Six significant digits, without the zeros behind the last one.
         let digits = (5.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as usize;
         let text = format!("{value:.digits$}");
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
     }
 }
 
 /// Parts of a cell that belong together stay on a line.
 fn unbroken(text: &str) -> String {
     let parts = text.split(" / ").map(|part| {
-        let inner: Vec<_> = part.split(", ").map(|piece| format!("<span class=\"n\">{}</span>", escaped(piece))).collect();
+        let inner: Vec<_> =
+            part.split(", ").map(|piece| format!("<span class=\"n\">{}</span>", escaped(piece))).collect();
         inner.join(", ")
     });
     parts.collect::<Vec<_>>().join(" / ")
@@ -226,12 +231,7 @@ const ROWS: &[Row] = &[
     },
     Row { key: "late", name: "Sending time lost: the processor was busy", show: |d| si(d.late_s, "s"), series: None },
     Row { key: "blocked", name: "Time blocked: the port was full", show: |d| si(d.blocked_s, "s"), series: None },
-    Row {
-        key: "unsent",
-        name: "Dropped after the queue: no room",
-        show: |d| whole(d.stale + d.no_room),
-        series: None,
-    },
+    Row { key: "unsent", name: "Dropped after the queue: no room", show: |d| whole(d.stale + d.no_room), series: None },
     Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
     Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
     Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },

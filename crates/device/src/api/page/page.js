@@ -16,9 +16,10 @@ function short(value) {
   return [String(Number((value / step).toPrecision(3))), prefix];
 }
 
-// What is a percentage or a count has no prefix: 250 %, 12000 p.
+// What is a percentage or a count has no prefix: 250 %, 4194 p, 0.5 /s.
 function label(value, unit) {
-  if (unit === "%" || unit === "p") return `${Number(value.toPrecision(3))} ${unit}`;
+  if (unit === "p" && Number.isInteger(value)) return `${value} p`;
+  if (["%", "p", "/s"].includes(unit)) return `${Number(value.toPrecision(3))} ${unit}`;
   const [digits, prefix] = short(value);
   return `${digits} ${prefix}${unit}`;
 }
@@ -48,7 +49,7 @@ function chart(id, name) {
 }
 
 // No axis ends below this: noise of a few microseconds would fill the picture.
-const LEAST = { s: 1e-5, p: 2, "%": 1, "/s": 1 };
+const LEAST = { s: 1e-5, p: 2, "%": 1, "/s": 2 };
 
 function draw(cell, now) {
   const { value, unit, name } = cell.dataset;
