@@ -63,6 +63,8 @@ NEVER: Final = {
     "journalctl": "needs an installed device",
     "ethtool": "changes network interfaces",
     "ip": "changes network interfaces",
+    "tc": "changes network interfaces",
+    "jupyter": "starts a server",
     "ssh": "needs another machine",
     "sqlite3": "needs a device that has measured",
     "flent": "is another program",
@@ -90,7 +92,15 @@ NEVER: Final = {
     "python3 benches/": "measures speed",
     "python3 packaging/": "builds",
 }
-_COMMANDS = {word.split()[0] for word in NEVER} | {"sojourn", "sojournd", "python", "python3", "man", "source", "eval"}
+_COMMANDS = {word.split()[0] for word in NEVER} | {
+    "sojourn",
+    "sojournd",
+    "python",
+    "python3",
+    "man",
+    "source",
+    "eval",
+}
 _SHELL = {"console", "sh", "bash", "shell"}
 _MARKER = re.compile(r"^\s*<!-- (?:(not run|file|status): (.+?)|(output)) -->\s*$")
 
@@ -126,6 +136,8 @@ class Block:
 def never(command: str) -> str:
     """Return why a command is not run; an empty text where it is."""
     words = re.sub(r"\s+", " ", command.removeprefix("sudo "))
+    if re.search(r" \.\.\.$", words):
+        return "is shortened"
     for start, why in NEVER.items():
         if words.startswith(start) and (start[-1] in "/=" or words[len(start) :][:1] in ("", " ")):
             return why
@@ -135,7 +147,9 @@ def never(command: str) -> str:
 def pages(root: Path = ROOT) -> list[Path]:
     """Return the pages whose blocks count."""
     # What is generated from records of other programs, and the history, show no commands to run.
-    return sorted([root / "README.md", root / "CONTRIBUTING.md", *root.glob("docs/**/*.md"), *root.glob("papers/*/README.md")])
+    return sorted(
+        [root / "README.md", root / "CONTRIBUTING.md", *root.glob("docs/**/*.md"), *root.glob("papers/*/README.md")]
+    )
 
 
 def blocks(page: Path) -> list[Block]:
@@ -159,7 +173,11 @@ def blocks(page: Path) -> list[Block]:
             at, marks, saved = end + 1, {}, ""
             continue
         # Indented by four, below an empty line and not inside a list.
-        if line.startswith("    ") and (at == 0 or not lines[at - 1].strip() or _MARKER.match(lines[at - 1])) and not _in_list(lines, at):
+        if (
+            line.startswith("    ")
+            and (at == 0 or not lines[at - 1].strip() or _MARKER.match(lines[at - 1]))
+            and not _in_list(lines, at)
+        ):
             end = at
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
                 end += 1
@@ -197,7 +215,11 @@ def _kind(language: str, text: str) -> str:
         return "shell" if language in _SHELL else known.get(language, language)
     first = next(line for line in text.splitlines() if line.strip())
     word = first.removeprefix("$ ").removeprefix("sudo ").split()[0]
-    if first.startswith("$ ") or word in _COMMANDS or word.startswith(("SOJOURND=", ".ci/", "fuzz/", "packaging/", ".venv/")):
+    if (
+        first.startswith("$ ")
+        or word in _COMMANDS
+        or word.startswith(("SOJOURND=", ".ci/", "fuzz/", "packaging/", ".venv/"))
+    ):
         return "shell"
     if re.match(r"(from|import) \w|#.*\.py\b", first):
         return "python"
@@ -242,6 +264,8 @@ class Runner:
         sojourn = bin_ / "sojourn"
         sojourn.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sojourn "$@"\n')
         sojourn.chmod(sojourn.stat().st_mode | stat.S_IEXEC)
+        for name in ("python", "python3"):
+            (bin_ / name).symlink_to(sys.executable)
         device = os.environ.get("SOJOURND") or shutil.which(str(ROOT / "target/release/sojournd"))
         if device:
             (bin_ / "sojournd").symlink_to(Path(device).resolve())
@@ -290,7 +314,9 @@ class Runner:
             )
             # Who closes a pipe early (`| head`) is no failure.
             if done.returncode != wanted and not (done.returncode == 141 and "| head" in command):
-                raise BlockError(f"{command}\nstatus {done.returncode}, not {wanted}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+                raise BlockError(
+                    f"{command}\nstatus {done.returncode}, not {wanted}\n{done.stdout[-500:]}{done.stderr[-1500:]}"
+                )
 
 
 def run(page: Path) -> float:

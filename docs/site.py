@@ -181,7 +181,9 @@ def command_pages() -> dict[str, str]:
     pages = {}
     program = manual.program()
     rows = "\n".join(f"| [`sojourn {verb.name}`]({verb.name}.md) | {verb.help} |" for verb in program.commands)
-    pages["index"] = f"# Commands\n\n`sojourn COMMAND --help` prints the same.\n\n| command | what it does |\n| --- | --- |\n{rows}\n"
+    pages["index"] = (
+        f"# Commands\n\n`sojourn COMMAND --help` prints the same.\n\n| command | what it does |\n| --- | --- |\n{rows}\n"
+    )
     for verb in program.commands:
         pages[verb.name] = manual.markdown(verb)
     return pages
@@ -225,7 +227,11 @@ def _public(module: Any) -> Iterator[str]:
     """Name what a module offers, each by the module that defines it."""
     import sojourn
 
-    home = {name for name in sojourn.__all__ if sojourn._HOME.get(module.__name__) and name in sojourn._HOME[module.__name__]}
+    home = {
+        name
+        for name in sojourn.__all__
+        if sojourn._HOME.get(module.__name__) and name in sojourn._HOME[module.__name__]
+    }
     names = sorted(home) or getattr(module, "__all__", None)
     if names is None:
         own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)

@@ -79,7 +79,9 @@ class Resources(HTMLParser):
             self.links.append(values.get("href", ""))
         elif tag == "link" and values.get("rel") not in {"canonical", "next", "prev"}:
             self.fetched.append(values.get("href", ""))
-        self.fetched += [values[name] for name in ("src", "srcset", "data", "poster") if tag != "a" and name in values]
+        self.fetched += [
+            values[name] for name in ("src", "srcset", "data", "poster") if tag != "a" and name in values
+        ]
 
 
 def resources(page: Path) -> Resources:

@@ -5,7 +5,6 @@ The script is complete in itself: pressing TAB starts no Python.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from typing import Any, Final
@@ -157,7 +156,7 @@ def _zsh(top: Command) -> str:
     functions = [_zsh_function(command, names) for command in top.everything()]
     head = "#compdef sojourn\n# Completion of sojourn for zsh, made by `sojourn completion zsh`.\n\n"
     # Found on fpath it is called; read with `source` or `eval` it registers itself.
-    tail = "\nif [ \"$funcstack[1]\" = _sojourn ]; then\n    _sojourn \"$@\"\nelse\n    compdef _sojourn sojourn\nfi\n"
+    tail = '\nif [ "$funcstack[1]" = _sojourn ]; then\n    _sojourn "$@"\nelse\n    compdef _sojourn sojourn\nfi\n'
     return head + "\n".join(functions) + tail
 
 
@@ -190,7 +189,7 @@ def _zsh_function(command: Command, names: dict[str, list[str]]) -> str:
             specs.append(_quoted(("*" if argument.repeats else str(index)) + _zsh_action(argument, names)))
     lines = [f"{_zsh_name(command)}() {{"]
     if command.commands:
-        lines.append("    local state line curcontext=\"$curcontext\"")
+        lines.append('    local state line curcontext="$curcontext"')
     lines.append("    _arguments -C \\\n        " + " \\\n        ".join(specs))
     if command.commands:
         listed = " ".join(_quoted(f"{below.name}:{_short(below.help)}") for below in command.commands)
@@ -222,8 +221,12 @@ def _fish(top: Command) -> str:
         for option in command.options:
             flags = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
             words = " ".join(_words(option, names))
-            value = f" -x -a {_quoted(words)}" if words and not _wants_files(option) else " -r -F" if option.kind else ""
-            lines.append(f"complete -c sojourn -n {_quoted(condition)} {flags}{value} -d {_quoted(_short(option.help))}")
+            value = (
+                f" -x -a {_quoted(words)}" if words and not _wants_files(option) else " -r -F" if option.kind else ""
+            )
+            lines.append(
+                f"complete -c sojourn -n {_quoted(condition)} {flags}{value} -d {_quoted(_short(option.help))}"
+            )
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,6 @@ import argparse
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from sojourn import cli
@@ -81,7 +80,9 @@ def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], short: str)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             lines = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            commands = [_command(inner, (*path, name), lines[name]) for name, inner in action.choices.items() if name in lines]
+            commands = [
+                _command(inner, (*path, name), lines[name]) for name, inner in action.choices.items() if name in lines
+            ]
             commands.sort(key=lambda command: list(cli.COMMANDS).index(command.name) if len(path) == 1 else 0)
         elif action.help is not argparse.SUPPRESS:
             (options if action.option_strings else arguments).append(_argument(action))
@@ -133,7 +134,9 @@ def _shown(argument: Argument) -> str:
 def _escaped(text: str) -> str:
     # Backquotes are kept: they mean the same there.
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") else re.sub(r"([\\*_<>\[\]])", r"\\\1", part) for part in parts).replace("|", "\\|")
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([\\*_<>\[\]])", r"\\\1", part) for part in parts
+    ).replace("|", "\\|")
 
 
 def man(program: Command) -> str:
