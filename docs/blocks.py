@@ -2,12 +2,13 @@
 
     python docs/blocks.py PAGE...       runs the blocks of pages in a temporary folder, in their order
     python docs/blocks.py --list        prints every block with what is done with it
-    python docs/blocks.py --changed     runs the pages that changed since they were recorded, and those that take under a second
+    python docs/blocks.py --changed     runs the pages that changed since they were recorded, and those under a second
     python docs/blocks.py --all         runs every page
     python docs/blocks.py ... --record  and notes in docs/blocks.json what ran, with its CPU time
 
-What a block is follows from its language, or, where it is indented, from its first words. Python and commands are run, TOML is
-read; ``text`` is output. All blocks of a page share a folder and a namespace. A comment before a block changes this:
+What a block is follows from its language, or, where it is indented, from its first words. Python and commands are
+run, TOML is read; ``text`` is output. All blocks of a page share a folder and a namespace. A comment before a block
+changes this:
 
     <!-- not run: needs root -->    it is not run
     <!-- file: plan.toml -->        it is written to that file (as is TOML below the words "Save this as `plan.toml`")
@@ -302,7 +303,7 @@ class Runner:
         }
         for number, command in enumerate(commands):
             wanted = block.status if number == len(commands) - 1 else 0
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S603
                 ["bash", "-o", "pipefail", "-c", command],  # noqa: S607
                 cwd=self.folder,
                 env=environment,

@@ -4,9 +4,9 @@
     python docs/site.py --out FOLDER     elsewhere
     python docs/site.py --sources        the gathered pages alone, in out/site-sources
 
-Pages of ``docs`` are joined by those beside the sources that they link to (the published studies, the design), a page for
-each command and a page for each public module of Python. A link that leads nowhere, a page without a place, and every
-warning of MkDocs end the build with status 1. Nothing is fetched.
+Pages of ``docs`` are joined by those beside the sources that they link to (the published studies, the design), a page
+for each command and a page for each public module of Python. A link that leads nowhere, a page without a place, and
+every warning of MkDocs end the build with status 1. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECTIONS: Final = {
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),
 }
-#: Pages of the repository outside docs that have a place of their own; the others that a page links to join "project".
+#: Pages outside docs that have a place of their own; the others that a page links to join "project".
 PLACES: Final = {
     "README.md": "index.md",
     "DESIGN.md": "project/design.md",
@@ -123,10 +123,15 @@ class Site:
                 target = f"files/{source}" + ("" if path.suffix in {".png", ".svg"} else ".txt")
             self.places[source] = target
             self.queue.append(source)
-        elif source in PLACES and source != "README.md" and source not in self.queue and (ROOT / source).is_file():
-            if not (self.folder / self.places[source]).exists():
-                self.queue.append(source)
+        elif source not in self.queue and self.is_due(source):
+            self.queue.append(source)
         return self.places[source]
+
+    def is_due(self, source: str) -> bool:
+        """Whether a page with a place of its own is still to be copied."""
+        # README.md stands for the page that docs/index.md is.
+        known = source in PLACES and source != "README.md" and (ROOT / source).is_file()
+        return known and not (self.folder / self.places[source]).exists()
 
     def copy(self, source: str) -> None:
         """Write a file of the repository into the site, its links changed."""
@@ -147,9 +152,10 @@ class Site:
                 # GitHub begins a list below a paragraph without an empty line between them.
                 if re.match(r"([*-]|\d+\.) ", line) and lines and _paragraph(lines[-1]):
                     lines.append("")
-                line = _LINK.sub(lambda found: self.link(source, found), line)
+                lines.append(_LINK.sub(lambda found: self.link(source, found), line))
+            else:
+                lines.append(line)
             fenced ^= opens
-            lines.append(line)
         return "\n".join(lines) + "\n"
 
     def link(self, source: str, found: re.Match[str]) -> str:
@@ -182,7 +188,8 @@ def command_pages() -> dict[str, str]:
     program = manual.program()
     rows = "\n".join(f"| [`sojourn {verb.name}`]({verb.name}.md) | {verb.help} |" for verb in program.commands)
     pages["index"] = (
-        f"# Commands\n\n`sojourn COMMAND --help` prints the same.\n\n| command | what it does |\n| --- | --- |\n{rows}\n"
+        "# Commands\n\n`sojourn COMMAND --help` prints the same.\n\n"
+        f"| command | what it does |\n| --- | --- |\n{rows}\n"
     )
     for verb in program.commands:
         pages[verb.name] = manual.markdown(verb)
@@ -212,7 +219,7 @@ def python_pages() -> dict[str, str]:
         [
             "# Python reference",
             "",
-            "Names in the first eleven modules are also in `sojourn` itself: `import sojourn as sj`, then `sj.compare`.",
+            "Names of the modules for networks, schemes, runs and results are also in `sojourn` itself.",
             "",
             "| module | what | |",
             "| --- | --- | --- |",

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def load() -> ModuleType:
     spec = importlib.util.spec_from_file_location("blocks_of_docs", ROOT / "docs" / "blocks.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -26,7 +27,7 @@ def load() -> ModuleType:
 
 BLOCKS = load()
 PAGES = BLOCKS.pages()
-#: `.ci/weekly` sets it to "all"; otherwise pages that changed since they were recorded are run, and those under a second.
+#: `.ci/weekly` sets it to "all"; otherwise pages that changed are run, and those under a second.
 WHICH = os.environ.get("SOJOURN_TEST_BLOCKS", "changed")
 CHOSEN = [
     page
@@ -96,7 +97,10 @@ def test_commands_are_those_behind_the_prompt_if_there_is_one(tmp_path: Path) ->
 
 
 def test_a_marker_counts_for_the_next_block_alone(tmp_path: Path) -> None:
-    text = "<!-- not run: slow -->\n\n```python\na\n```\n\n```python\nb\n```\n\n<!-- not run: lost -->\nWords.\n\n```python\nc\n```\n"
+    text = (
+        "<!-- not run: slow -->\n\n```python\na\n```\n\n```python\nb\n```\n\n"
+        "<!-- not run: lost -->\nWords.\n\n```python\nc\n```\n"
+    )
     assert [block.reason for block in BLOCKS.blocks(page_of(tmp_path, text))] == ["slow", "", ""]
 
 
@@ -108,7 +112,8 @@ def outcome(page: Path) -> subprocess.CompletedProcess[str]:
 def test_blocks_share_a_folder_and_names_and_a_failure_has_its_place(tmp_path: Path) -> None:
     good = (
         "Save this as `own.toml`:\n\n```toml\nname = 'x'\n```\n\n"
-        "```console\n$ grep -q name own.toml\n```\n\n```python\nfrom pathlib import Path\nfound = Path('own.toml')\n```\n\n"
+        "```console\n$ grep -q name own.toml\n```\n\n"
+        "```python\nfrom pathlib import Path\nfound = Path('own.toml')\n```\n\n"
         "```python\nassert found.read_text()\n```\n\n<!-- status: 3 -->\n```sh\nexit 3\n```\n"
     )
     done = outcome(page_of(tmp_path, good))

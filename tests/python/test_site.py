@@ -41,7 +41,8 @@ LOOKED_AT = [
 
 def site_module() -> ModuleType:
     spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -76,7 +76,9 @@ def program() -> Command:
 
 
 def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], short: str) -> Command:
-    arguments, options, commands = [], [], []
+    arguments: list[Argument] = []
+    options: list[Argument] = []
+    commands: list[Command] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             lines = {choice.dest: choice.help or "" for choice in action._choices_actions}
