@@ -15,7 +15,7 @@ changes this:
     <!-- status: 1 -->              its last command ends with that status
     <!-- output -->                 it shows what a command printed
 
-Some commands are never run, for the reason that :data:`NEVER` gives.
+Some commands are never run, for the reason that :data:`NEVER` or :data:`ABSENT` gives.
 """
 
 from __future__ import annotations
@@ -93,6 +93,13 @@ NEVER: Final = {
     "python3 benches/": "measures speed",
     "python3 packaging/": "builds",
 }
+#: What a block names that no test has, and why it is not run then.
+ABSENT: Final = {
+    "/var/lib/sojournd/": "needs a device that has measured",
+    "dask_jobqueue": "needs a cluster",
+    "dask_kubernetes": "needs a cluster",
+    "tcp://": "needs a cluster",
+}
 _COMMANDS = {word.split()[0] for word in NEVER} | {
     "sojourn",
     "sojournd",
@@ -139,6 +146,9 @@ def never(command: str) -> str:
     words = re.sub(r"\s+", " ", command.removeprefix("sudo "))
     if re.search(r" \.\.\.$", words):
         return "is shortened"
+    for what, why in ABSENT.items():
+        if what in words:
+            return why
     for start, why in NEVER.items():
         if words.startswith(start) and (start[-1] in "/=" or words[len(start) :][:1] in ("", " ")):
             return why
@@ -183,7 +193,8 @@ def blocks(page: Path) -> list[Block]:
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
                 end += 1
             text = "\n".join(one[4:] for one in lines[at:end]).rstrip() + "\n"
-            found.append(_block(at + 1, "", text, marks, saved))
+            for skipped, part in _parts(text):
+                found.append(_block(at + 1 + skipped, "", part, marks, saved))
             at, marks, saved = end, {}, ""
             continue
         if line.strip():
@@ -192,6 +203,17 @@ def blocks(page: Path) -> list[Block]:
             saved = names[-1] if names else saved if not line.startswith("#") else ""
         at += 1
     return found
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Split commands from the TOML below them: Markdown joins indented blocks over an empty line."""
+    first = 0
+    for empty in re.finditer(r"\n\n+", text):
+        kinds = [_kind("", part) for part in (text[first : empty.start()], text[empty.end() :].partition("\n\n")[0])]
+        if set(kinds) == {"shell", "toml"}:
+            yield text[:first].count("\n"), text[first : empty.start()] + "\n"
+            first = empty.end()
+    yield text[:first].count("\n"), text[first:]
 
 
 def _in_list(lines: list[str], at: int) -> bool:
@@ -207,7 +229,9 @@ def _block(line: int, language: str, text: str, marks: dict[str, str], saved: st
     first = re.match(r"# (\S+\.(?:toml|py))\b", text)
     if not file and first and kind in {"toml", "python"}:
         file = first[1]
-    return Block(line, kind, text, marks.get("not run", ""), file, int(marks.get("status", 0)))
+    absent = [why for what, why in ABSENT.items() if kind == "python" and what in text]
+    reason = marks.get("not run") or "".join(absent[:1])
+    return Block(line, kind, text, reason, file, int(marks.get("status", 0)))
 
 
 def _kind(language: str, text: str) -> str:

@@ -73,6 +73,8 @@ def page_of(tmp_path: Path, text: str) -> Path:
         ("    [ports.a]\n    back_end = 'af_xdp'\n", "toml", True),
         ("    from a import b\n", "python", True),
         ("    Internet -- router -- [ port A ]\n", "text", False),
+        ("```python\nread('/var/lib/sojournd/windows.sqlite')\n```\n", "python", False),
+        ("    sojourn plan run a.toml --scheduler tcp://head:8786\n", "shell", False),
         ("<!-- not run: needs root -->\n```python\nx = 1\n```\n", "python", False),
         ("<!-- output -->\n    sojourn: no such thing\n", "text", False),
         # What belongs to an item of a list is no code.
@@ -94,6 +96,13 @@ def test_commands_are_those_behind_the_prompt_if_there_is_one(tmp_path: Path) ->
         ["sojourn", "run", "a", "--json"],
         ["sojourn", "list", "aqms"],
     ]
+
+
+def test_commands_and_the_toml_below_them_are_two_blocks(tmp_path: Path) -> None:
+    text = "Words.\n\n    sojourn list aqms\n\n    [a]\n    b = 1\n\n    [c]\n    d = 2\n\n    sojourn schema\n"
+    found = BLOCKS.blocks(page_of(tmp_path, text))
+    assert [(block.line, block.kind) for block in found] == [(3, "shell"), (5, "toml"), (11, "shell")]
+    assert found[1].text == "[a]\nb = 1\n\n[c]\nd = 2\n"
 
 
 def test_a_marker_counts_for_the_next_block_alone(tmp_path: Path) -> None:
