@@ -99,6 +99,7 @@ ABSENT: Final = {
     "dask_jobqueue": "needs a cluster",
     "dask_kubernetes": "needs a cluster",
     "tcp://": "needs a cluster",
+    "--format flent": "needs a plan with time series",
 }
 _COMMANDS = {word.split()[0] for word in NEVER} | {
     "sojourn",
