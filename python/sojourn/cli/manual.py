@@ -129,8 +129,11 @@ def markdown(command: Command) -> str:
 
 
 def _shown(argument: Argument) -> str:
-    words = [f"{flag} {argument.value}".strip() for flag in argument.flags] or [argument.value]
-    return ", ".join(f"`{word}`".replace("|", "\\|") for word in words)
+    flags = ", ".join(f"`{flag}`" for flag in argument.flags)
+    # Apart, so that a narrow table can break between them.
+    choices = ", ".join(f"`{choice}`" for choice in argument.choices)
+    value = choices or (f"*{_escaped(argument.value)}*" if argument.value else "")
+    return f"{flags} {value}".strip()
 
 
 def _escaped(text: str) -> str:
