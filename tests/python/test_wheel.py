@@ -104,7 +104,8 @@ def test_it_works_in_a_fresh_environment(tmp_path: Path) -> None:
     for name in ("daqm", "dropping-functions", "fairness", "threshold"):
         assert name in listed
     assert "--minutes" in said("sojourn", "device", "experiment", "--help")
-    said("sojourn", "compare", "dumbbell", "--aqm", "codel", "--aqm", "pie", "--set", "duration=10 s", "--out", "out")
+    short = ("--set", "duration=10 s", "--set", "warm_up=2 s", "--replicates", 3)
+    said("sojourn", "compare", "dumbbell", "--aqm", "codel", "--aqm", "pie", *short, "--out", "out")
     assert (here / "out" / "report.html").is_file()
     spoken = said("sojournd", "--version")
     assert spoken.startswith(f"sojournd {version()}\n")
