@@ -16,7 +16,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo test test-service fuzz lint deny sanitize soak docs bench bench-device wheel deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo test test-service fuzz lint deny sanitize soak docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -30,7 +30,10 @@ help:
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
 	@echo 'make docs    regenerate the generated pages'
-	@echo 'make wheel   a wheel in dist/'
+	@echo 'make site    the documentation site in out/site'
+	@echo 'make wheel   a wheel with sojournd in dist/, for Linux with glibc 2.28 or later'
+	@echo 'make sdist   a source distribution in dist/'
+	@echo 'make completions  completion for bash, zsh and fish and manual pages, in out/share'
 	@echo 'make deb     a Debian package of sojournd in dist/'
 
 demo: $(STAMPS)/native
@@ -58,8 +61,8 @@ lint: deny $(STAMPS)/native $(STAMPS)/dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests docs benches packaging fuzz
-	$(BIN)/ruff format --check python tests docs benches packaging fuzz
+	$(BIN)/ruff check python tests docs benches packaging examples fuzz
+	$(BIN)/ruff format --check python tests docs benches packaging examples fuzz
 	$(BIN)/mypy
 	$(BIN)/python tests/mutations/run.py --check
 
@@ -76,7 +79,7 @@ soak: system-test $(STAMPS)/native
 format: $(STAMPS)/dev
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
-	$(BIN)/ruff format python tests docs benches packaging fuzz
+	$(BIN)/ruff format python tests docs benches packaging examples fuzz
 
 docs: $(STAMPS)/native
 	$(BIN)/python docs/generate.py
@@ -94,8 +97,18 @@ bench-device: system-test $(STAMPS)/native
 	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python benches/device/run.py
 
-wheel: $(STAMPS)/dev
-	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+site: $(STAMPS)/native $(STAMPS)/dev
+	$(BIN)/python docs/site.py
+
+wheel: $(STAMPS)/native $(STAMPS)/dev
+	$(BIN)/python packaging/wheel.py
+
+sdist: $(STAMPS)/dev
+	$(BIN)/python packaging/wheel.py --sdist
+
+completions: $(STAMPS)/native
+	$(CARGO) build --release --quiet -p sojourn-device
+	$(BIN)/python packaging/wheel.py --beside $(TARGET)/release/sojournd --out out
 
 deb:
 	$(CARGO) build --release --quiet -p sojourn-device

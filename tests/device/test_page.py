@@ -156,6 +156,72 @@ def test_the_page_shows_the_device_and_keeps_up_with_it(device: Device) -> None:
         driver.quit()
 
 
+#: Boxes of the texts of charts and lists that lie over each other, or stick out of the page.
+OVERLAPS = """
+const boxes = [...document.querySelectorAll("figcaption span, .y span, .x span, dt, dd")]
+  .filter((e) => e.textContent.trim())
+  .map((e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    const { left, right, top, bottom } = range.getBoundingClientRect();
+    return { text: e.textContent, left, right, top, bottom };
+  });
+const wrong = boxes.filter((b) => b.right > document.documentElement.clientWidth + 1).map((b) => b.text);
+boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
+  const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+  // Lines of text touch; letters begin some pixels further in.
+  const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+  if (across > 1 && down > 5) wrong.push(a.text + " | " + b.text);
+}));
+return [boxes.length, wrong];
+"""
+
+
+def test_numbers_are_whole_apart_and_never_nan(device: Device) -> None:
+    driver = start_browser(javascript=True)
+    try:
+        log_in(driver, device)
+        wait = WebDriverWait(driver, 30)
+        # CoDel before its first drop has no `first_above_s`; FQ-CoDel has the most names of what is short.
+        device.ask("switch", "fq_codel")
+        wait.until(lambda d: cell(d, "scheme-a_to_b") == "fq_codel")
+        wait.until(lambda d: d.find_elements(By.ID, "chart-drops-a_to_b"))
+        wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, "#internals-a_to_b dd"))
+        page = driver.find_element(By.TAG_NAME, "main").text
+        assert not re.search(r"NaN|Infinity|undefined|null", page)
+        # In one call: the list is made anew every second.
+        internals = dict(
+            driver.execute_script(
+                "return [...document.querySelectorAll('#internals-a_to_b dl div')]"
+                ".map((e) => [...e.children].map((c) => c.innerText))"
+            )
+        )
+        assert re.fullmatch(r"[\d\u202f]+", internals["queues"])
+        assert re.fullmatch(r"[\d\u202f]+", internals["count"])
+        assert re.fullmatch(r"–|[\d.]+ [mµ]?s", internals["first_above_s"])
+        # Three megabits for two: 150 %, to the axis' end at 200 %.
+        load = driver.find_element(By.ID, "chart-load-a_to_b")
+        wait.until(lambda _: re.fullmatch(r"1[45]\d(\.\d)? %", load.find_element(By.CLASS_NAME, "now").text))
+        assert [e.text for e in load.find_elements(By.CSS_SELECTOR, ".y span")] == ["200 %", "100 %", "0"]
+        for figure in driver.find_elements(By.CSS_SELECTOR, "#charts figure"):
+            assert [e.text for e in figure.find_elements(By.CSS_SELECTOR, ".x span")] == ["2 min ago", "1 min", "now"]
+            highest, middle, lowest = (e.text for e in figure.find_elements(By.CSS_SELECTOR, ".y span"))
+            assert re.fullmatch(r"[125]0* (p|%|/s|[mµ]?s)", highest), highest
+            assert re.fullmatch(r"[\d.]+ (p|%|/s|[mµ]?s)", middle)
+            assert lowest == "0"
+        for width in (1400, 390):
+            driver.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride",
+                {"width": width, "height": 1600, "deviceScaleFactor": 1, "mobile": False},
+            )
+            # Charts 4 x 2 texts, 3 and 3 of axes, and the internals.
+            count, wrong = driver.execute_script(OVERLAPS)
+            assert count > 32
+            assert wrong == []
+    finally:
+        driver.quit()
+
+
 def test_the_page_reads_without_javascript(device: Device) -> None:
     driver = start_browser(javascript=False)
     try:

@@ -1,6 +1,6 @@
 //! `sojournd`.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use hyper::Method;
 use serde_json::{json, Map, Value};
 use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, PortTable, RunTable};
@@ -14,10 +14,20 @@ use std::process::ExitCode;
 /// Of bad input, and of what cannot be opened.
 const REFUSED: u8 = 2;
 const CONFIG: &str = "/etc/sojournd.toml";
+/// What `--version` prints: the version, and which ports this build has.
+const LONG_VERSION: &str = if cfg!(feature = "dpdk") {
+    concat!(env!("CARGO_PKG_VERSION"), "\nback ends: af_xdp, af_packet, dpdk, pcap, loopback")
+} else {
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        "\nback ends: af_xdp, af_packet, pcap, loopback\n\
+         without dpdk: build with `cargo build --release -p sojourn-device --features dpdk`"
+    )
+};
 
 /// The algorithms of active queue management on real packets.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "sojournd", version, long_version = LONG_VERSION, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Task,
@@ -92,6 +102,21 @@ enum Task {
     },
     /// Reads the configuration again, as SIGHUP does.
     Reload(Running),
+    /// Prints the script with which a shell completes commands and options.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Prints the manual page sojournd(1).
+    Manual,
+}
+
+/// The same three as of `sojourn`.
+#[derive(Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 /// Which device.
@@ -149,6 +174,8 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&outcome)?);
         }
         Task::Keys => print!("{}", config::reference()),
+        Task::Completion { shell } => completion(shell),
+        Task::Manual => manual()?,
         Task::Status(running) => ask(&running, Method::GET, "/status", None)?,
         Task::Windows { limit, running } => {
             ask(&running, Method::GET, &format!("/windows?limit={limit}"), None)?;
@@ -167,6 +194,50 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Reload(running) => ask(&running, Method::POST, "/reload", None)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn completion(shell: Shell) {
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "sojournd", &mut script);
+    // Who reads may have read enough.
+    let _ = std::io::stdout().write_all(&script);
+}
+
+/// One page with a section for each command.
+fn manual() -> std::io::Result<()> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut page = Vec::new();
+    let whole = clap_mangen::Man::new(command.clone()).section("1");
+    whole.render_title(&mut page)?;
+    whole.render_name_section(&mut page)?;
+    whole.render_synopsis_section(&mut page)?;
+    whole.render_description_section(&mut page)?;
+    whole.render_options_section(&mut page)?;
+    writeln!(page, ".SH COMMANDS")?;
+    for task in command.get_subcommands().filter(|task| task.get_name() != "help") {
+        writeln!(page, ".SS {}", task.get_name())?;
+        let man = clap_mangen::Man::new(task.clone());
+        let mut part = Vec::new();
+        man.render_synopsis_section(&mut part)?;
+        man.render_description_section(&mut part)?;
+        man.render_options_section(&mut part)?;
+        // Its sections are paragraphs here.
+        let text = String::from_utf8_lossy(&part).into_owned();
+        let kept = text.lines().map(|line| if line.starts_with(".SH") { ".PP" } else { line });
+        for line in kept {
+            writeln!(page, "{line}")?;
+        }
+    }
+    writeln!(page, ".SH FILES\n.TP\n{CONFIG}\nThe configuration. \\fBsojournd keys\\fR prints its keys.")?;
+    writeln!(page, ".SH SEE ALSO\n.BR sojourn (1),\n.BR tc (8)")?;
+    let _ = std::io::stdout().write_all(&page);
+    Ok(())
 }
 
 fn change(running: &Running, way: &Way, values: &[(&str, Option<String>)]) -> Result<(), Box<dyn Error>> {

@@ -47,6 +47,8 @@ COMMANDS: Final = {
     "device": ("device.command", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),
+    "completion": ("cli.completion", "print the completion script for bash, zsh or fish"),
+    "manual": ("cli.completion", "print the manual page"),
 }
 """Every verb: the module that adds and carries it out, imported when the verb is given, and its line of the help."""
 

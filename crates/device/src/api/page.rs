@@ -66,9 +66,9 @@ fn login_page(wrong: Option<&str>) -> String {
         &format!(
             "<main class=\"login\">\n<h1>sojournd</h1>\n{wrong}<form method=\"post\" action=\"/login\">\n\
              <label for=\"token\">Token</label>\n<input id=\"token\" name=\"token\" type=\"password\" required autofocus \
-             autocomplete=\"current-password\">\n<button>Look</button>\n</form>\n\
+             autocomplete=\"current-password\">\n<button>Log in</button>\n</form>\n\
              <p>It is in the file that <code>control.token_file</code> names, <code>/var/lib/sojournd/token</code> unless \
-             the configuration says otherwise. The page can look, not change.</p>\n</main>\n"
+             the configuration says otherwise. The page shows the state of the device and cannot change it.</p>\n</main>\n"
         ),
     )
 }
@@ -140,6 +140,43 @@ fn counted(count: Count) -> String {
 
 const NOTHING: &str = "–";
 
+/// What a scheme tells of itself: times as times, whole numbers as such, nothing where it has none.
+fn internal(name: &str, value: f64) -> String {
+    const RATES: [&str; 3] = ["_bit_s", "_bytes_s", "_packets_s"];
+    if !value.is_finite() {
+        NOTHING.to_owned()
+    } else if name.ends_with("_s") && !RATES.iter().any(|rate| name.ends_with(rate)) {
+        si(value, "s")
+    } else if value.fract() == 0.0 && value.abs() < 1e15 {
+        if value < 0.0 {
+            format!("−{}", whole(value.abs() as u64))
+        } else {
+            whole(value as u64)
+        }
+    } else if value.abs() >= 1e15 || value.abs() < 1e-4 {
+        format!("{value:.3e}")
+    } else {
+        // Six significant digits, without the zeros behind the last one.
+        let digits = (5.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+        let text = format!("{value:.digits$}");
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
+    }
+}
+
+/// Parts of a cell that belong together stay on a line.
+fn unbroken(text: &str) -> String {
+    let parts = text.split(" / ").map(|part| {
+        let inner: Vec<_> =
+            part.split(", ").map(|piece| format!("<span class=\"n\">{}</span>", escaped(piece))).collect();
+        inner.join(", ")
+    });
+    parts.collect::<Vec<_>>().join(" / ")
+}
+
 fn seconds(value: Option<f64>) -> String {
     value.map_or_else(|| NOTHING.to_owned(), |s| si(s, "s"))
 }
@@ -185,21 +222,16 @@ const ROWS: &[Row] = &[
     },
     Row {
         key: "reasons",
-        name: "… overflow / early / flow",
+        name: "Dropped: queue full / early / against a flow",
         show: |d| {
             let counts = &d.counts;
             [counts.dropped_overflow, counts.dropped_early, counts.dropped_flow].map(|c| whole(c.packets)).join(" / ")
         },
         series: None,
     },
-    Row { key: "late", name: "Time lost to the rate: the machine was busy", show: |d| si(d.late_s, "s"), series: None },
-    Row { key: "blocked", name: "Time without room at the port", show: |d| si(d.blocked_s, "s"), series: None },
-    Row {
-        key: "unsent",
-        name: "Dropped behind the queue: no room",
-        show: |d| whole(d.stale + d.no_room),
-        series: None,
-    },
+    Row { key: "late", name: "Sending time lost: the processor was busy", show: |d| si(d.late_s, "s"), series: None },
+    Row { key: "blocked", name: "Time blocked: the port was full", show: |d| si(d.blocked_s, "s"), series: None },
+    Row { key: "unsent", name: "Dropped after the queue: no room", show: |d| whole(d.stale + d.no_room), series: None },
     Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
     Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
     Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },
@@ -260,7 +292,8 @@ fn directions(body: &mut String, status: &Status) {
         let _ = write!(body, "<tr><th scope=\"row\">{name}</th>");
         for d in &status.directions {
             let (attributes, text) = cell(d);
-            let _ = write!(body, "<td id=\"{key}-{}\"{attributes}>{}</td>", d.direction, escaped(&text));
+            let text = if key == "scheme" { escaped(&text) } else { unbroken(&text) };
+            let _ = write!(body, "<td id=\"{key}-{}\"{attributes}>{text}</td>", d.direction);
         }
         body.push_str("</tr>\n");
     };
@@ -276,7 +309,8 @@ fn directions(body: &mut String, status: &Status) {
         (String::new(), d.rate_bit_s.map_or_else(|| NOTHING.into(), |rate| si(rate as f64, "bit/s")))
     });
     line("line", "Delay line", &|d| {
-        (String::new(), format!("{}, {} frames on it", si(d.delay_s, "s"), whole(d.delayed)))
+        let frames = if d.delayed == 1 { "frame" } else { "frames" };
+        (String::new(), format!("{}, {} {frames} in it", si(d.delay_s, "s"), whole(d.delayed)))
     });
     for row in ROWS {
         line(row.key, row.name, &|d| {
@@ -306,7 +340,7 @@ fn directions(body: &mut String, status: &Status) {
 
 fn ports(body: &mut String, status: &Status) {
     body.push_str(
-        "<h2>Ports</h2>\n<div class=\"wide\"><table id=\"ports\">\n<thead><tr><td></td><th scope=\"col\">Received</th>\
+        "<h2>Ports</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Ports\" tabindex=\"0\"><table id=\"ports\">\n<thead><tr><td></td><th scope=\"col\">Received</th>\
          <th scope=\"col\">Sent</th><th scope=\"col\">Missed</th><th scope=\"col\">Too long</th>\
          <th scope=\"col\">Checksum unfinished</th><th scope=\"col\">Not sent</th></tr></thead>\n<tbody>\n",
     );
@@ -334,11 +368,11 @@ fn recent(body: &mut String, windows: &[Recent]) {
     body.push_str("<div id=\"recent\">");
     if !windows.is_empty() {
         body.push_str(
-            "<h2>Windows that closed last</h2>\n<div class=\"wide\"><table id=\"windows\">\n<thead><tr>\
+            "<h2>Latest measurement windows</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Windows\" tabindex=\"0\"><table id=\"windows\">\n<thead><tr>\
              <th scope=\"col\">Scheme</th><th scope=\"col\">Direction</th><th scope=\"col\">Arrivals</th>\
              <th scope=\"col\">Load</th><th scope=\"col\">Mean queue</th><th scope=\"col\">Loss ratio</th>\
-             <th scope=\"col\">Burst ratio</th><th scope=\"col\">I</th><th scope=\"col\">C</th>\
-             <th scope=\"col\">Delay, 50 / 99 %</th></tr></thead>\n<tbody>\n",
+             <th scope=\"col\">Burst ratio</th><th scope=\"col\"><abbr title=\"impairment factor I\">I</abbr></th>\
+             <th scope=\"col\"><abbr title=\"impairment factor C\">C</abbr></th><th scope=\"col\">Delay, 50 / 99 %</th></tr></thead>\n<tbody>\n",
         );
     }
     for w in windows {
@@ -373,10 +407,51 @@ fn internals(body: &mut String, status: &Status) {
         if !d.internals.is_empty() {
             let _ = write!(body, "<h2>Internals, {}</h2>\n<dl>", title(d));
             for (name, value) in &d.internals {
-                let _ = write!(body, "<div><dt>{}</dt><dd>{value:.6}</dd></div>", escaped(name));
+                let _ = write!(body, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), internal(name, *value));
             }
             body.push_str("</dl>");
         }
         body.push_str("</div>\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_internal_without_a_value_is_a_dash_and_never_nan() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(internal("first_above_s", value), "–");
+            assert_eq!(internal("avg", value), "–");
+        }
+    }
+
+    #[test]
+    fn integers_are_integers_and_times_are_times() {
+        for (name, value, shown) in [
+            ("count", 180.0, "180"),
+            ("dropping", 0.0, "0"),
+            ("fattest_bytes", 1_234_567.0, "1\u{202f}234\u{202f}567"),
+            ("credit", -3.0, "−3"),
+            ("drop_next_s", 29.292_343, "29.3 s"),
+            ("delay_s", 0.0, "0 s"),
+            ("departure_rate_bytes_s", 250_000.0, "250\u{202f}000"),
+            ("avg", 12.5, "12.5"),
+            // Six significant digits: 0.333333, 123.457.
+            ("probability", 1.0 / 3.0, "0.333333"),
+            ("avg", 123.456_789, "123.457"),
+            ("probability", 1.25e-7, "1.250e-7"),
+        ] {
+            assert_eq!(internal(name, value), shown, "{name} {value}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_together_is_not_broken() {
+        assert_eq!(
+            unbroken("160 ms / 1 p, <2 B"),
+            "<span class=\"n\">160 ms</span> / <span class=\"n\">1 p</span>, <span class=\"n\">&lt;2 B</span>"
+        );
     }
 }

@@ -1,0 +1,341 @@
+"""Build the documentation site, from the same pages that are read in the repository.
+
+    python docs/site.py                  the site in out/site
+    python docs/site.py --out FOLDER     elsewhere
+    python docs/site.py --sources        the gathered pages alone, in out/site-sources
+
+Pages of ``docs`` are joined by those beside the sources that they link to (the published studies, the design), a page
+for each command and a page for each public module of Python. A link that leads nowhere, a page without a place, and
+every warning of MkDocs end the build with status 1. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+#: The sections, with the pages that come first in each; further pages of the folder follow by name.
+SECTIONS: Final = {
+    "Tutorial": ("tutorial", ["first-comparison"]),
+    "Guides": ("guides", ["plans", "tune", "adaptive", "place", "gateway"]),
+    "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
+    "Reference": ("reference", ["scenario", "algorithms", "metrics", "device", "commands", "python"]),
+    "Papers": ("papers", ["index"]),
+    "Project": ("project", ["design", "contributing", "changelog", "security"]),
+}
+#: Pages outside docs that have a place of their own; the others that a page links to join "project".
+PLACES: Final = {
+    "README.md": "index.md",
+    "DESIGN.md": "project/design.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "SECURITY.md": "project/security.md",
+    "docs/papers.md": "papers/index.md",
+    "papers": "papers/index.md",
+    "examples": "tutorial/notebooks.md",
+}
+#: The public modules of Python, in the order of a reader's way: page, what it is of.
+PYTHON: Final = {
+    "sojourn.network": "Networks",
+    "sojourn.topologies": "Ready-made networks",
+    "sojourn.traffic": "Traffic and transport",
+    "sojourn.draw": "Random quantities",
+    "sojourn.units": "Units",
+    "sojourn.scheme": "Schemes",
+    "sojourn.runner": "Running and comparing",
+    "sojourn.results": "Results",
+    "sojourn.plot": "Figures",
+    "sojourn.stats": "Estimates",
+    "sojourn.stepping": "Stepping through a run",
+    "sojourn.plan": "Plans",
+    "sojourn.plan.read": "Reading a store",
+    "sojourn.tune": "Tuning",
+    "sojourn.sensitivity": "Sensitivity",
+    "sojourn.theory": "Theory",
+    "sojourn.topology": "Topologies",
+    "sojourn.placement": "Placement",
+    "sojourn.papers": "Executable papers",
+    "sojourn.crosscheck": "Cross-checks",
+    "sojourn.tc": "Linux's tc",
+    "sojourn.device.windows": "Windows of the device",
+    "sojourn.core": "Errors and version",
+}
+
+_LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
+_FENCE = re.compile(r"^(```|~~~)")
+
+
+class SiteError(Exception):
+    """A page that cannot be built."""
+
+
+@dataclass
+class Site:
+    """Pages on their way into a folder."""
+
+    folder: Path
+    #: Where a file of the repository is in the site.
+    places: dict[str, str] = field(default_factory=dict)
+    queue: list[str] = field(default_factory=list)
+
+    def gather(self) -> None:
+        """Copy every page, and what pages link to."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.places.update(PLACES)
+        pages = [str(path.relative_to(ROOT)) for path in sorted(DOCS.rglob("*.md"))]
+        pages += ["DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+        pages += [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("papers/*/README.md"))]
+        for page in pages:
+            self.place(page)
+        while self.queue:
+            self.copy(self.queue.pop(0))
+        for name in ("site.css", "favicon.svg", "iframe-worker.js"):
+            shutil.copyfile(DOCS / name, self.folder / name)
+
+    def place(self, source: str) -> str:
+        """Return where a file of the repository is in the site, and see that it will be there."""
+        if source not in self.places:
+            path = PurePosixPath(source)
+            if path.parts[0] == "docs":
+                target = str(path.relative_to("docs"))
+            elif path.parts[0] == "papers" and path.name == "README.md":
+                target = f"papers/{path.parts[1]}.md"
+            elif path.suffix == ".md":
+                target = "project/" + "-".join(path.with_suffix("").parts).replace("-README", "").lower() + ".md"
+            else:
+                # Text that a browser shows rather than saves.
+                target = f"files/{source}" + ("" if path.suffix in {".png", ".svg"} else ".txt")
+            self.places[source] = target
+            self.queue.append(source)
+        elif source not in self.queue and self.is_due(source):
+            self.queue.append(source)
+        return self.places[source]
+
+    def is_due(self, source: str) -> bool:
+        """Whether a page with a place of its own is still to be copied."""
+        # README.md stands for the page that docs/index.md is.
+        known = source in PLACES and source != "README.md" and (ROOT / source).is_file()
+        return known and not (self.folder / self.places[source]).exists()
+
+    def copy(self, source: str) -> None:
+        """Write a file of the repository into the site, its links changed."""
+        target = self.folder / self.places[source]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not source.endswith(".md"):
+            shutil.copyfile(ROOT / source, target)
+            return
+        target.write_text(self.page(source))
+
+    def page(self, source: str) -> str:
+        """Return a page as Python-Markdown wants it, with the links of the site."""
+        lines: list[str] = []
+        fenced = False
+        for line in (ROOT / source).read_text().splitlines():
+            opens = bool(_FENCE.match(line.lstrip()))
+            if not fenced and not opens and not line.startswith("    "):
+                # GitHub begins a list below a paragraph without an empty line between them.
+                if re.match(r"([*-]|\d+\.) ", line) and lines and _paragraph(lines[-1]):
+                    lines.append("")
+                lines.append(_LINK.sub(lambda found: self.link(source, found), line))
+            else:
+                lines.append(line)
+            fenced ^= opens
+        return "\n".join(lines) + "\n"
+
+    def link(self, source: str, found: re.Match[str]) -> str:
+        """Return a link of a page with its target in the site."""
+        text, target, title = found.groups()
+        path, hash_, anchor = target.partition("#")
+        if not path or re.match(r"[a-z]+:", path):
+            return found[0]
+        wanted = os.path.normpath(PurePosixPath(source).parent / path)
+        # The bundled scenarios are reached through a link.
+        real = os.path.relpath((ROOT / wanted).resolve(), ROOT)
+        if wanted.startswith("..") or not (ROOT / wanted).exists():
+            raise SiteError(f"{source}: {target} does not exist")
+        if (ROOT / wanted).is_dir() and wanted not in self.places:
+            raise SiteError(f"{source}: {target} is a folder without a page")
+        place = self.place(wanted if wanted in self.places else real)
+        here = PurePosixPath(self.places[source]).parent
+        return f"{text}({os.path.relpath(place, here)}{hash_}{anchor}{title})"
+
+
+def _paragraph(line: str) -> bool:
+    return bool(line.strip()) and not re.match(r"\s|([*-]|\d+\.) |#|\||>|<!--", line)
+
+
+def command_pages() -> dict[str, str]:
+    """Return a page for each command: what ``--help`` says of it and of those below it."""
+    from sojourn.cli import manual
+
+    pages = {}
+    program = manual.program()
+    rows = "\n".join(f"| [`sojourn {verb.name}`]({verb.name}.md) | {verb.help} |" for verb in program.commands)
+    pages["index"] = (
+        "# Commands\n\n`sojourn COMMAND --help` prints the same.\n\n"
+        f"| command | what it does |\n| --- | --- |\n{rows}\n"
+    )
+    for verb in program.commands:
+        pages[verb.name] = manual.markdown(verb)
+    return pages
+
+
+def python_pages() -> dict[str, str]:
+    """Return a page for each public module, of which mkdocstrings makes the reference."""
+    pages = {}
+    rows = []
+    seen: set[str] = set()
+    for name, title in PYTHON.items():
+        module = importlib.import_module(name)
+        first = inspect.getdoc(module)
+        if first is None:
+            raise SiteError(f"{name} has no docstring")
+        summary = first.split("\n\n")[0].replace("\n", " ")
+        page = name.removeprefix("sojourn.")
+        rows.append(f"| [`{name}`]({page}.md) | {title.lower() if title[1].islower() else title} | {summary} |")
+        parts = [f"# {title}", f"`{name}`: {summary}"]
+        # A name that several modules offer is explained once.
+        own = [path for path in _public(module) if path not in seen]
+        seen.update(own)
+        parts += [f"::: {path}" for path in own]
+        pages[page] = "\n\n".join(parts) + "\n"
+    pages["index"] = "\n".join(
+        [
+            "# Python reference",
+            "",
+            "Names of the modules for networks, schemes, runs and results are also in `sojourn` itself.",
+            "",
+            "| module | what | |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+    return pages
+
+
+def _public(module: Any) -> Iterator[str]:
+    """Name what a module offers, each by the module that defines it."""
+    import sojourn
+
+    home = {
+        name
+        for name in sojourn.__all__
+        if sojourn._HOME.get(module.__name__) and name in sojourn._HOME[module.__name__]
+    }
+    names = sorted(home) or getattr(module, "__all__", None)
+    if names is None:
+        own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
+        names = [name for name in own if not name.startswith("_")]
+    for name in names:
+        value = getattr(module, name)
+        where = getattr(value, "__module__", None)
+        if where and where.startswith("sojourn") and hasattr(value, "__qualname__"):
+            yield f"{where}.{value.__qualname__}"
+        elif inspect.ismodule(value):
+            continue
+        else:
+            yield f"{module.__name__}.{name}"
+
+
+def navigation(folder: Path) -> list[Any]:
+    """Return the order of the pages."""
+    sections: list[Any] = [{"Home": "index.md"}]
+    for title, (name, first) in SECTIONS.items():
+        sections.append({title: _section(folder, folder / name, first)})
+        if title == "Papers":
+            sections.append({"Comparison": "comparison.md"})
+    return sections
+
+
+def _section(top: Path, folder: Path, first: list[str]) -> list[Any]:
+    """Order the pages of a folder: ``index`` and those named first, then the others, and the folders below."""
+    names = {path.stem for path in folder.glob("*.md")} | {path.name for path in folder.iterdir() if path.is_dir()}
+    missing = [name for name in first if name not in names]
+    if missing:
+        raise SiteError(f"{folder.name}: no page {', '.join(missing)}")
+    order = [name for name in ["index", *first] if name in names]
+    if folder.name == "python":
+        order = ["index", *(name.removeprefix("sojourn.") for name in PYTHON)]
+    order += sorted(names - set(order))
+    pages: list[Any] = []
+    for name in dict.fromkeys(order):
+        page, below = folder / f"{name}.md", folder / name
+        if below.is_dir():
+            inner = _section(top, below, [])
+            title = _title(page if page.exists() else below / "index.md")
+            pages.append({title: [*([str(page.relative_to(top))] if page.exists() else []), *inner]})
+        elif page.exists():
+            pages.append(str(page.relative_to(top)))
+    return pages
+
+
+def _title(page: Path) -> str:
+    found = re.search(r"^# (.+)$", page.read_text(), re.MULTILINE)
+    if not found:
+        raise SiteError(f"{page} has no heading")
+    return found[1]
+
+
+def sources(folder: Path) -> None:
+    """Gather every page of the site."""
+    site = Site(folder)
+    site.gather()
+    for name, text in command_pages().items():
+        _write(folder / "reference" / "commands" / f"{name}.md", text)
+    for name, text in python_pages().items():
+        _write(folder / "reference" / "python" / f"{name}.md", text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def build(gathered: Path, out: Path) -> int:
+    """Build the site and return the status of MkDocs."""
+    text = (DOCS / "mkdocs.yml").read_text()
+    text = text.replace("@PYTHON@", str(ROOT / "python")).replace("@DOCS@", str(DOCS))
+    paths = {"docs_dir": str(gathered), "site_dir": str(out), "nav": navigation(gathered)}
+    config = gathered.parent / f"{gathered.name}.yml"
+    config.write_text(text + yaml.safe_dump(paths, sort_keys=False, allow_unicode=True))
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
+    return subprocess.run(words, check=False).returncode  # noqa: S603
+
+
+def main() -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "site")
+    parser.add_argument("--sources", action="store_true")
+    options = parser.parse_args()
+    gathered = options.out.resolve().with_name(options.out.name + "-sources")
+    try:
+        sources(gathered)
+        status = 0 if options.sources else build(gathered, options.out.resolve())
+    except SiteError as error:
+        print(f"site: {error}", file=sys.stderr)
+        return 1
+    if not status and not options.sources:
+        print(options.out / "index.html")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

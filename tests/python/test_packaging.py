@@ -1,0 +1,229 @@
+"""Files for other programs: Grafana and Prometheus, citation, workflow, completion, manual pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sojourn import cli, core
+from sojourn.cli import completion, manual
+from sojourn.device.lab import find_sojournd
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAFANA = ROOT / "packaging" / "grafana"
+
+
+def metrics() -> set[str]:
+    """Every name that a scrape can show, read from what writes them."""
+    source = (ROOT / "crates/device/src/api/metrics.rs").read_text()
+    names = set(re.findall(r'"(sojourn_[a-z_]+)"', source))
+    events = re.findall(r'^    \("(\w+)", "[^"]*", \|', source, re.MULTILINE)
+    shaped = {
+        form.format(event)
+        for form in ("sojourn_{}_packets", "sojourn_{}_bytes", "sojourn_class_{}_packets", "sojourn_port_{}")
+        for event in events
+    }
+    names |= shaped
+    # Counters have an ending; a histogram has three names.
+    return names | {f"{name}_{end}" for name in names for end in ("total", "bucket", "sum", "count")}
+
+
+def test_the_device_has_the_metrics_that_the_source_names() -> None:
+    known = metrics()
+    for name in ("sojourn_arrived_packets_total", "sojourn_port_sent_frames_total", "sojourn_time_seconds_bucket"):
+        assert name in known
+    assert "sojourn_arrived_frames_total" not in known
+
+
+def expressions(value: Any) -> list[str]:
+    """Every query of a dashboard or of rules."""
+    if isinstance(value, dict):
+        own = [text for key in ("expr", "definition") if isinstance(text := value.get(key), str)]
+        return own + [text for inner in value.values() for text in expressions(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in expressions(inner)]
+    return []
+
+
+@pytest.mark.parametrize("file", ["sojournd.json", "sojournd.rules.yml"])
+def test_every_metric_that_is_asked_for_exists(file: str) -> None:
+    text = (GRAFANA / file).read_text()
+    document = json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+    found = expressions(document)
+    assert len(found) > 3
+    asked = {name for text in found for name in re.findall(r"\bsojourn_\w+", text)}
+    assert asked
+    assert asked - metrics() == set()
+    for text in found:
+        assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}")), text
+
+
+def test_the_dashboard_is_what_the_script_writes_and_has_what_grafana_needs() -> None:
+    done = subprocess.run([sys.executable, str(GRAFANA / "make.py"), "--check"], check=False)
+    assert done.returncode == 0
+    board = json.loads((GRAFANA / "sojournd.json").read_text())
+    assert {"uid", "title", "schemaVersion", "panels", "templating", "time"} <= set(board)
+    variables = {one["name"] for one in board["templating"]["list"]}
+    used = set(re.findall(r"\$\{?([a-z]+)\b", json.dumps(board["panels"])))
+    assert used <= variables
+    places = set()
+    for panel in board["panels"]:
+        assert {"id", "type", "title", "description", "datasource", "gridPos", "targets", "fieldConfig"} <= set(panel)
+        where = panel["gridPos"]
+        assert where["x"] + where["w"] <= 24
+        places.add((where["x"], where["y"]))
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+    assert len(places) == len(board["panels"]) == len({panel["id"] for panel in board["panels"]})
+
+
+def test_prometheus_asks_the_device_where_it_listens() -> None:
+    config = yaml.safe_load((GRAFANA / "prometheus.yml").read_text())
+    [job] = config["scrape_configs"]
+    keys = (ROOT / "docs/reference/device.md").read_text()
+    assert job["static_configs"][0]["targets"][0] in keys
+    assert job["authorization"]["credentials_file"] in keys
+    assert job.get("metrics_path", "/metrics") == "/metrics"
+    assert [(GRAFANA / name).is_file() for name in config["rule_files"]] == [True]
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == core.version()
+    assert {"cff-version", "title", "message", "authors", "license"} <= set(citation)
+
+
+def test_the_workflow_calls_what_ci_has() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    called = {word for command in commands for word in command.split() if word.startswith(".ci/")}
+    assert called == {".ci/run", ".ci/weekly"}
+    assert all((ROOT / name).is_file() for name in called)
+    # YAML reads the key "on" as true.
+    assert {"push", "pull_request", "schedule", "workflow_dispatch"} == set(workflow[True])
+
+
+@pytest.mark.parametrize("shell", completion.SHELLS)
+def test_a_completion_is_a_script_of_its_shell(shell: str, tmp_path: Path) -> None:
+    text = completion.script(shell)
+    assert all(re.search(rf"\b{command}\b", text) for command in cli.COMMANDS)
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    file = tmp_path / "script"
+    file.write_text(text)
+    subprocess.run([shell, "-n", str(file)], check=True)
+
+
+COMPLETED = {
+    ("sojourn", "pl"): {"place", "plan"},
+    ("sojourn", "plan", "sh"): {"show"},
+    ("sojourn", "run", "dumb"): {"dumbbell"},
+    ("sojourn", "compare", "dumbbell", "--aqm", "fq_c"): {"fq_codel", "fq_cobalt"},
+    # What belongs to an option is not the scenario.
+    ("sojourn", "compare", "--aqm", "codel", "dumb"): {"dumbbell"},
+    ("sojourn", "results", "export", "store", "--format", "ne"): {"netcdf"},
+    ("sojourn", "run", "--rep"): {"--replicates"},
+    ("sojourn", "list", "a"): {"aqms"},
+    ("sojourn", "run", "--seed", ""): set(),
+}
+
+
+@pytest.mark.parametrize("words", COMPLETED, ids=" ".join)
+def test_bash_completes(words: tuple[str, ...], tmp_path: Path) -> None:
+    script = tmp_path / "sojourn.bash"
+    script.write_text(completion.script("bash"))
+    quoted = " ".join(f"'{word}'" for word in words)
+    command = (
+        f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _sojourn; "
+        "printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert set(done.stdout.split()) - {"sojourn.bash"} == COMPLETED[words]
+
+
+def test_fish_completes(tmp_path: Path) -> None:
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    script = tmp_path / "sojourn.fish"
+    script.write_text(completion.script("fish"))
+    for words, wanted in COMPLETED.items():
+        if words[-1]:
+            line = " ".join(words)
+            done = subprocess.run(
+                ["fish", "-c", f'source {script}; complete -C "{line}"'],
+                capture_output=True,
+                text=True,
+                check=True,
+                cwd=tmp_path,
+                env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            )
+            found = {one.split("\t")[0] for one in done.stdout.splitlines()}
+            assert wanted <= found, line
+
+
+def test_manual_pages_are_clean_and_name_every_command() -> None:
+    page = manual.man(manual.program())
+    assert page.startswith(".TH SOJOURN 1")
+    for command in manual.program().everything():
+        if len(command.path) > 1:
+            words = " ".join(command.path).replace("-", "\\-")
+            assert f".SS {words}\n" in page
+    # A line that begins with a dot would be a request.
+    known = {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".I"}
+    assert {line.split()[0] for line in page.splitlines() if line.startswith(".")} <= known
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-Tutf8"],
+            input=page,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert done.stderr == ""
+
+
+def test_sojournd_says_its_name_completes_and_has_a_manual() -> None:
+    def said(*words: str) -> str:
+        done = subprocess.run([str(find_sojournd()), *words], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert said("-V") == f"sojournd {core.version()}\n"
+    name, ends, *rest = said("--version").splitlines()
+    assert name == f"sojournd {core.version()}"
+    assert ends.startswith("back ends: af_xdp, af_packet")
+    assert ("dpdk" in ends) != any("without dpdk" in line for line in rest)
+    page = said("manual")
+    for command in (
+        "run",
+        "check",
+        "doctor",
+        "replay",
+        "keys",
+        "status",
+        "windows",
+        "switch",
+        "set",
+        "schedule",
+        "reload",
+    ):
+        assert f".SS {command}\n" in page
+        for shell in completion.SHELLS:
+            assert command in said("completion", shell)
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-Tutf8"],
+            input=page,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert done.stderr == ""
