@@ -190,7 +190,8 @@ fn frame(raw: Raw) -> Result<Record, String> {
         return Err(format!("has link type {link}; allowed: 1 (Ethernet), 101 (raw IP), 228 (IPv4), 229 (IPv6)"));
     }
     let at = u64::try_from(raw.nanos).ok().map(Instant::from_nanos).filter(|at| *at <= LATEST);
-    let at = at.ok_or_else(|| "contains a time after January 2105; pcap files hold times until February 2106".to_owned())?;
+    let at =
+        at.ok_or_else(|| "contains a time after January 2105; pcap files hold times until February 2106".to_owned())?;
     Ok(Record { at, contents })
 }
 
