@@ -206,7 +206,8 @@ def python_pages() -> dict[str, str]:
         first = inspect.getdoc(module)
         if first is None:
             raise SiteError(f"{name} has no docstring")
-        summary = first.split("\n\n")[0].replace("\n", " ")
+        # Roles of Sphinx are code, as roles.py has it for the docstrings below.
+        summary = re.sub(r":[a-z]+:`", "`", first.split("\n\n")[0].replace("\n", " "))
         page = name.removeprefix("sojourn.")
         rows.append(f"| [`{name}`]({page}.md) | {title.lower() if title[1].islower() else title} | {summary} |")
         parts = [f"# {title}", f"`{name}`: {summary}"]
