@@ -206,7 +206,8 @@ def python_pages() -> dict[str, str]:
         first = inspect.getdoc(module)
         if first is None:
             raise SiteError(f"{name} has no docstring")
-        summary = first.split("\n\n")[0].replace("\n", " ")
+        # Roles of Sphinx are code, as roles.py has it for the docstrings below.
+        summary = re.sub(r":[a-z]+:`", "`", first.split("\n\n")[0].replace("\n", " "))
         page = name.removeprefix("sojourn.")
         rows.append(f"| [`{name}`]({page}.md) | {title.lower() if title[1].islower() else title} | {summary} |")
         parts = [f"# {title}", f"`{name}`: {summary}"]
@@ -316,7 +317,9 @@ def build(gathered: Path, out: Path) -> int:
     config = gathered.parent / f"{gathered.name}.yml"
     config.write_text(text + yaml.safe_dump(paths, sort_keys=False, allow_unicode=True))
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
-    return subprocess.run(words, check=False).returncode  # noqa: S603
+    # The theme's notice about its successor says nothing of these pages.
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(words, check=False, env=environment).returncode  # noqa: S603
 
 
 def main() -> int:
