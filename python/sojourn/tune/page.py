@@ -75,7 +75,7 @@ def headlines(tuning: Tuning) -> list[str]:
     """Say what was found, and whether it holds where the search did not look."""
     if tuning.best.text == tuning.base:
         return [
-            f"Recommended: {tuning.base}, the scheme as given: every other candidate is surely worse in some "
+            f"Recommended: {tuning.base}, the scheme as given: every other candidate is significantly worse in some "
             "objective, or no nearer to the ideal point. The front has the trades that there are."
         ]
     sentences = [f"Recommended: {tuning.best.text}."]
