@@ -211,7 +211,12 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         let names: Vec<&str> = transport::congestion::names().collect();
         return Err(refuse(
             "congestion_control",
-            format!("\"{}\" is unknown; allowed: {}", tcp.congestion_control, names.join(", ")),
+            format!(
+                "\"{}\" is unknown{}; allowed: {}",
+                tcp.congestion_control,
+                sojourn_document::did_you_mean(&tcp.congestion_control, &names),
+                names.join(", ")
+            ),
         ));
     };
     let ect = match tcp.ect {
