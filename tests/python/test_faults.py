@@ -229,9 +229,11 @@ def test_an_export_is_whole_or_as_it_was(
 
     def write(root: Path) -> int:
         if what == "report":
-            return cli.main(["plan", "report", str(text), "--store", str(store), "--out", str(root / "page.html")])
+            return cli.main(
+                ["plan", "report", str(text), "--store", str(store), "--out", str(root / "page.html"), "--force"]
+            )
         out = root / "new" / f"x.{what}"
-        return cli.main(["results", "export", str(store), "--format", what, "--out", str(out)])
+        return cli.main(["results", "export", str(store), "--format", what, "--out", str(out), "--force"])
 
     (tmp_path / "counted").mkdir()
     count = calls(write, tmp_path / "counted")

@@ -122,7 +122,7 @@ def test_a_completion_is_a_script_of_its_shell(shell: str, tmp_path: Path) -> No
 
 
 COMPLETED = {
-    ("sojourn", "pl"): {"place", "plan"},
+    ("sojourn", "pl"): {"place", "plan", "plot"},
     ("sojourn", "plan", "sh"): {"show"},
     ("sojourn", "run", "dumb"): {"dumbbell"},
     ("sojourn", "compare", "dumbbell", "--aqm", "fq_c"): {"fq_codel", "fq_cobalt"},

@@ -257,7 +257,7 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(SojournError, match="there is no store"):
         store.read_device(tmp_path / "none.sqlite")
     (tmp_path / "text.sqlite").write_text("not a database, but long enough to be looked at as one" * 40)
-    with pytest.raises(SojournError, match="is no store of windows"):
+    with pytest.raises(SojournError, match="is not a store of windows"):
         store.read_device(tmp_path / "text.sqlite")
     with sqlite3.connect(tmp_path / "other.sqlite") as base:
         base.execute("CREATE TABLE windows (started_ns, load)")

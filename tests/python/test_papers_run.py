@@ -208,7 +208,7 @@ def test_a_wrong_document_is_refused(file: str, old: str, new: str, message: str
 
 
 def test_no_paper_and_no_folder_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(sj.SojournError, match="there is no paper 'dqam'; there are: daqm"):
+    with pytest.raises(sj.SojournError, match=r"there is no paper 'dqam' \(did you mean `daqm`\?\); there are: daqm"):
         papers.load("dqam")
     monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
     with pytest.raises(sj.SojournError, match=r"there are no papers at .*studies: .* an installed package has them"):

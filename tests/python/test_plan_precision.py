@@ -184,7 +184,7 @@ def test_steps_add_two_at_least_and_half_at_most_and_a_quarter_in_the_end() -> N
         ({"metric": "speed"}, "unknown metric `speed`"),
         ({"within": "5"}, '"5 %"'),
         ({"within": "5 s"}, '"0.1 ms"'),
-        ({"within": "0 %"}, "no precision"),
+        ({"within": "0 %"}, "not a precision"),
         ({"floor": 1}, "floor=1"),
         ({"floor": 20, "ceiling": 10}, "below"),
     ],

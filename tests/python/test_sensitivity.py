@@ -112,9 +112,8 @@ def test_points_that_are_no_scheme_are_refused(small_file: Path) -> None:
 def test_the_command_writes_a_folder(command: Command, small_file: Path, tmp_path: Path, method: str) -> None:
     arguments = ("sensitivity", "red", "--scenario", small_file, "--vary", "min=2p..9p", "--vary", "max=10p..60p")
     more = ("--method", method, "--samples", 4, "--replicates", 1, "--out", "sense")
-    for _ in range(2):
-        # The second time it replaces its own folder.
-        done = command(*arguments, *more)
+    for force in ((), ("--force",)):
+        done = command(*arguments, *more, *force)
         assert done.returncode == 0, done.stderr
     assert "max" in done.stdout
     assert done.stdout.splitlines()[-1] == "Report: sense/report.html"

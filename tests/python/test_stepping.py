@@ -92,7 +92,7 @@ def test_several_queues_are_told_apart_by_name() -> None:
         (lambda s: s.switch("coddle"), 'unknown algorithm "coddle"'),
         (lambda s: s.switch("codel", "left"), r'there is no queue "left"; allowed: left->right'),
         (lambda s: s.window("right->left"), 'queue "right->left" is not under test; allowed: left->right'),
-        (lambda s: s.switch("codel", "right->left"), "plain tail drop that is not under test"),
+        (lambda s: s.switch("codel", "right->left"), "computed rather than simulated"),
         (lambda s: sj.Simulation(NETWORK, "codel", seed=-1), "seed=-1 is impossible"),
     ],
 )

@@ -31,7 +31,7 @@ fn frames_pass_rings_and_the_whole_engine() {
         "--vdev=net_null2",
     ];
     dpdk::start(&arguments.map(str::to_owned)).unwrap();
-    assert!(dpdk::start(&[]).unwrap_err().what.contains("before"));
+    assert!(dpdk::start(&[]).unwrap_err().what.contains("twice"));
     assert!(Dpdk::open("net_ring9").unwrap_err().to_string().starts_with("net_ring9: does not open"));
 
     // What is sent into a ring arrives out of it.

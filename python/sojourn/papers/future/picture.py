@@ -99,7 +99,7 @@ def differences(rows: Sequence[tuple[str, Estimate]], baseline: str) -> Picture:
         axes.axvline(0, color=INK, linewidth=1)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(f"Reward minus the reward of {baseline} on the same traffic (95 % intervals); right is better")
+        axes.set_xlabel(f"Reward minus that of {baseline} on the same traffic (95 % intervals); right is better")
     return drawing
 
 

@@ -171,6 +171,8 @@ pub(in super::super) fn slips(document: &Document) -> Vec<(Path, String)> {
     let slip = |(path, name): &(Path, &str)| {
         let hint = match group_of(name) {
             Some((group, count, ..)) => format!("; the group \"{group}\" has {count} nodes, numbered from 0"),
+            // Short names, as R1 beside D1, differ by one letter on purpose.
+            None if name.len() < 4 => return None,
             None => Some(did_you_mean(name, &names)).filter(|hint| !hint.is_empty())?,
         };
         Some((path.clone(), format!("\"{name}\" is not declared in [[nodes]], so it is a single node{hint}")))
