@@ -291,7 +291,10 @@ class Runner:
         sojourn.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sojourn "$@"\n')
         sojourn.chmod(sojourn.stat().st_mode | stat.S_IEXEC)
         for name in ("python", "python3"):
-            (bin_ / name).symlink_to(sys.executable)
+            # No link: an interpreter finds its environment beside the name that it was started by.
+            interpreter = bin_ / name
+            interpreter.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+            interpreter.chmod(interpreter.stat().st_mode | stat.S_IEXEC)
         device = os.environ.get("SOJOURND") or shutil.which(str(ROOT / "target/release/sojournd"))
         if device:
             (bin_ / "sojournd").symlink_to(Path(device).resolve())

@@ -104,6 +104,9 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let status_every = config.run.status_every.0;
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
     let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
+    if let Err(error) = hold_signals() {
+        tracing::warn!(%error, "a signal that comes before the control interface listens ends the device");
+    }
     let heart = Arc::clone(&board);
     let heartbeat = move || heart.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|status| status.uptime_s);
     if let Err(error) = service.watch(heartbeat) {
@@ -248,6 +251,18 @@ fn turn(
     // It wakes the control interface, which panics where the system refuses that.
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(told)));
     outcome
+}
+
+/// Keeps signals for [`attend`]. The service manager may send one as soon as it knows that the device is ready, and SIGHUP
+/// without a handler would end the process.
+fn hold_signals() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let _context = runtime.enter();
+    // Tokio never takes a handler away, and what came is told to those who listen when a runtime runs.
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        drop(signal(kind)?);
+    }
+    Ok(())
 }
 
 /// Answers until the device is to stop or the packet thread has ended, whatever happens to the control interface.

@@ -110,6 +110,27 @@ impl Drop for Held {
 }
 
 #[test]
+fn a_reload_as_soon_as_the_device_is_ready_does_not_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, pipe) = (folder.path().join("text"), folder.path().join("sojournd.toml"));
+    configure(&text, "");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sojournd"));
+    command.arg("run").arg(&pipe).env("NOTIFY_SOCKET", folder.path().join("notify")).stderr(Stdio::null());
+    let manager = Manager { device: command.spawn().unwrap(), folder, socket };
+    let contents = fs::read(text).unwrap();
+    // Read once for the start. The main thread then waits here until it has read it again, and looks for signals after that.
+    fs::write(&pipe, &contents).unwrap();
+    assert_eq!(manager.next(PATIENCE).unwrap(), "READY=1\nSTATUS=forwarding");
+    manager.signal(Signal::HUP);
+    fs::write(&pipe, &contents).unwrap();
+    manager.hears("RELOADING=1");
+    fs::write(&pipe, &contents).unwrap();
+    manager.hears("READY=1");
+}
+
+#[test]
 fn a_start_a_reload_and_a_stop_are_told() {
     let manager = Manager::start(None);
     assert_eq!(manager.next(PATIENCE).unwrap(), "READY=1\nSTATUS=forwarding");

@@ -136,8 +136,8 @@ class Tuning:
         """The candidate to recommend, chosen without a look at the scenarios held out.
 
         Of the candidates that are not significantly worse than the scheme as given in any objective (of all, where
-        there is none): the one nearest to the ideal point, each objective scaled to its range over the candidates on fresh
-        seeds.
+        there is none): the one nearest to the ideal point, each objective scaled to its range over the candidates on
+        fresh seeds.
         """
         objectives = self.plan.objectives
         scores = np.array(
