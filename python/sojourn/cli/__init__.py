@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
@@ -97,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Without the program's name; by default those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    shown = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"sojourn: warning: {message}\n"
     try:
         options = parser(given[0] if given else "").parse_args(given)
         status: int = options.command(options) or 0
@@ -119,6 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is None:
             _silence()
         return BAD_INPUT
+    finally:
+        warnings.formatwarning = shown
     return status
 
 
