@@ -45,7 +45,7 @@ enum Task {
         /// The configuration.
         config: PathBuf,
     },
-    /// Says what of this host does not suit a configuration, and the command that mends it; exit status 1 when something must be mended.
+    /// Reports settings of this host that will not work with a configuration, and prints the command that fixes each. The exit status is 1 while something must be fixed.
     Doctor {
         /// The configuration.
         config: PathBuf,
