@@ -32,7 +32,7 @@ fn frames_pass_rings_and_the_whole_engine() {
     ];
     dpdk::start(&arguments.map(str::to_owned)).unwrap();
     assert!(dpdk::start(&[]).unwrap_err().what.contains("twice"));
-    assert!(Dpdk::open("net_ring9").unwrap_err().to_string().starts_with("net_ring9: does not open"));
+    assert!(Dpdk::open("net_ring9").unwrap_err().to_string().starts_with("net_ring9: cannot be opened"));
 
     // What is sent into a ring arrives out of it.
     let mut ring = Dpdk::open("net_ring0").unwrap();
