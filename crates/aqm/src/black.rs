@@ -8,9 +8,9 @@
 //! # Control law
 //! An arrival that finds more than `q_th` waiting packets draws one of them, each with equal probability: a sample. If both
 //! belong to one flow (a match), the flow enters the cache. A period has m samples. H_i, the hits of flow i in the last
-//! period divided by m, estimates the flow's share of the queue. Within a period the running value is `(Hit_i + H_i m) / (m'
-//! + m)`, where Hit_i is the number of hits and m' the number of samples so far. `1 / N_act` is the same running value for
-//! matches.
+//! period divided by m, estimates the flow's share of the queue. Within a period the running value is
+//! `(Hit_i + H_i m) / (m' + m)`, where Hit_i is the number of hits and m' the number of samples so far. `1 / N_act` is the
+//! same running value for matches.
 //!
 //! An arrival of a cached flow is dropped with probability `p_i (avg - min) / (max - min)`, where `p_i = (H_i - 1/N_act) /
 //! (1/N_act)`, limited to 0 to 1. All other arrivals meet [`red`](crate::red). From `max` on every arrival is dropped.
