@@ -1,4 +1,4 @@
-"""Texts that a user reads have no word that puzzles a stranger, and no private name."""
+"""Help, messages and templates of the package have no puzzling words; test_prose.py looks at the pages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,6 @@ BANNED = (
 )
 """What the project said before, with the better words in its place now."""
 
-_LATER = {"demo", "crosscheck"}
-"""Folders whose words are others' work."""
-
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     def walk(one: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -50,8 +47,6 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 def texts() -> Iterator[tuple[str, str]]:
     """Return every text of the package that is no docstring, and every template."""
     for file in sorted(PACKAGE.rglob("*.py")):
-        if _LATER & set(file.relative_to(PACKAGE).parts):
-            continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         docstrings = {
             id(node.body[0].value)
@@ -77,7 +72,7 @@ def test_no_text_has_banned_words(banned: str) -> None:
 
 
 def test_docstrings_have_no_private_name() -> None:
-    files = [file for file in PACKAGE.rglob("*.py") if not _LATER & set(file.relative_to(PACKAGE).parts)]
+    files = list(PACKAGE.rglob("*.py"))
     assert [file.name for file in files if re.search(r"seed ?00\d", file.read_text(encoding="utf-8"))] == []
 
 
