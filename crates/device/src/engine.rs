@@ -40,6 +40,10 @@ pub struct Engine {
     share: usize,
 }
 
+/// If a frame of a burst waited longer in the interface, the host was late, and the burst counts as of its arrival there.
+/// Otherwise it counts as of its reading.
+const LATE_NS: u32 = 1_000_000;
+
 /// Each direction always finds one frame in so many: what one holds that stands still is not taken from the other.
 const SHARE: usize = 4;
 
@@ -61,24 +65,33 @@ impl Engine {
     pub fn step(&mut self, now: Instant) -> Result<bool, PortError> {
         let mut moved = false;
         for (from, to) in [(0, 1), (1, 0)] {
-            let path = &mut self.paths[from];
-            path.serve(now, &mut self.pool);
-            if path.is_held() {
-                // Before anything arrives: what is due is decided upon as of then.
-                moved |= path.send(now, &mut self.pool, self.ports[to].as_mut())? > 0;
-            }
             let others = self.ports[to].standby() as u64 + self.paths[to].inside();
             self.pool.set_aside(self.share.saturating_sub(others as usize));
             let outcome = self.ports[from].receive(&mut self.pool, &mut self.burst);
             self.pool.set_aside(0);
             outcome?;
-            let path = &mut self.paths[from];
+            let (path, port) = (&mut self.paths[from], self.ports[to].as_mut());
+            let read = self.burst.len();
+            moved |= read > 0;
+            let late = self.burst.iter().any(|frame| self.pool.note(*frame).age_ns > LATE_NS);
+            let mut now = now;
+            if late {
+                let last = path.arrive_late(now, &mut self.pool, &mut self.burst, port)?;
+                if read == BURST {
+                    // More may have arrived between the last of them and now.
+                    now = last;
+                }
+            }
+            path.serve(now, &mut self.pool);
+            if path.is_held() {
+                // Before anything arrives: what is due is decided upon as of then.
+                moved |= path.send(now, &mut self.pool, port)? > 0;
+            }
             if !self.burst.is_empty() {
-                moved = true;
                 path.arrive(now, &mut self.pool, &mut self.burst);
                 path.serve(now, &mut self.pool);
             }
-            moved |= path.send(now, &mut self.pool, self.ports[to].as_mut())? > 0;
+            moved |= path.send(now, &mut self.pool, port)? > 0;
         }
         Ok(moved)
     }

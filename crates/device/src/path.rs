@@ -58,6 +58,8 @@ pub struct Path {
     faults: [u64; 3],
     /// Frames that passed without a queue.
     passed: u64,
+    /// The last instant at which anything was decided.
+    seen: Instant,
     log: Option<Log>,
 }
 
@@ -171,6 +173,7 @@ impl Path {
             key: key.into(),
             faults: [0; 3],
             passed: 0,
+            seen: Instant::ZERO,
             log: None,
         };
         path.room.set_delay(path.line.longest());
@@ -185,49 +188,86 @@ impl Path {
     /// Frames arrived by `now`, in this order. Call [`Path::serve`] with the same `now` before and after.
     pub fn arrive(&mut self, now: Instant, pool: &mut Pool, frames: &mut Vec<Frame>) {
         for frame in frames.drain(..) {
-            let parsed = frame::parse(pool.contents(frame), self.key);
-            if let Some(fault) = parsed.fault {
-                self.faults[fault as usize] += 1;
-                if fault == Fault::Runt {
-                    pool.give(frame);
-                    continue;
-                }
+            self.take_in(now, pool, frame);
+        }
+    }
+
+    /// As [`Path::arrive`] for frames that waited in the interface while the host had no processor: each counts as of its
+    /// arrival there, after what was due before it has left. What the port takes on the way is
+    /// sent. When the last of them arrived.
+    ///
+    /// # Errors
+    /// The port stopped working.
+    pub fn arrive_late(
+        &mut self,
+        now: Instant,
+        pool: &mut Pool,
+        frames: &mut Vec<Frame>,
+        port: &mut dyn Port,
+    ) -> Result<Instant, PortError> {
+        for frame in frames.drain(..) {
+            let age = Span::from_nanos(u64::from(pool.note(frame).age_ns));
+            let at = now.before(age).max(self.seen);
+            self.serve(at, pool);
+            self.make_room(at, pool, port)?;
+            self.take_in(at, pool, frame);
+            self.make_room(at, pool, port)?;
+        }
+        Ok(self.seen)
+    }
+
+    /// Sends what is ready where something due found no room.
+    fn make_room(&mut self, now: Instant, pool: &mut Pool, port: &mut dyn Port) -> Result<(), PortError> {
+        if self.is_held() {
+            self.send(now, pool, port)?;
+        }
+        Ok(())
+    }
+
+    /// One frame arrives.
+    fn take_in(&mut self, now: Instant, pool: &mut Pool, frame: Frame) {
+        let parsed = frame::parse(pool.contents(frame), self.key);
+        if let Some(fault) = parsed.fault {
+            self.faults[fault as usize] += 1;
+            if fault == Fault::Runt {
+                pool.give(frame);
+                return;
             }
-            let noted = pool.note_mut(frame);
-            noted.ip = parsed.ip;
-            noted.class = parsed.class;
-            noted.dscp = parsed.dscp;
-            let seen = *noted;
-            let length = u32::from(seen.length);
-            let Some(queue) = &mut self.queue else {
-                self.passed += 1;
-                self.room.released(length);
-                self.line.push(now, frame, pool);
-                continue;
-            };
-            let packet = Packet {
-                enqueued: now,
-                serial: queue.serial,
-                handle: frame.index(),
-                flow: parsed.flow,
-                source: parsed.source,
-                destination: parsed.destination,
-                bytes: length + queue.wire.overhead(),
-                window: 0,
-                ecn: Ecn::from_bits(parsed.ecn),
-                dscp: parsed.dscp,
-                ack: parsed.ack,
-            };
-            queue.serial += 1;
-            self.recorder.arrived(now, seen);
-            note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
-            let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-            let (discipline, mut cx) = queue.at(now, &mut host);
-            discipline.enqueue(&mut cx, packet);
-            self.recorder.backlog(now, queue.discipline.backlog());
-            if queue.idle && queue.free_at <= now {
-                self.serve(now, pool);
-            }
+        }
+        let noted = pool.note_mut(frame);
+        noted.ip = parsed.ip;
+        noted.class = parsed.class;
+        noted.dscp = parsed.dscp;
+        let seen = *noted;
+        let length = u32::from(seen.length);
+        let Some(queue) = &mut self.queue else {
+            self.passed += 1;
+            self.room.released(length);
+            self.line.push(now, frame, pool);
+            return;
+        };
+        let packet = Packet {
+            enqueued: now,
+            serial: queue.serial,
+            handle: frame.index(),
+            flow: parsed.flow,
+            source: parsed.source,
+            destination: parsed.destination,
+            bytes: length + queue.wire.overhead(),
+            window: 0,
+            ecn: Ecn::from_bits(parsed.ecn),
+            dscp: parsed.dscp,
+            ack: parsed.ack,
+        };
+        queue.serial += 1;
+        self.recorder.arrived(now, seen);
+        note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
+        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        let (discipline, mut cx) = queue.at(now, &mut host);
+        discipline.enqueue(&mut cx, packet);
+        self.recorder.backlog(now, queue.discipline.backlog());
+        if queue.idle && queue.free_at <= now {
+            self.serve(now, pool);
         }
     }
 
@@ -235,6 +275,7 @@ impl Path {
     ///
     /// Bound: the departures that fit between the last call and `now`, at most what waits.
     pub fn serve(&mut self, now: Instant, pool: &mut Pool) {
+        self.seen = now;
         if let Some(queue) = &mut self.queue {
             queue.held = false;
             let earliest = now.before(queue.burst);

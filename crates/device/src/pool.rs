@@ -39,11 +39,13 @@ pub struct Note {
     pub class: Class,
     /// Differentiated services codepoint of the contents.
     pub dscp: u8,
+    /// Nanoseconds for which the frame had been waiting in the interface when it was read; 0 where the port cannot tell.
+    pub age_ns: u32,
 }
 
 impl Default for Note {
     fn default() -> Self {
-        Self { offset: 0, length: 0, ip: 0, class: Class::Other, dscp: 0 }
+        Self { offset: 0, length: 0, ip: 0, class: Class::Other, dscp: 0, age_ns: 0 }
     }
 }
 
@@ -184,6 +186,14 @@ impl Pool {
         let note = self.notes[frame.0 as usize];
         let start = frame.0 as usize * self.frame_bytes + usize::from(note.offset);
         &mut self.memory[start..start + usize::from(note.length)]
+    }
+
+    /// The `N` bytes before the contents of a frame, where there are as many.
+    #[inline]
+    pub fn before<const N: usize>(&mut self, frame: Frame) -> Option<&mut [u8; N]> {
+        let start = frame.0 as usize * self.frame_bytes;
+        let offset = usize::from(self.notes[frame.0 as usize].offset);
+        self.memory[start..start + offset].last_chunk_mut()
     }
 
     /// Everything after the headroom of a frame, for a port to receive into.

@@ -8,6 +8,7 @@ use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 fn path(scheme: Option<&str>, delay: Span) -> Path {
@@ -67,6 +68,38 @@ fn a_late_host_loses_what_it_may_not_catch_up_on_and_says_so() {
     for (ms, late_us) in [(500, 497_800), (900, 896_700), (1300, 896_700)] {
         engine.step(Instant::ZERO + Span::from_millis(ms)).unwrap();
         assert_eq!(engine.path(Direction::AToB).late(), Span::from_micros(late_us));
+    }
+}
+
+#[test]
+fn frames_that_waited_for_the_host_count_as_of_their_arrival() {
+    // Frames of 100 us arrive every 100 us from 100 us to 10 ms, and the host looks at 10 ms. Dated to their arrival, each but
+    // the last has left, one after the other and without waiting. All at once, three would have found a place.
+    for (dated, dropped) in [(true, 0), (false, 96)] {
+        let (a, far_a) = loopback("a");
+        let (b, far_b) = loopback("b");
+        let mut paths = [path(Some("pfifo limit 3p"), Span::ZERO), path(None, Span::ZERO)];
+        let (told, log) = std::sync::mpsc::channel();
+        paths[0].log_to(Some(Box::new(move |event: Event| told.send(event).unwrap())));
+        let mut engine = Engine::new(Pool::new(256, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+        engine.step(Instant::ZERO).unwrap();
+        for us in (100..=10_000).step_by(100) {
+            let age = if dated { Span::from_micros(10_000 - us) } else { Span::ZERO };
+            far_a.put_aged(vec![0; 100], age);
+        }
+        let now = Instant::ZERO + Span::from_millis(10);
+        // In two bursts.
+        while engine.step(now).unwrap() {}
+        let counters = engine.path(Direction::AToB).counters();
+        assert_eq!((counters.arrived.packets, counters.dropped_total().packets), (100, dropped));
+        assert_eq!(engine.path(Direction::AToB).late(), Span::ZERO);
+        let events: Vec<Event> = log.try_iter().collect();
+        assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "time goes back");
+        if dated {
+            assert_eq!(std::iter::from_fn(|| far_b.get()).count(), 99);
+            let arrivals = events.iter().filter(|event| matches!(event.what, What::Arrived(_))).map(|event| event.at);
+            assert!(arrivals.eq((100..=10_000).step_by(100).map(|us| Instant::ZERO + Span::from_micros(us))));
+        }
     }
 }
 

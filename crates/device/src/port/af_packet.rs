@@ -6,6 +6,7 @@
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Note, Pool};
+use rustix::time::{clock_gettime, ClockId, Timespec};
 use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::io;
@@ -16,8 +17,8 @@ const RECEIVE_BUFFER: i32 = 16 << 20;
 /// Bytes of a VLAN tag, which the kernel takes out of the frame.
 const TAG: usize = 4;
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
-/// Room for one message with [`libc::tpacket_auxdata`].
-const CONTROL: usize = 64;
+/// Room for a message with [`libc::tpacket_auxdata`] and one with a date.
+const CONTROL: usize = 96;
 /// The frame is of segmentation offload (linux/if_packet.h, 6.0 or later).
 const TP_STATUS_GSO_TCP: u32 = 1 << 8;
 
@@ -73,24 +74,39 @@ impl Scratch {
             if control { ((&raw mut self.control[at]).cast(), CONTROL as _) } else { (std::ptr::null_mut(), 0) };
     }
 
-    /// What the kernel says of the frame received at `at`.
+    /// What the kernel says of the frame received at `at`: its status and tag, and the date of its arrival.
     #[allow(unsafe_code)]
-    fn auxiliary(&self, at: usize) -> Option<libc::tpacket_auxdata> {
+    fn told(&self, at: usize) -> (Option<libc::tpacket_auxdata>, Option<libc::timespec>) {
         let header = &self.messages[at].msg_hdr;
+        let mut told = (None, None);
         // SAFETY: `point` gave the header its control buffer, aligned for these structures, and the kernel filled it; the
-        // two macros stay within the length that it wrote, and the message is as long as the structure before it is read.
+        // macros stay within the length that it wrote, and a message is as long as the structure before it is read.
         unsafe {
-            let message = libc::CMSG_FIRSTHDR(header);
-            if message.is_null()
-                || (*message).cmsg_level != libc::SOL_PACKET
-                || (*message).cmsg_type != libc::PACKET_AUXDATA
-                || ((*message).cmsg_len as usize) < libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as u32) as usize
-            {
-                return None;
+            let mut message = libc::CMSG_FIRSTHDR(header);
+            // Bound: as many as the control buffer holds.
+            while !message.is_null() {
+                let length = (*message).cmsg_len as usize;
+                let holds = |bytes: usize| length >= libc::CMSG_LEN(bytes as u32) as usize;
+                match ((*message).cmsg_level, (*message).cmsg_type) {
+                    (libc::SOL_PACKET, libc::PACKET_AUXDATA) if holds(size_of::<libc::tpacket_auxdata>()) => {
+                        told.0 = Some(libc::CMSG_DATA(message).cast::<libc::tpacket_auxdata>().read_unaligned());
+                    }
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if holds(size_of::<libc::timespec>()) => {
+                        told.1 = Some(libc::CMSG_DATA(message).cast::<libc::timespec>().read_unaligned());
+                    }
+                    _ => {}
+                }
+                message = libc::CMSG_NXTHDR(header, message);
             }
-            Some(libc::CMSG_DATA(message).cast::<libc::tpacket_auxdata>().read_unaligned())
         }
+        told
     }
+}
+
+/// Nanoseconds between two dates; 0 where the host's date was set back in between.
+fn age_ns(arrived: libc::timespec, now: Timespec) -> u32 {
+    let ns = (now.tv_sec - arrived.tv_sec).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec - arrived.tv_nsec);
+    u32::try_from(ns.max(0)).unwrap_or(u32::MAX)
 }
 
 impl AfPacket {
@@ -120,6 +136,8 @@ impl AfPacket {
         packet(libc::PACKET_AUXDATA, "asking for VLAN tags")?;
         packet(libc::PACKET_IGNORE_OUTGOING, "leaving out what is sent (Linux 4.20 or later)")?;
         packet(libc::PACKET_QDISC_BYPASS, "sending past the kernel's queue")?;
+        // Without it a frame counts as arrived when it is read.
+        let _ = system::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1);
         // Without the right to more the ordinary size remains.
         let force = system::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER);
         if force.is_err() {
@@ -158,9 +176,9 @@ impl AfPacket {
     }
 
     /// Judges the frame of message `at`, `length` bytes of which lie in `frame`; false when it goes no further.
-    fn accept(&mut self, pool: &mut Pool, frame: Frame, at: usize, length: usize) -> bool {
+    fn accept(&mut self, pool: &mut Pool, frame: Frame, at: usize, length: usize, now: Timespec) -> bool {
         let truncated = self.scratch.messages[at].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-        let auxiliary = self.scratch.auxiliary(at);
+        let (auxiliary, arrived) = self.scratch.told(at);
         let status = auxiliary.map_or(0, |auxiliary| auxiliary.tp_status);
         if status & libc::TP_STATUS_CSUMNOTREADY != 0 {
             self.counters.checksum_unfinished += 1;
@@ -170,6 +188,7 @@ impl AfPacket {
             return false;
         }
         pool.filled(frame, length);
+        pool.note_mut(frame).age_ns = arrived.map_or(0, |arrived| age_ns(arrived, now));
         if let Some(auxiliary) = auxiliary.filter(|_| status & libc::TP_STATUS_VLAN_VALID != 0) {
             let kind = match status & libc::TP_STATUS_VLAN_TPID_VALID {
                 0 => libc::ETH_P_8021Q as u16,
@@ -230,10 +249,11 @@ impl Port for AfPacket {
                 _ => Err(during(&self.interface, "receiving")(error)),
             };
         }
+        let now = clock_gettime(ClockId::Realtime);
         for at in 0..count as usize {
             let Some(frame) = self.standby.pop() else { break };
             let length = self.scratch.messages[at].msg_len as usize;
-            if self.accept(pool, frame, at, length) {
+            if self.accept(pool, frame, at, length, now) {
                 self.counters.received += 1;
                 self.counters.received_bytes += u64::from(pool.note(frame).length);
                 into.push(frame);

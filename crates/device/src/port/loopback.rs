@@ -2,12 +2,14 @@
 
 use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Pool};
+use sojourn_units::Span;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
 struct Cable {
-    to_device: VecDeque<Vec<u8>>,
+    /// Contents and age.
+    to_device: VecDeque<(Vec<u8>, Span)>,
     from_device: VecDeque<Vec<u8>>,
 }
 
@@ -37,7 +39,12 @@ fn lock(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
 impl Far {
     /// A frame arrives at the device.
     pub fn put(&self, contents: Vec<u8>) {
-        lock(&self.0).to_device.push_back(contents);
+        self.put_aged(contents, Span::ZERO);
+    }
+
+    /// A frame that the device reads so long after it arrived.
+    pub fn put_aged(&self, contents: Vec<u8>, age: Span) {
+        lock(&self.0).to_device.push_back((contents, age));
     }
 
     /// The next frame that the device sent.
@@ -55,7 +62,7 @@ impl Port for Loopback {
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<Frame>) -> Result<(), PortError> {
         let mut cable = lock(&self.cable);
         for _ in 0..BURST {
-            let Some(contents) = cable.to_device.pop_front() else { break };
+            let Some((contents, age)) = cable.to_device.pop_front() else { break };
             if contents.len() > pool.room() {
                 self.counters.oversize += 1;
                 continue;
@@ -64,6 +71,7 @@ impl Port for Loopback {
                 self.counters.missed += 1;
                 continue;
             };
+            pool.note_mut(frame).age_ns = u32::try_from(age.nanos()).unwrap_or(u32::MAX);
             self.counters.received += 1;
             self.counters.received_bytes += contents.len() as u64;
             into.push(frame);

@@ -1,6 +1,8 @@
 //! The XDP program: hands each frame to the socket of the queue that it arrived on, and to the kernel where there is none.
 //!
-//! Five instructions, so they are written out here, and no compiler for BPF is needed. The attachment is a BPF link: it goes
+//! Where the kernel and the driver can, it notes before the frame when it arrived.
+//!
+//! They are a few instructions, written out here, so no compiler for BPF is needed. The attachment is a BPF link: it goes
 //! with its descriptor, so the kernel takes the traffic over again when the process ends, however it ends.
 #![allow(unsafe_code)]
 
@@ -52,12 +54,43 @@ struct Instruction {
     immediate: i32,
 }
 
+const fn instruction(code: u8, registers: u8, offset: i16, immediate: i32) -> Instruction {
+    Instruction { code, registers, offset, immediate }
+}
+
+/// Begins the [`Stamp`]s that the program writes.
+const MARK: u64 = 0x736f_6a6f_7572_6e01;
+
+/// Writes a [`Stamp`] before the frame; without room for it the frame goes on without.
+const STAMP: [Instruction; 16] = [
+    // r6 = r1, the context
+    instruction(0xbf, 0x16, 0, 0),
+    // r7 = bpf_ktime_get_ns()
+    instruction(0x85, 0x00, 0, 5),
+    instruction(0xbf, 0x07, 0, 0),
+    // bpf_xdp_adjust_meta(r6, -16), or on after these
+    instruction(0xbf, 0x61, 0, 0),
+    instruction(0xb7, 0x02, 0, -16),
+    instruction(0x85, 0x00, 0, 54),
+    instruction(0x55, 0x00, 9, 0),
+    // r3 = context->data_meta, if 16 bytes are between it and context->data
+    instruction(0x61, 0x62, 0, 0),
+    instruction(0x61, 0x63, 8, 0),
+    instruction(0xbf, 0x31, 0, 0),
+    instruction(0x07, 0x01, 0, 16),
+    instruction(0x2d, 0x21, 4, 0),
+    // r3[0] = the mark, r3[1] = r7
+    instruction(0x18, 0x01, 0, MARK as i32),
+    instruction(0, 0, 0, (MARK >> 32) as i32),
+    instruction(0x7b, 0x13, 0, 0),
+    instruction(0x7b, 0x73, 8, 0),
+];
+
 /// Redirects by receive queue; passes a frame to the kernel whose queue has no socket.
-fn instructions(map: i32) -> [Instruction; 6] {
-    let instruction = |code, registers, offset, immediate| Instruction { code, registers, offset, immediate };
+fn redirect(map: i32, context: u8) -> [Instruction; 6] {
     [
         // r2 = context->rx_queue_index, a word at byte 16 of struct xdp_md
-        instruction(0x61, 0x12, 16, 0),
+        instruction(0x61, context << 4 | 2, 16, 0),
         // r1 = the map, 64 bits wide
         instruction(0x18, 0x11, 0, map),
         instruction(0, 0, 0, 0),
@@ -68,6 +101,17 @@ fn instructions(map: i32) -> [Instruction; 6] {
         // return r0
         instruction(0x95, 0x00, 0, 0),
     ]
+}
+
+/// What the program writes before a frame: [`MARK`], and nanoseconds of `CLOCK_MONOTONIC`.
+pub(super) type Stamp = [u8; 16];
+
+/// When the frame arrived whose stamp this is. The stamp is taken away, so it is not read again for the next frame here.
+pub(super) fn arrived_ns(stamp: &mut Stamp) -> Option<u64> {
+    let (mark, at) = stamp.split_at_mut(8);
+    let is_one = *mark == MARK.to_ne_bytes();
+    mark.fill(0);
+    at.try_into().ok().map(u64::from_ne_bytes).filter(|_| is_one)
 }
 
 #[repr(C)]
@@ -149,16 +193,20 @@ pub(super) fn attach(sockets: &[(u32, RawFd)], interface: u32, hook: Hook) -> io
         // SAFETY: the structure of this command; key and value are four bytes each, as the map was made, and live on.
         unsafe { bpf(MAP_UPDATE_ELEM, &update)? };
     }
-    // Kernels before 5.18 do not know the flag.
-    let program = load(map.as_raw_fd(), XDP_HAS_FRAGS).or_else(|_| load(map.as_raw_fd(), 0))?;
+    let stamped = [&STAMP[..], &redirect(map.as_raw_fd(), 6)].concat();
+    let plain = redirect(map.as_raw_fd(), 1);
+    // Kernels before 5.18 do not know the flag; those before 5.8 tell the time to programs under the GPL alone.
+    let program = load(&stamped, XDP_HAS_FRAGS)
+        .or_else(|_| load(&stamped, 0))
+        .or_else(|_| load(&plain, XDP_HAS_FRAGS))
+        .or_else(|_| load(&plain, 0))?;
     let create = LinkCreate { program: program.as_raw_fd() as u32, interface, hook: ATTACH_XDP, flags: hook.flags() };
     // SAFETY: the structure of this command; it holds no pointer.
     let link = unsafe { bpf_descriptor(LINK_CREATE, &create)? };
     Ok(Attached { _link: link, _map: map })
 }
 
-fn load(map: i32, flags: u32) -> io::Result<OwnedFd> {
-    let code = instructions(map);
+fn load(code: &[Instruction], flags: u32) -> io::Result<OwnedFd> {
     let mut name = [0; 16];
     name[..8].copy_from_slice(b"sojournd");
     let program = ProgramLoad {
