@@ -15,7 +15,8 @@ use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 create_exception!(
@@ -146,6 +147,9 @@ impl Task {
     }
 }
 
+/// Between two looks for an interruption.
+const EVERY: Duration = Duration::from_millis(100);
+
 /// Runs every task of a scenario on `jobs` threads, with the interpreter released; result `k` is of task `k`.
 /// `progress(finished, done)` is called about ten times a second with the number of finished runs and the share of all work done.
 #[pyfunction]
@@ -165,10 +169,16 @@ fn run_many(
         .collect::<PyResult<_>>()?;
     let state = Progress::default();
     let results = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| run_all(&network, &tasks, jobs, &state));
+        let (running, ended) = mpsc::channel::<()>();
+        let worker = scope.spawn(|| {
+            let _running = running;
+            run_all(&network, &tasks, jobs, &state)
+        });
+        // A receiver may not be shared with the closure that runs without the interpreter; one behind a lock may.
+        let ended = Mutex::new(ended);
+        let wait = || ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY);
         let mut interrupted = None;
-        while !worker.is_finished() {
-            py.detach(|| std::thread::sleep(Duration::from_millis(if state.finished() == 0 { 10 } else { 100 })));
+        while py.detach(wait) == Err(RecvTimeoutError::Timeout) {
             let told = progress.as_ref().map_or(Ok(()), |call| {
                 let done = state.runs() / tasks.len().max(1) as f64;
                 call.call1(py, (state.finished(), done)).map(drop)
