@@ -147,9 +147,6 @@ impl Task {
     }
 }
 
-/// Between two looks for an interruption.
-const EVERY: Duration = Duration::from_millis(100);
-
 /// Runs every task of a scenario on `jobs` threads, with the interpreter released; result `k` is of task `k`.
 /// `progress(finished, done)` is called about ten times a second with the number of finished runs and the share of all work done.
 #[pyfunction]
@@ -176,7 +173,11 @@ fn run_many(
         });
         // A receiver may not be shared with the closure that runs without the interpreter; one behind a lock may.
         let ended = Mutex::new(ended);
-        let wait = || ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY);
+        let wait = || {
+            // Early at first: a bar that appears late looks like a program that hangs.
+            let span = Duration::from_millis(if state.finished() == 0 { 10 } else { 100 });
+            ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(span)
+        };
         let mut interrupted = None;
         while py.detach(wait) == Err(RecvTimeoutError::Timeout) {
             let told = progress.as_ref().map_or(Ok(()), |call| {
