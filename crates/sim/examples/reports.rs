@@ -289,7 +289,8 @@ fn cases() -> Result<Vec<Case>, String> {
             _ => "",
         };
         let text = dumbbell("", "", &flows(&format!("congestion_control = \"{name}\"{more}")));
-        let scheme = Some("red bandwidth 20Mbit min 15000 max 45000 limit 200000 avpkt 1000 probability 0.1 ecn".to_owned());
+        let scheme =
+            Some("red bandwidth 20Mbit min 15000 max 45000 limit 200000 avpkt 1000 probability 0.1 ecn".to_owned());
         cases.push(case(format!("congestion-{name}"), text.clone()));
         cases.push(Case { scheme, ..case(format!("congestion-{name}-red"), text) });
     }
@@ -300,14 +301,18 @@ fn cases() -> Result<Vec<Case>, String> {
     }
     // Many small windows: timeouts, retransmissions lost again, short queues of lines.
     for recovery in ["reno", "newreno", "sack", "rack", "ns3"] {
-        let transport = format!("recovery = \"{recovery}\"\ntail_loss_probe = {}\nack_every = \"2 p\"", recovery == "rack");
+        let transport =
+            format!("recovery = \"{recovery}\"\ntail_loss_probe = {}\nack_every = \"2 p\"", recovery == "rack");
         let text = dumbbell("", "", &flows(&transport)).replace("count = 6", "count = 80");
         cases.push(case(format!("crowd-{recovery}"), text.clone()));
         cases.push(Case { scheme: Some("fq_codel".into()), ..case(format!("crowd-{recovery}-fq_codel"), text) });
     }
     let change = "[[changes]]\nat = \"4 s\"\nscheme = \"codel\"\n";
     cases.push(case("changes", dumbbell("", "", &format!("{default}\n{change}"))));
-    cases.push(Case { series: true, ..case("series", dumbbell("series = { interval = \"100 ms\", flows = true }", "", &default)) });
+    cases.push(Case {
+        series: true,
+        ..case("series", dumbbell("series = { interval = \"100 ms\", flows = true }", "", &default))
+    });
     cases.push(case("windows", dumbbell("windows = \"500 p\"", "", &default)));
     cases.push(case("device-queue", dumbbell("", "device_queue = \"8 p\"", &default)));
     cases.push(case("overhead", dumbbell("", "overhead = \"38 B\"", &default)));
@@ -317,7 +322,8 @@ fn cases() -> Result<Vec<Case>, String> {
     cases.push(Case { scheme: shaped, ..case("shaper", dumbbell("", "", &default)) });
     cases.push(case("routers", format!("{ROUTERS}")));
     cases.push(Case { series: true, ..case("routers-series", format!("{ROUTERS}")) });
-    for (name, duration) in [("dumbbell", "15 s"), ("home", "14 s"), ("lan", "5 s"), ("mm1", "20 s"), ("wlan", "24 s")] {
+    for (name, duration) in [("dumbbell", "15 s"), ("home", "14 s"), ("lan", "5 s"), ("mm1", "20 s"), ("wlan", "24 s")]
+    {
         cases.push(case(format!("shipped-{name}"), shipped(name, duration)?));
     }
     let lan = shipped("lan", "4 s")?;

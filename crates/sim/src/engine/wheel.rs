@@ -104,6 +104,16 @@ impl<T: Copy> Wheel<T> {
         self.scheduled
     }
 
+    /// The pending events, in no particular order.
+    pub fn pending(&self) -> impl Iterator<Item = &Event<T>> {
+        let heads = self.fine.iter().chain(self.coarse.iter().flatten()).copied();
+        let listed = heads.flat_map(|head| {
+            let at = |place: u32| self.pool.get(place as usize);
+            std::iter::successors(at(head), move |node| at(node.next)).map(|node| &node.event)
+        });
+        self.current.iter().chain(listed)
+    }
+
     /// Schedules `what` at `time`, which must not lie before the event popped last.
     #[inline]
     pub fn push(&mut self, time: Instant, what: T) {
