@@ -230,7 +230,7 @@ impl Simulation {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, what: What) {
         match what {
             What::Deliver(handle) => self.deliver(handle),

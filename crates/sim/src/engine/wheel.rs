@@ -29,7 +29,9 @@ pub struct Event<T> {
     pub what: T,
 }
 
+/// Half a cache line, and never across two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Node<T> {
     event: Event<T>,
     next: u32,
@@ -51,10 +53,10 @@ pub struct Wheel<T> {
     pool: Vec<Node<T>>,
     free: u32,
     scheduled: u64,
-    popped: u64,
 }
 
 /// First used slot at or after `from`.
+#[inline(always)]
 fn next_used(used: &[u64], from: usize) -> Option<usize> {
     let mut word = from / 64;
     let mut bits = *used.get(word)? & (u64::MAX << (from % 64));
@@ -82,20 +84,19 @@ impl<T: Copy> Wheel<T> {
             pool: Vec::new(),
             free: NONE,
             scheduled: 0,
-            popped: 0,
         }
     }
 
-    /// Number of pending events.
+    /// Number of pending events; it counts them.
     #[must_use]
     pub fn len(&self) -> usize {
-        (self.scheduled - self.popped) as usize
+        self.pending().count()
     }
 
     /// True when nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.scheduled == self.popped
+        self.pending().next().is_none()
     }
 
     /// Number of events ever scheduled.
@@ -115,93 +116,101 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// Schedules `what` at `time`, which must not lie before the event popped last.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Instant, what: T) {
         let order = self.scheduled;
         self.scheduled += 1;
         let tick = time.nanos() >> self.shift;
         // Past ticks wrap around to far ones, and `far` sorts them out.
         if tick.wrapping_sub(self.tick).wrapping_sub(1) < FINE as u64 - 1 {
-            self.place_fine(tick, time, order, what);
+            self.place_fine(tick, Event { time, order, what });
         } else {
-            self.far(tick, time, order, what);
+            self.far(tick, Event { time, order, what });
         }
     }
 
     /// An event of the present tick, or of one beyond the finest level.
     #[inline(never)]
-    fn far(&mut self, tick: u64, time: Instant, order: u64, what: T) {
+    fn far(&mut self, tick: u64, event: Event<T>) {
         if tick <= self.tick {
             // The present bucket holds few events, latest first, so search from the early end.
-            let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
-            self.current.insert(self.current.len() - after, Event { time, order, what });
+            let after = self.current.iter().rev().take_while(|e| e.time <= event.time).count();
+            self.current.insert(self.current.len() - after, event);
         } else {
-            self.place_coarse(tick, time, order, what);
+            self.place_coarse(tick, event);
         }
     }
 
     /// Into the slot of one of the next ticks.
-    #[inline]
-    fn place_fine(&mut self, tick: u64, time: Instant, order: u64, what: T) {
+    #[inline(always)]
+    fn place_fine(&mut self, tick: u64, event: Event<T>) {
         let slot = tick as usize % FINE;
         self.fine_used[slot / 64] |= 1 << (slot % 64);
-        self.fine[slot] = self.node(time, order, what, self.fine[slot]);
+        self.fine[slot] = self.node(event, self.fine[slot]);
     }
 
     /// Into the slot of the coarse level at which the tick first differs from the present one.
-    fn place_coarse(&mut self, tick: u64, time: Instant, order: u64, what: T) {
+    fn place_coarse(&mut self, tick: u64, event: Event<T>) {
         let differ = tick ^ self.tick;
         let level = (63 - differ.leading_zeros() - FINE_BITS) / COARSE_BITS;
         let slot = (tick >> (FINE_BITS + level * COARSE_BITS)) as usize % COARSE;
         let level = level as usize;
         self.coarse_used[level][slot / 64] |= 1 << (slot % 64);
-        self.coarse[level][slot] = self.node(time, order, what, self.coarse[level][slot]);
+        self.coarse[level][slot] = self.node(event, self.coarse[level][slot]);
     }
 
     /// Stores an event in front of `next`.
-    #[inline]
-    fn node(&mut self, time: Instant, order: u64, what: T, next: u32) -> u32 {
-        if self.free == NONE {
-            self.grow(what);
-        }
+    #[inline(always)]
+    fn node(&mut self, event: Event<T>, next: u32) -> u32 {
         let place = self.free;
-        let node = &mut self.pool[place as usize];
-        self.free = node.next;
-        // Field by field into its place: a record put together elsewhere and copied costs more than the rest.
-        node.event.time = time;
-        node.event.order = order;
-        node.event.what = what;
-        node.next = next;
-        place
+        match self.pool.get_mut(place as usize) {
+            Some(node) => {
+                self.free = node.next;
+                *node = Node { event, next };
+                place
+            }
+            None => self.grow(event, next),
+        }
     }
 
-    /// One more place in the pool.
+    /// One more place in the pool: none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, what: T) {
-        self.free = self.pool.len() as u32;
-        self.pool.push(Node { event: Event { time: Instant::ZERO, order: 0, what }, next: NONE });
+    fn grow(&mut self, event: Event<T>, next: u32) -> u32 {
+        self.pool.push(Node { event, next });
+        (self.pool.len() - 1) as u32
     }
 
     /// Takes the next event, if it happens at `until` or before.
-    #[inline]
+    #[inline(always)]
     pub fn pop_until(&mut self, until: Instant) -> Option<Event<T>> {
+        // Most slots hold one event, which needs neither copying nor sorting, and the next one is near.
         if self.current.is_empty() {
-            // Most slots hold one event, which then needs neither copying nor sorting.
-            if let Some(event) = self.turn() {
-                if event.time <= until {
-                    self.popped += 1;
-                    return Some(event);
+            let position = self.tick as usize % FINE;
+            if let Some(slot) = next_used(&self.fine_used, position) {
+                let head = self.fine[slot];
+                if let Some(node) = self.pool.get_mut(head as usize) {
+                    if node.next == NONE && node.event.time <= until {
+                        self.fine_used[slot / 64] &= !(1 << (slot % 64));
+                        self.fine[slot] = NONE;
+                        self.tick += (slot - position) as u64;
+                        node.next = self.free;
+                        self.free = head;
+                        return Some(node.event);
+                    }
                 }
-                self.current.push(event);
-                return None;
             }
         }
-        if self.current.last()?.time > until {
-            return None;
+        self.pop_any(until)
+    }
+
+    /// As [`Self::pop_until`], wherever the next event is.
+    #[inline(never)]
+    fn pop_any(&mut self, until: Instant) -> Option<Event<T>> {
+        if self.current.is_empty() {
+            self.turn()?;
         }
-        self.popped += 1;
-        self.current.pop()
+        self.current.pop_if(|event| event.time <= until)
     }
 
     /// Takes the next event.
@@ -209,9 +218,8 @@ impl<T: Copy> Wheel<T> {
         self.pop_until(Instant::NEVER)
     }
 
-    /// Moves on to the next tick that has events: gives its event, if it is a single one, or sorts them into `current`.
-    #[inline]
-    fn turn(&mut self) -> Option<Event<T>> {
+    /// Moves on to the next tick that has events, and sorts them into `current`; `None` when nothing is left.
+    fn turn(&mut self) -> Option<()> {
         loop {
             let position = self.tick as usize % FINE;
             let Some(slot) = next_used(&self.fine_used, position) else {
@@ -223,19 +231,12 @@ impl<T: Copy> Wheel<T> {
             self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
             self.fine_used[slot / 64] &= !(1 << (slot % 64));
             let head = std::mem::replace(&mut self.fine[slot], NONE);
-            let node = self.pool.get_mut(head as usize)?;
-            if node.next == NONE {
-                node.next = self.free;
-                self.free = head;
-                return Some(node.event);
-            }
             self.collect(head);
-            return None;
+            return Some(());
         }
     }
 
     /// Moves a slot's events into `current`, latest first, and frees their nodes.
-    #[inline(never)]
     fn collect(&mut self, head: u32) {
         let mut at = head;
         while let Some(node) = self.pool.get_mut(at as usize) {
@@ -244,7 +245,9 @@ impl<T: Copy> Wheel<T> {
             self.free = at;
             at = next;
         }
-        self.current.sort_unstable_by_key(|event| Reverse((event.time, event.order)));
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by_key(|event| Reverse((event.time, event.order)));
+        }
     }
 
     /// The block of ticks is over: moves on to the first tick of the next block that has events. What waits for it at a coarse level
@@ -290,9 +293,9 @@ impl<T: Copy> Wheel<T> {
             at = next;
             let tick = event.time.nanos() >> self.shift;
             if tick - self.tick < FINE as u64 {
-                self.place_fine(tick, event.time, event.order, event.what);
+                self.place_fine(tick, event);
             } else {
-                self.place_coarse(tick, event.time, event.order, event.what);
+                self.place_coarse(tick, event);
             }
         }
     }

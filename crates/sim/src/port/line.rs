@@ -126,7 +126,7 @@ impl Line {
 
     /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped. The queue
     /// of this line is the one at `place`; what need not wait does not touch it.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, bytes: u32) -> Option<Instant> {
         let framed = bytes + self.wire.overhead();
         self.packets += 1;

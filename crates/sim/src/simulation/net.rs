@@ -119,7 +119,7 @@ pub(super) struct Net {
 
 impl Net {
     /// A host sends a packet along its route.
-    #[inline(always)]
+    #[inline(never)]
     pub fn launch(&mut self, packet: Packet) {
         let next = self.routes[packet.hop as usize].next();
         let bytes = packet.bytes();
@@ -134,7 +134,7 @@ impl Net {
     }
 
     /// A packet reaches a line.
-    #[inline]
+    #[inline(never)]
     pub fn reach_line(&mut self, handle: u32) {
         let packet = self.slab.get(handle);
         let bytes = packet.bytes();
@@ -152,7 +152,7 @@ impl Net {
     }
 
     /// A packet of `bytes` enters a line now.
-    #[inline]
+    #[inline(always)]
     fn cross(&mut self, handle: u32, line: u32, bytes: u32) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) {
             Some(at) => self.travel(handle, at),
@@ -161,7 +161,7 @@ impl Net {
     }
 
     /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
-    #[inline]
+    #[inline(always)]
     pub fn travel(&mut self, handle: u32, mut at: Instant) {
         let packet = self.slab.get_mut(handle);
         // Bound: the length of the route.
