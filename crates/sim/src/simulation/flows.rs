@@ -205,16 +205,13 @@ impl Tcp {
         if self.unwritten > 0 {
             self.write();
         }
-        // Bound: the window, which the sender itself limits.
-        while let Some(data) = self.sender.poll(now) {
-            let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
-            let load = Load {
-                bytes: data.ip_bytes().get() as u32 - saved,
-                ordinal: self.sender.stats().segments_sent as u32,
-                ecn: codepoint(&data),
-            };
-            net.launch(Packet { body: Body::Data(load, data), flow: index, hop: self.route });
-        }
+        let (unstamped, route) = (self.unstamped, self.route);
+        self.sender.drain(now, |data, number| {
+            let saved = if unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
+            let bytes = data.ip_bytes().get() as u32 - saved;
+            let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
+            net.launch(Packet { body: Body::Data(load, data), flow: index, hop: route });
+        });
         let timer = self.sender.timer();
         if timer < self.retransmit_at {
             self.retransmit_at = timer;
