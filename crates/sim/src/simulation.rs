@@ -207,9 +207,9 @@ impl Simulation {
     /// Handles every event up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         let until = until.min(self.end);
-        while let Some(event) = self.net.wheel.pop_until(until) {
-            self.net.now = event.time;
-            self.handle(event.what);
+        while let Some((now, what)) = self.net.wheel.pop_until(until) {
+            self.net.now = now;
+            self.handle(what);
         }
         self.net.now = until;
     }

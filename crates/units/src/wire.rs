@@ -44,8 +44,7 @@ impl Wire {
     #[inline]
     pub fn take_framed(&mut self, bytes: u32) -> Span {
         if bytes != self.bytes {
-            self.bytes = bytes;
-            self.whole = u64::from(bytes).saturating_mul(BYTE) / self.rate;
+            self.resize(bytes);
         }
         // What is left over is less than the rate, so both products may wrap around.
         self.remainder += u64::from(bytes).wrapping_mul(BYTE).wrapping_sub(self.whole.wrapping_mul(self.rate));
@@ -55,6 +54,13 @@ impl Wire {
             whole += 1;
         }
         Span::from_nanos(whole)
+    }
+
+    /// Packets are of another size from now on.
+    #[inline(never)]
+    fn resize(&mut self, bytes: u32) {
+        self.bytes = bytes;
+        self.whole = u64::from(bytes).saturating_mul(BYTE) / self.rate;
     }
 
     /// How long a packet like the last takes, rounded up.

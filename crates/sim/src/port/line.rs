@@ -91,7 +91,7 @@ impl LineQueue {
     }
 
     /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
-    #[inline(never)]
+    #[inline]
     fn wait(&mut self, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
         let limit = self.limit as usize;
         let used = self.used();
@@ -131,12 +131,19 @@ impl Line {
         let framed = bytes + self.wire.overhead();
         self.packets += 1;
         self.bytes += u64::from(framed);
-        let mut start = now;
         if self.busy_until > now {
-            start = self.busy_until;
-            if !queues[place as usize].wait(now, start, framed, self.packets - 1) {
-                return None;
-            }
+            return self.enter_busy(queues, place, now, framed);
+        }
+        self.busy_until = now + self.wire.take_framed(framed);
+        Some(self.busy_until + self.delay)
+    }
+
+    /// As [`Line::enter`], while another packet is being sent.
+    #[inline(never)]
+    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, framed: u32) -> Option<Instant> {
+        let start = self.busy_until;
+        if !queues[place as usize].wait(now, start, framed, self.packets - 1) {
+            return None;
         }
         self.busy_until = start + self.wire.take_framed(framed);
         Some(self.busy_until + self.delay)

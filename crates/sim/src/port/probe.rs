@@ -62,50 +62,37 @@ impl Probe {
     }
 
     /// A packet is about to be offered to the discipline.
-    #[inline]
+    #[inline(always)]
     pub fn offered(&mut self, now: Instant, packet: &Packet) {
         if self.under_test {
             if let Some(last) = self.last_arrival.replace(now) {
                 self.spacing.add(now - last);
             }
         }
-        if let Some(record) = self.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
-            record.arrived(packet.bytes(), class(packet));
+        if let Some(watch) = &mut self.watch {
+            watch.offered(packet);
         }
     }
 
     /// It has been: it waits, or what has been dropped is told of next.
-    #[inline]
+    #[inline(always)]
     pub fn joined(&mut self, now: Instant) {
         self.waiting.up(now);
         if self.under_test {
             self.system.up(now);
         }
         if let Some(watch) = &mut self.watch {
-            if let Some(window) = &mut watch.window {
-                window.arrived(now);
-            }
-            if let Some(record) = &mut watch.record {
-                record.waiting(now, self.waiting.get());
-            }
+            watch.joined(now, self.waiting.get());
         }
     }
 
     /// The discipline gave `taken`, which is `packet` to the network.
-    #[inline]
+    #[inline(always)]
     pub fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet) {
-        let sojourn = now - taken.enqueued;
         self.waiting.down(now);
-        self.sojourn.add(sojourn);
+        self.sojourn.add(now - taken.enqueued);
         if let Some(watch) = &mut self.watch {
-            if let Some(window) = &mut watch.window {
-                window.left(now, taken.enqueued);
-            }
-            if let Some(record) = &mut watch.record {
-                let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
-                record.waiting(now, self.waiting.get());
-                record.forwarded(sojourn, is_marked, class(packet));
-            }
+            watch.left(now, taken, packet, self.waiting.get());
         }
     }
 
@@ -118,13 +105,7 @@ impl Probe {
             self.system.down(now);
         }
         if let Some(watch) = &mut self.watch {
-            if let Some(window) = &mut watch.window {
-                window.dropped(now);
-            }
-            if let Some(record) = &mut watch.record {
-                record.waiting(now, self.waiting.get());
-                record.dropped(taken.serial, reason, class(packet));
-            }
+            watch.dropped(now, taken, reason, packet, self.waiting.get());
         }
     }
 
@@ -155,5 +136,54 @@ impl Probe {
     pub fn finish(&mut self, now: Instant) {
         self.waiting.settle(now);
         self.system.settle(now);
+    }
+}
+
+impl Watch {
+    #[inline(never)]
+    fn offered(&mut self, packet: &Packet) {
+        if let Some(record) = &mut self.record {
+            record.arrived(packet.bytes(), class(packet));
+        }
+    }
+
+    #[inline(never)]
+    fn joined(&mut self, now: Instant, waiting: u64) {
+        if let Some(window) = &mut self.window {
+            window.arrived(now);
+        }
+        if let Some(record) = &mut self.record {
+            record.waiting(now, waiting);
+        }
+    }
+
+    #[inline(never)]
+    fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet, waiting: u64) {
+        if let Some(window) = &mut self.window {
+            window.left(now, taken.enqueued);
+        }
+        if let Some(record) = &mut self.record {
+            let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
+            record.waiting(now, waiting);
+            record.forwarded(now - taken.enqueued, is_marked, class(packet));
+        }
+    }
+
+    #[inline(never)]
+    fn dropped(
+        &mut self,
+        now: Instant,
+        taken: &sojourn_aqm::Packet,
+        reason: Reason,
+        packet: &Packet,
+        waiting: u64,
+    ) {
+        if let Some(window) = &mut self.window {
+            window.dropped(now);
+        }
+        if let Some(record) = &mut self.record {
+            record.waiting(now, waiting);
+            record.dropped(taken.serial, reason, class(packet));
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Net {
                 Fate::Received => {
                     frame.fate = Fate::Delivered;
                     let handle = frame.handle;
-                    self.travel(handle, at);
+                    self.travel(handle, self.slab.get(handle).bytes(), at);
                 }
                 Fate::Delivered | Fate::GivenUp => {}
             }

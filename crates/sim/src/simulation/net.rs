@@ -155,34 +155,40 @@ impl Net {
     #[inline(always)]
     fn cross(&mut self, handle: u32, line: u32, bytes: u32) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) {
-            Some(at) => self.travel(handle, at),
+            Some(at) => self.travel(handle, bytes, at),
             None => self.lose(handle),
         }
     }
 
-    /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
+    /// A packet of `bytes` has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
     #[inline(always)]
-    pub fn travel(&mut self, handle: u32, mut at: Instant) {
+    pub fn travel(&mut self, handle: u32, bytes: u32, at: Instant) {
         let packet = self.slab.get_mut(handle);
-        // Bound: the length of the route.
-        let what = loop {
-            packet.hop += 1;
-            match self.routes[packet.hop as usize].next() {
-                Next::Fused(line) => {
-                    let bytes = packet.bytes();
-                    let later = self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes);
-                    let Some(later) = later else {
-                        self.lose(handle);
-                        return;
-                    };
-                    at = later;
+        packet.hop += 1;
+        match self.routes[packet.hop as usize].next() {
+            Next::End => self.wheel.push(at, What::Deliver(handle)),
+            Next::Port(_) => self.wheel.push(at, What::Enqueue(handle)),
+            Next::Line(_) => self.wheel.push(at, What::Cross(handle)),
+            Next::Fused(line) => {
+                let last = self.routes[packet.hop as usize + 1].next() == Next::End;
+                match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
+                    Some(at) if last => {
+                        packet.hop += 1;
+                        self.wheel.push(at, What::Deliver(handle));
+                    }
+                    Some(at) => self.travel_on(handle, bytes, at),
+                    None => self.lose(handle),
                 }
-                Next::End => break What::Deliver(handle),
-                Next::Port(_) => break What::Enqueue(handle),
-                Next::Line(_) => break What::Cross(handle),
             }
-        };
-        self.wheel.push(at, what);
+        }
+    }
+
+    /// As [`Net::travel`], when a line was not the last hop.
+    ///
+    /// Bound: the length of the route.
+    #[inline(never)]
+    fn travel_on(&mut self, handle: u32, bytes: u32, at: Instant) {
+        self.travel(handle, bytes, at);
     }
 
     /// A packet is gone.

@@ -245,6 +245,7 @@ impl Net {
         };
         let Some(Taken { handle, bytes }) = taken else { return };
         let port = &mut self.ports[index as usize];
+        let overhead = port.server.wire.overhead();
         port.busy_until = self.now + port.server.wire.take_framed(bytes);
         port.probe.busy.add(self.now, port.busy_until);
         port.waking = port.eager || held || port.probe.waiting.get() > 0;
@@ -253,7 +254,7 @@ impl Net {
         if port.waking {
             self.wheel.push(port.busy_until, What::Free(index));
         }
-        self.travel(handle, arrival);
+        self.travel(handle, bytes - overhead, arrival);
     }
 
     /// A port has finished sending.
@@ -324,7 +325,7 @@ impl Net {
             self.bus_idle[bus as usize] = arrival;
             port.waking = true;
             self.wheel.push(port.busy_until, What::Free(index));
-            self.travel(handle, arrival);
+            self.travel(handle, bytes, arrival);
             return;
         }
         if retries >= MAX_RETRIES {
