@@ -1,4 +1,5 @@
 use crate::{Ecn, Packet};
+use alloc::boxed::Box;
 use sojourn_units::{BitRate, Instant};
 
 /// Why a packet was dropped.
@@ -41,6 +42,20 @@ pub trait Random {
     /// Uniform in 0..n from one draw (multiply and shift; bias below n / 2^64); 0 when `n` is 0.
     fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+}
+
+impl<R: Random + ?Sized> Random for Box<R> {
+    fn next_u64(&mut self) -> u64 {
+        (**self).next_u64()
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (**self).uniform()
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        (**self).below(n)
     }
 }
 

@@ -28,6 +28,7 @@ mod pool;
 mod queue;
 pub mod registry;
 mod replace;
+mod server;
 pub mod suggest;
 mod tc;
 #[cfg(test)]
@@ -69,3 +70,4 @@ pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
 pub use registry::{Config, ConfigError};
 pub use replace::replace;
+pub use server::Server;

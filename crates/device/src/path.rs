@@ -14,7 +14,7 @@ use crate::port::{Port, PortError, BURST};
 use crate::record::{Recorder, Setting};
 use ipnet::IpNet;
 use room::Room;
-use sojourn_aqm::{Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
+use sojourn_aqm::{Backlog, Config, Counters, Dequeued, Ecn, Observer, Packet, Random, Reason, Server};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
@@ -68,8 +68,7 @@ pub type Log = Box<dyn FnMut(Event) + Send>;
 
 struct Queued {
     scheme: Config,
-    discipline: Box<dyn Discipline>,
-    wire: Wire,
+    server: Server<Box<dyn Random + Send>>,
     burst: Span,
     /// When the wire has sent what went before.
     free_at: Instant,
@@ -81,9 +80,6 @@ struct Queued {
     blocked: Span,
     /// Something is due, and finds no room.
     held: bool,
-    random: Box<dyn Random + Send>,
-    counters: Counters,
-    serial: u64,
 }
 
 /// The host of the discipline: frames of dropped packets go back, marks go into the header.
@@ -91,21 +87,6 @@ struct Host<'a> {
     pool: &'a mut Pool,
     recorder: &'a mut Recorder,
     log: &'a mut Option<Log>,
-}
-
-impl Queued {
-    /// The discipline, and what it is told at `now`.
-    #[inline]
-    fn at<'a>(&'a mut self, now: Instant, host: &'a mut Host<'_>) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
-        let cx = Cx {
-            now,
-            rate: self.wire.rate(),
-            random: self.random.as_mut(),
-            observer: host,
-            counters: &mut self.counters,
-        };
-        (&mut self.discipline, cx)
-    }
 }
 
 /// An event for the decision log, where one is kept.
@@ -150,17 +131,13 @@ impl Path {
     pub fn new(config: &PathConfig, random: Box<dyn Random + Send>, key: impl Into<Key>, recorder: Recorder) -> Self {
         let queue = config.scheme.as_ref().map(|scheme| Queued {
             scheme: scheme.clone(),
-            discipline: scheme.build(),
-            wire: Wire::new(config.rate, config.overhead),
+            server: Server::new(scheme, Wire::new(config.rate, config.overhead), random),
             burst: config.burst,
             free_at: Instant::ZERO,
             idle: true,
             late: Span::ZERO,
             blocked: Span::ZERO,
             held: false,
-            random,
-            counters: Counters::default(),
-            serial: 0,
         });
         let mut path = Self {
             room: Room::new(queue.as_ref().map(|_| config.rate), STALE_AFTER),
@@ -193,8 +170,8 @@ impl Path {
     }
 
     /// As [`Path::arrive`] for frames that waited in the interface while the host had no processor: each counts as of its
-    /// arrival there, after what was due before it has left. What the port takes on the way is
-    /// sent. When the last of them arrived.
+    /// arrival there, after what was due before it has left. What the port takes on the way is sent. Returns when the last
+    /// of them arrived.
     ///
     /// # Errors
     /// The port stopped working.
@@ -248,24 +225,22 @@ impl Path {
         };
         let packet = Packet {
             enqueued: now,
-            serial: queue.serial,
+            serial: queue.server.number(),
             handle: frame.index(),
             flow: parsed.flow,
             source: parsed.source,
             destination: parsed.destination,
-            bytes: length + queue.wire.overhead(),
+            bytes: length + queue.server.wire.overhead(),
             window: 0,
             ecn: Ecn::from_bits(parsed.ecn),
             dscp: parsed.dscp,
             ack: parsed.ack,
         };
-        queue.serial += 1;
         self.recorder.arrived(now, seen);
         note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
         let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-        let (discipline, mut cx) = queue.at(now, &mut host);
-        discipline.enqueue(&mut cx, packet);
-        self.recorder.backlog(now, queue.discipline.backlog());
+        queue.server.arrive(now, &mut host, packet);
+        self.recorder.backlog(now, queue.server.backlog());
         if queue.idle && queue.free_at <= now {
             self.serve(now, pool);
         }
@@ -280,7 +255,7 @@ impl Path {
             queue.held = false;
             let earliest = now.before(queue.burst);
             if queue.free_at < earliest {
-                if !queue.idle && queue.discipline.backlog().packets > 0 {
+                if !queue.idle && queue.server.backlog().packets > 0 {
                     queue.late += earliest - queue.free_at;
                 }
                 queue.free_at = earliest;
@@ -288,16 +263,15 @@ impl Path {
             while queue.free_at <= now {
                 // An idle wire takes what arrives at once: nothing was due before now.
                 let at = if queue.idle { now } else { queue.free_at };
-                if queue.idle && queue.discipline.backlog().packets == 0 {
+                if queue.idle && queue.server.backlog().packets == 0 {
                     break;
                 }
-                if self.room.is_full(now) && queue.discipline.backlog().packets > 0 {
+                if self.room.is_full(now) && queue.server.backlog().packets > 0 {
                     queue.held = true;
                     break;
                 }
                 let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-                let (discipline, mut cx) = queue.at(at, &mut host);
-                match discipline.dequeue(&mut cx) {
+                match queue.server.depart(at, &mut host) {
                     Dequeued::Packet(packet) => {
                         note(&mut self.log, at, packet.serial, || What::Left { ce: packet.ecn == Ecn::Ce });
                         let frame = Frame::from_index(packet.handle);
@@ -307,15 +281,15 @@ impl Path {
                             frame::set_dscp(pool.contents_mut(frame), usize::from(noted.ip), packet.dscp);
                         }
                         self.recorder.forwarded(at, &packet);
-                        self.recorder.backlog(at, queue.discipline.backlog());
+                        self.recorder.backlog(at, queue.server.backlog());
                         queue.idle = false;
-                        queue.free_at = at + queue.wire.take(length);
+                        queue.free_at = at + queue.server.wire.take(length);
                         self.room.released(length);
                         // Out when its last bit is.
                         self.line.push(queue.free_at, frame, pool);
                     }
                     Dequeued::Empty => {
-                        self.recorder.backlog(at, queue.discipline.backlog());
+                        self.recorder.backlog(at, queue.server.backlog());
                         queue.idle = true;
                         break;
                     }
@@ -409,7 +383,7 @@ impl Path {
         let departure = self
             .queue
             .as_ref()
-            .filter(|queue| queue.discipline.backlog().packets > 0 || !queue.idle)
+            .filter(|queue| queue.server.backlog().packets > 0 || !queue.idle)
             .map(|queue| if queue.held { self.room.retry_at() } else { queue.free_at });
         let retry = (!self.ready.is_empty()).then(|| self.room.retry_at());
         departure.into_iter().chain(self.line.next()).chain(retry).min()
@@ -421,12 +395,11 @@ impl Path {
         self.serve(now, pool);
         let Some(queue) = &mut self.queue else { return false };
         let setting = Setting { scheme: scheme.text(), label: label.to_owned(), slot };
-        self.recorder.switched(now, queue.wire.rate(), setting);
+        self.recorder.switched(now, queue.server.wire.rate(), setting);
         let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-        let (discipline, mut cx) = queue.at(now, &mut host);
-        sojourn_aqm::replace(discipline, scheme.build(), &mut cx);
+        queue.server.switch(now, &mut host, scheme);
         queue.scheme = scheme.clone();
-        self.recorder.backlog(now, queue.discipline.backlog());
+        self.recorder.backlog(now, queue.server.backlog());
         true
     }
 
@@ -436,9 +409,7 @@ impl Path {
         self.serve(now, pool);
         let Some(queue) = &mut self.queue else { return false };
         let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-        let (discipline, mut cx) = queue.at(now, &mut host);
-        discipline.set_rate(&mut cx, rate);
-        queue.wire = Wire::new(rate, Bytes::new(u64::from(queue.wire.overhead())));
+        queue.server.set_rate(now, &mut host, rate);
         self.room.set_rate(rate);
         let setting = self.recorder.setting().clone();
         self.recorder.switched(now, rate, setting);
@@ -472,7 +443,7 @@ impl Path {
     pub fn clear(&mut self, pool: &mut Pool) -> u64 {
         let mut frames = 0;
         if let Some(queue) = &mut self.queue {
-            while let Some(packet) = queue.discipline.drain() {
+            while let Some(packet) = queue.server.drain() {
                 pool.give(Frame::from_index(packet.handle));
                 frames += 1;
             }
@@ -502,7 +473,7 @@ impl Path {
     #[must_use]
     pub fn whereabouts(&self) -> Whereabouts {
         Whereabouts {
-            queued: self.queue.as_ref().map_or(0, |queue| queue.discipline.backlog().packets),
+            queued: self.queue.as_ref().map_or(0, |queue| queue.server.backlog().packets),
             delayed: self.line.len() as u64,
             ready: self.ready.len() as u64,
         }
@@ -511,13 +482,13 @@ impl Path {
     /// The queue's counters; zeros without a queue.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.queue.as_ref().map_or_else(Counters::default, |queue| queue.counters)
+        self.queue.as_ref().map_or_else(Counters::default, |queue| *queue.server.counters())
     }
 
     /// What waits in the queue.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        self.queue.as_ref().map_or_else(Backlog::default, |queue| queue.discipline.backlog())
+        self.queue.as_ref().map_or_else(Backlog::default, |queue| queue.server.backlog())
     }
 
     /// The scheme in force.
@@ -529,13 +500,13 @@ impl Path {
     /// The shaped rate.
     #[must_use]
     pub fn rate(&self) -> Option<BitRate> {
-        self.queue.as_ref().map(|queue| queue.wire.rate())
+        self.queue.as_ref().map(|queue| queue.server.wire.rate())
     }
 
     /// Shows every named internal of the scheme.
     pub fn internals(&mut self, now: Instant, visit: &mut sojourn_aqm::Internal<'_>) {
         if let Some(queue) = &mut self.queue {
-            queue.discipline.internals(now, queue.wire.rate(), visit);
+            queue.server.internals(now, visit);
         }
     }
 

@@ -1,6 +1,7 @@
-//! Packets on their way: a slab of small records, named by 4-byte handles.
+//! Packets on their way: a slab of records of one cache line, named by 4-byte handles.
 
-use crate::transport::{Ack, Data};
+use crate::transport::segment::unstamped_saves;
+use crate::transport::{Ack, Control, Data, SackBlock};
 use sojourn_aqm::Ecn;
 use sojourn_units::Instant;
 
@@ -8,35 +9,134 @@ use sojourn_units::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// A TCP segment.
-    Data(Data),
+    Data(Load, Data),
     /// A TCP acknowledgement.
-    Ack(Ack),
+    Ack(Packed),
     /// A UDP datagram.
-    Datagram { sent: Instant, payload: u32 },
+    Datagram(Load, Datagram),
+}
+
+/// What data has that acknowledgements do without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// IP size.
+    pub bytes: u32,
+    /// Number of this packet among those of its flow, in the order of sending.
+    pub ordinal: u32,
+    pub ecn: Ecn,
+}
+
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram {
+    pub sent: Instant,
+    pub payload: u32,
+}
+
+/// An acknowledgement with its IP size, in the place of an [`Ack`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed {
+    ack: u64,
+    echo: Instant,
+    received_at: Instant,
+    sack: [SackBlock; 3],
+    window: u32,
+    ce_packets: u16,
+    bytes: u8,
+    says: Says,
+}
+
+/// [`Control`] and ECE.
+#[derive(Clone, Copy, Debug)]
+enum Says {
+    Plain,
+    Echo,
+    Syn,
+    SynEcho,
+    Fin,
+    FinEcho,
+}
+
+impl Packed {
+    /// `ack` on the wire, with timestamps or without.
+    #[inline(always)]
+    pub fn new(ack: &Ack, unstamped: bool) -> Self {
+        let saved = if unstamped { unstamped_saves(ack.control == Control::Syn) } else { 0 };
+        let says = match (ack.control, ack.ece) {
+            (Control::None, false) => Says::Plain,
+            (Control::None, true) => Says::Echo,
+            (Control::Syn, false) => Says::Syn,
+            (Control::Syn, true) => Says::SynEcho,
+            (Control::Fin, false) => Says::Fin,
+            (Control::Fin, true) => Says::FinEcho,
+        };
+        let Ack { ack: number, echo, received_at, sack, window, ce_packets, .. } = *ack;
+        let bytes = (ack.header_bytes().get() as u32 - saved) as u8;
+        Self { ack: number, echo, received_at, sack, window, ce_packets, bytes, says }
+    }
+
+    /// As it was.
+    #[inline(always)]
+    pub fn unpack(&self) -> Ack {
+        let (control, ece) = match self.says {
+            Says::Plain => (Control::None, false),
+            Says::Echo => (Control::None, true),
+            Says::Syn => (Control::Syn, false),
+            Says::SynEcho => (Control::Syn, true),
+            Says::Fin => (Control::Fin, false),
+            Says::FinEcho => (Control::Fin, true),
+        };
+        let Self { ack, echo, received_at, sack, window, ce_packets, .. } = *self;
+        Ack { ack, echo, received_at, sack, window, ce_packets, ece, control }
+    }
 }
 
 /// A packet between sender and receiver.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Packet {
     pub body: Body,
     pub flow: u32,
     /// Index into the table of routes: the port that the packet is at or goes to next.
     pub hop: u32,
-    /// IP size.
-    pub bytes: u32,
-    pub ecn: Ecn,
-    /// Of data: number of this packet among those of its flow, in the order of sending.
-    pub ordinal: u32,
 }
 
+const _: () = assert!(size_of::<Packet>() == 64);
+
 impl Packet {
-    /// A packet of the flow's data, with payload.
+    /// IP size.
     #[inline]
-    pub fn is_data(&self) -> bool {
+    pub fn bytes(&self) -> u32 {
         match &self.body {
-            Body::Ack(_) => false,
-            Body::Data(data) => data.len > 0,
-            Body::Datagram { .. } => true,
+            Body::Data(load, _) | Body::Datagram(load, _) => load.bytes,
+            Body::Ack(ack) => u32::from(ack.bytes),
+        }
+    }
+
+    /// The ECN field; acknowledgements are not ECN-capable (RFC 3168, 6.1.4).
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match &self.body {
+            Body::Data(load, _) | Body::Datagram(load, _) => load.ecn,
+            Body::Ack(_) => Ecn::NotEct,
+        }
+    }
+
+    /// A queue has marked it.
+    #[inline]
+    pub fn mark(&mut self) {
+        if let Body::Data(load, _) | Body::Datagram(load, _) = &mut self.body {
+            load.ecn = Ecn::Ce;
+        }
+    }
+
+    /// Of a packet of the flow's data, with payload: its ordinal number.
+    #[inline]
+    pub fn ordinal(&self) -> Option<u32> {
+        match &self.body {
+            Body::Ack(_) => None,
+            Body::Data(load, data) => (data.len > 0).then_some(load.ordinal),
+            Body::Datagram(load, _) => Some(load.ordinal),
         }
     }
 }
@@ -60,26 +160,26 @@ impl Default for Slab {
 }
 
 impl Slab {
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> u32 {
         self.used += 1;
-        if self.free == NONE {
-            self.grow();
-        }
         let handle = self.free;
-        let slot = &mut self.packets[handle as usize];
-        self.free = slot.hop;
-        *slot = packet;
-        handle
+        match self.packets.get_mut(handle as usize) {
+            Some(slot) => {
+                self.free = slot.hop;
+                *slot = packet;
+                handle
+            }
+            None => self.grow(packet),
+        }
     }
 
-    /// One more slot.
+    /// One more slot: none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        self.free = self.packets.len() as u32;
-        let body = Body::Datagram { sent: Instant::ZERO, payload: 0 };
-        self.packets.push(Packet { body, flow: 0, hop: NONE, bytes: 0, ecn: Ecn::NotEct, ordinal: 0 });
+    fn grow(&mut self, packet: Packet) -> u32 {
+        self.packets.push(packet);
+        (self.packets.len() - 1) as u32
     }
 
     #[inline]

@@ -2,20 +2,20 @@
 
 mod busy;
 mod line;
-mod meter;
+mod probe;
 mod record;
 mod window;
 
 pub(crate) use busy::Busy;
 pub(crate) use line::{Line, LineQueue};
-pub(crate) use meter::Meter;
+pub(crate) use probe::Probe;
 pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Config, Counters, Discipline, Ecn, Observer, Packet, Reason};
+use sojourn_aqm::{Config, Observer, Packet, Reason, Server};
 use sojourn_measure::trace::{Event, What};
-use sojourn_units::{Instant, Span, Wire};
+use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 
 /// A FIFO below the discipline, as a driver or a network card has it.
@@ -50,97 +50,60 @@ pub(crate) enum Medium {
 /// One direction of a link, or one station's interface on a bus, under a discipline of the algorithm library.
 #[derive(Clone)]
 pub(crate) struct Port {
-    pub discipline: Box<dyn Discipline>,
-    pub device: Option<Device>,
-    pub medium: Medium,
-    pub wire: Wire,
-    pub delay: Span,
     /// The packet being sent is out at this instant.
     pub busy_until: Instant,
+    pub delay: Span,
     /// The discipline has not been asked since the last packet went out, because nothing waited.
     pub unasked: bool,
     /// A `Free` event is pending.
     pub waking: bool,
-    /// Ask at every end of transmission by an event, not when convenient.
+    /// A link without a device queue.
+    pub plain: bool,
+    /// Several queues under test are measured together, this among them: it asks at every end of transmission by an event,
+    /// not when convenient.
     pub eager: bool,
-    pub random: Stream,
-    pub counters: Counters,
-    /// Number of the next arrival.
-    pub serial: u64,
-    pub meter: Meter,
-    pub under_test: bool,
+    pub server: Server<Stream>,
+    pub probe: Probe,
+    pub medium: Medium,
+    pub device: Option<Device>,
     /// The discipline is dAQM, whose hits are measured.
     pub is_daqm: bool,
     /// Frames given up by the channel access after too many retries.
     pub abandoned: u64,
     /// Other schemes that it was given during the run, and when.
     pub switched: Vec<(Instant, Config)>,
-    /// What someone who steps through the run looks at.
-    pub window: Option<Box<Window>>,
-    /// Windows of so many packets, where the scenario asks for them.
-    pub record: Option<Box<Record>>,
 }
 
 /// Takes what a discipline drops until the simulation looks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dropped {
     pub packets: Vec<(Packet, Reason)>,
-    /// The decision log, where one is kept.
-    pub log: Option<Box<Log>>,
-}
-
-/// The decision log of one port.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {
-    pub port: u32,
-    /// The port whose discipline is at work.
-    pub asked: u32,
-    pub events: Vec<Event>,
+    /// The decision log of one port, where one is kept.
+    pub log: Option<Vec<Event>>,
+    /// That port's discipline is at work.
+    pub logs: bool,
 }
 
 impl Dropped {
-    /// The discipline of port `index` is about to be asked.
-    #[inline]
-    pub fn asks(&mut self, index: u32) {
-        if let Some(log) = &mut self.log {
-            log.asked = index;
-        }
-    }
-
-    /// `packet` is about to be offered to it.
-    #[inline]
-    pub fn arrives(&mut self, at: Instant, packet: &Packet) {
-        if self.log.is_some() {
-            self.note(at, packet.serial, What::Arrived(packet.into()));
-        }
-    }
-
-    /// It has given `packet`.
-    #[inline]
-    pub fn left(&mut self, at: Instant, packet: &Packet) {
-        if self.log.is_some() {
-            self.note(at, packet.serial, What::Left { ce: packet.ecn == Ecn::Ce });
-        }
-    }
-
+    /// An event of the port whose decisions are logged.
     #[cold]
-    fn note(&mut self, at: Instant, serial: u64, what: What) {
-        if let Some(log) = self.log.as_mut().filter(|log| log.asked == log.port) {
-            log.events.push(Event { at, serial, what });
+    pub fn note(&mut self, at: Instant, serial: u64, what: What) {
+        if let Some(log) = &mut self.log {
+            log.push(Event { at, serial, what });
         }
     }
 }
 
 impl Observer for Dropped {
     fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
-        if self.log.is_some() {
+        if self.logs {
             self.note(now, packet.serial, What::Dropped(reason));
         }
         self.packets.push((packet, reason));
     }
 
     fn marked(&mut self, now: Instant, packet: &Packet) {
-        if self.log.is_some() {
+        if self.logs {
             self.note(now, packet.serial, What::Marked);
         }
     }

@@ -1,8 +1,12 @@
 //! A run: events in, packets along their routes, measures out.
+//!
+//! [`Net`] is all that lies between hosts: packets, queues and links. [`Hosts`] are the ends: applications, TCP, and what is
+//! measured of flows. Both are driven by the events of one queue.
 
 mod build;
 mod cells;
 mod flows;
+mod net;
 mod ports;
 mod report;
 mod state;
@@ -15,45 +19,24 @@ pub use report::{
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
-use crate::engine::Wheel;
-use crate::packet::Slab;
-use crate::port::{Dropped, Line, LineQueue, Port};
-use crate::random::Stream;
 use crate::scenario::Network;
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
-use crate::wlan::Cell;
+use net::Net;
 use sojourn_aqm::{Config, Ecn};
-use sojourn_measure::{Histogram, Level, Moments};
+use sojourn_measure::{Histogram, Moments};
 use sojourn_units::{Instant, Span};
 use std::fmt;
-
-/// Where a packet goes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hop {
-    /// To its receiver.
-    End,
-    /// Into a port that runs a discipline.
-    Port(u32),
-    /// Into a line.
-    Line(u32),
-    /// Into a line whose packets all come from one other port of constant delay. They arrive in the order in which
-    /// that port sends, so the line is computed when it sends, without an event.
-    Fused(u32),
-}
-
-/// Where one of the network's ports is found.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Port(u32),
-    Line(u32),
-}
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// A packet reaches the port at its hop, or its receiver.
-    Arrive(u32),
+    /// A packet reaches its receiver.
+    Deliver(u32),
+    /// A packet reaches a port that runs a discipline.
+    Enqueue(u32),
+    /// A packet reaches a line.
+    Cross(u32),
     /// A port has finished sending and may have more.
     Free(u32),
     /// A station looks at the channel again.
@@ -80,6 +63,13 @@ enum What {
     Sample,
     /// A change of the scenario's timeline.
     Change(u32),
+}
+
+impl What {
+    /// A packet arrives somewhere.
+    fn is_arrival(self) -> bool {
+        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_))
+    }
 }
 
 /// What varies from run to run of one scenario.
@@ -120,27 +110,23 @@ struct Tcp {
     ack_route: u32,
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
-    /// Bytes of a finite transfer.
-    transfer: Option<u64>,
+    /// Bytes of a finite transfer; `u64::MAX` of another flow.
+    transfer: u64,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,
     acknowledge_at: Instant,
 }
 
-/// What is measured of a flow besides what its TCP counts itself.
+/// What is measured of a flow besides what its TCP and the network count themselves.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
-    /// Index into `Simulation::delays`.
-    group: u32,
     /// Of delivered packets: their number is that of the flow's.
     delay: Moments,
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
-    dropped_packets: u64,
-    /// Runs of drops of packets that the flow sent one after another, and the last one dropped.
-    drop_runs: u64,
-    last_dropped: Option<u32>,
+    /// Index into [`Hosts::delays`].
+    group: u32,
     completed: Option<Instant>,
     /// UDP: packets sent, when first, and payload delivered.
     sent_packets: u64,
@@ -180,26 +166,19 @@ struct Flow {
     source: Option<Source>,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
-    random: Stream,
+    random: crate::random::Stream,
 }
 
-/// What disciplines tell flows and hosts apart by.
-#[derive(Clone, Copy, Debug)]
-struct Hashes {
-    flow: u32,
-    source: u32,
-    destination: u32,
-    /// Differentiated services codepoint.
-    dscp: u8,
-}
-
-/// Counts that never restart, for the final audit.
-#[derive(Clone, Copy, Debug, Default)]
-struct Audit {
-    sent: u64,
-    delivered: u64,
-    dropped: u64,
-    on_wire: u64,
+/// The ends of all flows, each vector with one entry a flow; apart, because a packet needs one or two of them at a time.
+#[derive(Clone, Debug, Default)]
+struct Hosts {
+    flows: Vec<Flow>,
+    tcp: Vec<Option<Box<Tcp>>>,
+    meters: Vec<FlowMeter>,
+    /// What TCP had counted when the measurement began.
+    before: Vec<TcpCounts>,
+    /// One-way delays of data packets, by group of flows.
+    delays: Vec<Histogram>,
 }
 
 /// A simulation of one network under one scheme, seed and replication.
@@ -207,39 +186,9 @@ struct Audit {
 pub struct Simulation {
     network: std::sync::Arc<Network>,
     options: Options,
-    now: Instant,
     end: Instant,
-    wheel: Wheel<What>,
-    slab: Slab,
-    /// Where each of the network's ports is found.
-    places: Vec<Place>,
-    /// Ports that run a discipline.
-    ports: Vec<Port>,
-    /// Ports that are computed.
-    lines: Vec<Line>,
-    line_queues: Vec<LineQueue>,
-    /// For each bus: the instant at which the channel is idle again.
-    bus_idle: Vec<Instant>,
-    /// The 802.11 cells.
-    cells: Vec<Cell>,
-    /// All routes one after another.
-    routes: Vec<Hop>,
-    /// Of each entry of `routes` at an access point: the station that the packet is for. Empty where there is no cell.
-    receivers: Vec<u32>,
-    flows: Vec<Flow>,
-    /// Of each flow, as are the next three; apart, because a packet needs one or two of them at a time.
-    tcp: Vec<Option<Box<Tcp>>>,
-    hashes: Vec<Hashes>,
-    meters: Vec<FlowMeter>,
-    /// What TCP had counted when the measurement began.
-    before: Vec<TcpCounts>,
-    dropped: Dropped,
-    backoff: Stream,
-    /// Waiting in all queues under test together, where there are several.
-    total: Option<(Level, Level)>,
-    /// One-way delays of data packets, by group of flows.
-    delays: Vec<Histogram>,
-    audit: Audit,
+    net: Net,
+    hosts: Hosts,
     recorder: Option<report::Recorder>,
     /// Payload delivered before the last restart of its measurement, for windows that reach over one.
     payload_before: u64,
@@ -258,17 +207,17 @@ impl Simulation {
     /// Handles every event up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         let until = until.min(self.end);
-        while let Some(event) = self.wheel.pop_until(until) {
-            self.now = event.time;
-            self.handle(event.what);
+        while let Some((now, what)) = self.net.wheel.pop_until(until) {
+            self.net.now = now;
+            self.handle(what);
         }
-        self.now = until;
+        self.net.now = until;
     }
 
     /// The present instant.
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.now
+        self.net.now
     }
 
     /// How much of the scenario's time has passed, from 0 to 1.
@@ -277,24 +226,26 @@ impl Simulation {
         if self.end == Instant::ZERO {
             1.0
         } else {
-            self.now.seconds() / self.end.seconds()
+            self.now().seconds() / self.end.seconds()
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, what: What) {
         match what {
-            What::Arrive(handle) => self.arrive(handle),
-            What::Free(port) => self.port_free(port),
-            What::Retry(port) => self.attempt(port, false),
-            What::Access(cell) => self.cell_access(cell),
-            What::Release(port) => self.release(port),
+            What::Deliver(handle) => self.deliver(handle),
+            What::Enqueue(handle) => self.net.reach_port(handle),
+            What::Cross(handle) => self.net.reach_line(handle),
+            What::Free(port) => self.net.port_free(port),
+            What::Retransmit(flow) => self.retransmit_timer(flow),
+            What::Acknowledge(flow) => self.acknowledge_timer(flow),
+            What::Pace(flow) => self.pace_timer(flow),
+            What::Emit(flow) => self.emit(flow),
+            What::Retry(port) => self.net.attempt(port, false),
+            What::Access(cell) => self.net.cell_access(cell),
+            What::Release(port) => self.net.serve(port),
             What::Start(flow) => self.start(flow),
             What::Stop(flow) => self.stop(flow),
-            What::Emit(flow) => self.emit(flow),
-            What::Retransmit(flow) => self.retransmit_timer(flow),
-            What::Pace(flow) => self.pace_timer(flow),
-            What::Acknowledge(flow) => self.acknowledge_timer(flow),
             What::Measure => self.begin_measurement(),
             What::Sample => self.sample(),
             What::Change(index) => self.change(index),

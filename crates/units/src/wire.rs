@@ -37,15 +37,30 @@ impl Wire {
     /// How long the next packet, of `bytes` without its framing, takes.
     #[inline]
     pub fn take(&mut self, bytes: u32) -> Span {
-        let bytes = bytes + self.overhead;
+        self.take_framed(bytes + self.overhead)
+    }
+
+    /// How long the next packet, of `bytes` with its framing, takes.
+    #[inline]
+    pub fn take_framed(&mut self, bytes: u32) -> Span {
         if bytes != self.bytes {
-            self.bytes = bytes;
-            self.whole = u64::from(bytes).saturating_mul(BYTE) / self.rate;
+            self.resize(bytes);
         }
-        self.remainder += u64::from(bytes).saturating_mul(BYTE) - self.whole * self.rate;
-        let carry = self.remainder >= self.rate;
-        self.remainder -= if carry { self.rate } else { 0 };
-        Span::from_nanos(self.whole + u64::from(carry))
+        // What is left over is less than the rate, so both products may wrap around.
+        self.remainder += u64::from(bytes).wrapping_mul(BYTE).wrapping_sub(self.whole.wrapping_mul(self.rate));
+        let mut whole = self.whole;
+        if self.remainder >= self.rate {
+            self.remainder -= self.rate;
+            whole += 1;
+        }
+        Span::from_nanos(whole)
+    }
+
+    /// Packets are of another size from now on.
+    #[inline(never)]
+    fn resize(&mut self, bytes: u32) {
+        self.bytes = bytes;
+        self.whole = u64::from(bytes).saturating_mul(BYTE) / self.rate;
     }
 
     /// How long a packet like the last takes, rounded up.

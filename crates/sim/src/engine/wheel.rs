@@ -2,7 +2,7 @@
 //!
 //! The finest level holds the next 2^12 ticks in a circle, so an event less than that ahead goes straight into its
 //! slot; one further ahead waits in a coarse slot until the wheel comes to the block of ticks that it stands for.
-//! A slot with one event hands it out; one with several is sorted first. Events live in one pool with a free list,
+//! A slot with few events hands out the first; one with many is sorted before. Events live in one pool with a free list,
 //! so memory follows the number of pending events and nothing allocates after the high-water mark.
 
 use sojourn_units::Instant;
@@ -17,6 +17,8 @@ const COARSE: usize = 1 << COARSE_BITS;
 /// Enough coarse levels for every 64-bit instant at the narrowest tick (2^0 ns): 12 + 7 * 8 >= 64.
 const LEVELS: usize = 7;
 const NONE: u32 = u32::MAX;
+/// A slot of up to one more event than this is searched, not sorted.
+const FEW: usize = 4;
 
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,9 @@ pub struct Event<T> {
     pub what: T,
 }
 
+/// Half a cache line, and never across two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Node<T> {
     event: Event<T>,
     next: u32,
@@ -40,9 +44,11 @@ struct Node<T> {
 pub struct Wheel<T> {
     /// A tick is 2^shift nanoseconds.
     shift: u32,
-    /// The tick whose events are in `current`.
+    /// The present tick.
     tick: u64,
-    /// Events up to the present tick, latest first.
+    /// 1 while the events up to the present tick are in `current`, and none of them in its slot; else 0.
+    sorted: u64,
+    /// Events up to the present tick, where they are many or come late: latest first.
     current: Vec<Event<T>>,
     fine: Box<[u32; FINE]>,
     fine_used: [u64; FINE / 64],
@@ -51,10 +57,10 @@ pub struct Wheel<T> {
     pool: Vec<Node<T>>,
     free: u32,
     scheduled: u64,
-    popped: u64,
 }
 
 /// First used slot at or after `from`.
+#[inline(always)]
 fn next_used(used: &[u64], from: usize) -> Option<usize> {
     let mut word = from / 64;
     let mut bits = *used.get(word)? & (u64::MAX << (from % 64));
@@ -74,6 +80,7 @@ impl<T: Copy> Wheel<T> {
         Self {
             shift: shift.min(40),
             tick: 0,
+            sorted: 0,
             current: Vec::with_capacity(64),
             fine: Box::new([NONE; FINE]),
             fine_used: [0; FINE / 64],
@@ -82,20 +89,19 @@ impl<T: Copy> Wheel<T> {
             pool: Vec::new(),
             free: NONE,
             scheduled: 0,
-            popped: 0,
         }
     }
 
-    /// Number of pending events.
+    /// Number of pending events; it counts them.
     #[must_use]
     pub fn len(&self) -> usize {
-        (self.scheduled - self.popped) as usize
+        self.pending().count()
     }
 
     /// True when nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.scheduled == self.popped
+        self.pending().next().is_none()
     }
 
     /// Number of events ever scheduled.
@@ -104,34 +110,45 @@ impl<T: Copy> Wheel<T> {
         self.scheduled
     }
 
+    /// The pending events, in no particular order.
+    pub fn pending(&self) -> impl Iterator<Item = &Event<T>> {
+        let heads = self.fine.iter().chain(self.coarse.iter().flatten()).copied();
+        let listed = heads.flat_map(|head| {
+            let at = |place: u32| self.pool.get(place as usize);
+            std::iter::successors(at(head), move |node| at(node.next)).map(|node| &node.event)
+        });
+        self.current.iter().chain(listed)
+    }
+
     /// Schedules `what` at `time`, which must not lie before the event popped last.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Instant, what: T) {
         let order = self.scheduled;
         self.scheduled += 1;
         let tick = time.nanos() >> self.shift;
         // Past ticks wrap around to far ones, and `far` sorts them out.
-        if tick.wrapping_sub(self.tick).wrapping_sub(1) < FINE as u64 - 1 {
+        if tick.wrapping_sub(self.tick).wrapping_sub(self.sorted) < FINE as u64 - 1 {
             self.place_fine(tick, time, order, what);
         } else {
             self.far(tick, time, order, what);
         }
     }
 
-    /// An event of the present tick, or of one beyond the finest level.
+    /// An event of the present tick when that is sorted, of a past one, or of one beyond the finest level.
     #[inline(never)]
     fn far(&mut self, tick: u64, time: Instant, order: u64, what: T) {
-        if tick <= self.tick {
-            // The present bucket holds few events, latest first, so search from the early end.
-            let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
-            self.current.insert(self.current.len() - after, Event { time, order, what });
-        } else {
+        if tick > self.tick {
             self.place_coarse(tick, time, order, what);
+            return;
         }
+        self.sort_present();
+        // The present bucket holds few events, latest first, so search from the early end.
+        let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
+        self.current.insert(self.current.len() - after, Event { time, order, what });
     }
 
-    /// Into the slot of one of the next ticks.
-    #[inline]
+    /// Into the slot of the present tick or one of the next.
+    #[inline(always)]
     fn place_fine(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         let slot = tick as usize % FINE;
         self.fine_used[slot / 64] |= 1 << (slot % 64);
@@ -149,13 +166,10 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// Stores an event in front of `next`.
-    #[inline]
+    #[inline(always)]
     fn node(&mut self, time: Instant, order: u64, what: T, next: u32) -> u32 {
-        if self.free == NONE {
-            self.grow(what);
-        }
         let place = self.free;
-        let node = &mut self.pool[place as usize];
+        let Some(node) = self.pool.get_mut(place as usize) else { return self.grow(time, order, what, next) };
         self.free = node.next;
         // Field by field into its place: a record put together elsewhere and copied costs more than the rest.
         node.event.time = time;
@@ -165,69 +179,110 @@ impl<T: Copy> Wheel<T> {
         place
     }
 
-    /// One more place in the pool.
+    /// One more place in the pool: none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, what: T) {
-        self.free = self.pool.len() as u32;
-        self.pool.push(Node { event: Event { time: Instant::ZERO, order: 0, what }, next: NONE });
+    fn grow(&mut self, time: Instant, order: u64, what: T, next: u32) -> u32 {
+        self.pool.push(Node { event: Event { time, order, what }, next });
+        (self.pool.len() - 1) as u32
     }
 
-    /// Takes the next event, if it happens at `until` or before.
-    #[inline]
-    pub fn pop_until(&mut self, until: Instant) -> Option<Event<T>> {
-        if self.current.is_empty() {
-            // Most slots hold one event, which then needs neither copying nor sorting.
-            if let Some(event) = self.turn() {
-                if event.time <= until {
-                    self.popped += 1;
-                    return Some(event);
+    /// Takes the next event, if it happens at `until` or before: when and what.
+    #[inline(always)]
+    pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, T)> {
+        // Most slots hold one event, which needs neither copying nor sorting, and the next one is near.
+        if self.sorted == 0 {
+            let position = self.tick as usize % FINE;
+            if let Some(slot) = next_used(&self.fine_used, position) {
+                let head = self.fine[slot];
+                if let Some(node) = self.pool.get_mut(head as usize) {
+                    if node.next == NONE && node.event.time <= until {
+                        self.fine_used[slot / 64] &= !(1 << (slot % 64));
+                        self.fine[slot] = NONE;
+                        self.tick += (slot - position) as u64;
+                        node.next = self.free;
+                        self.free = head;
+                        return Some((node.event.time, node.event.what));
+                    }
                 }
-                self.current.push(event);
-                return None;
             }
         }
-        if self.current.last()?.time > until {
+        self.pop_any(until)
+    }
+
+    /// As [`Self::pop_until`], wherever the next event is.
+    #[inline(never)]
+    fn pop_any(&mut self, until: Instant) -> Option<(Instant, T)> {
+        if self.current.is_empty() {
+            let slot = self.turn()?;
+            if let Some(found) = self.pop_few(slot, until) {
+                return found;
+            }
+            self.sort_present();
+        }
+        let event = self.current.pop_if(|event| event.time <= until)?;
+        self.sorted = u64::from(!self.current.is_empty());
+        Some((event.time, event.what))
+    }
+
+    /// Takes the first event of a slot that holds a few; `None` when it holds more.
+    #[inline(always)]
+    fn pop_few(&mut self, slot: usize, until: Instant) -> Option<Option<(Instant, T)>> {
+        let mut first = *self.pool.get(self.fine[slot] as usize)?;
+        let (mut place, mut before) = (self.fine[slot], NONE);
+        let (mut last, mut at) = (place, first.next);
+        // Bound: few.
+        for _ in 0..FEW {
+            let Some(node) = self.pool.get(at as usize) else { break };
+            if (node.event.time, node.event.order) < (first.event.time, first.event.order) {
+                (first, place, before) = (*node, at, last);
+            }
+            (last, at) = (at, node.next);
+        }
+        if at != NONE {
             return None;
         }
-        self.popped += 1;
-        self.current.pop()
+        if first.event.time > until {
+            return Some(None);
+        }
+        match self.pool.get_mut(before as usize) {
+            Some(node) => node.next = first.next,
+            None => {
+                self.fine[slot] = first.next;
+                if first.next == NONE {
+                    self.fine_used[slot / 64] &= !(1 << (slot % 64));
+                }
+            }
+        }
+        self.pool[place as usize].next = self.free;
+        self.free = place;
+        Some(Some((first.event.time, first.event.what)))
     }
 
     /// Takes the next event.
-    pub fn pop(&mut self) -> Option<Event<T>> {
+    pub fn pop(&mut self) -> Option<(Instant, T)> {
         self.pop_until(Instant::NEVER)
     }
 
-    /// Moves on to the next tick that has events: gives its event, if it is a single one, or sorts them into `current`.
-    #[inline]
-    fn turn(&mut self) -> Option<Event<T>> {
+    /// Moves on to the next tick that has events: its slot; `None` when nothing is left.
+    fn turn(&mut self) -> Option<usize> {
         loop {
             let position = self.tick as usize % FINE;
-            let Some(slot) = next_used(&self.fine_used, position) else {
-                if !self.next_block() {
-                    return None;
-                }
-                continue;
-            };
-            self.tick = (self.tick & !(FINE as u64 - 1)) | slot as u64;
-            self.fine_used[slot / 64] &= !(1 << (slot % 64));
-            let head = std::mem::replace(&mut self.fine[slot], NONE);
-            let node = self.pool.get_mut(head as usize)?;
-            if node.next == NONE {
-                node.next = self.free;
-                self.free = head;
-                return Some(node.event);
+            if let Some(slot) = next_used(&self.fine_used, position) {
+                self.tick += (slot - position) as u64;
+                return Some(slot);
             }
-            self.collect(head);
-            return None;
+            if !self.next_block() {
+                return None;
+            }
         }
     }
 
-    /// Moves a slot's events into `current`, latest first, and frees their nodes.
-    #[inline(never)]
-    fn collect(&mut self, head: u32) {
-        let mut at = head;
+    /// Moves the present tick's events into `current`, latest first, and frees their nodes.
+    fn sort_present(&mut self) {
+        let slot = self.tick as usize % FINE;
+        self.fine_used[slot / 64] &= !(1 << (slot % 64));
+        let mut at = std::mem::replace(&mut self.fine[slot], NONE);
         while let Some(node) = self.pool.get_mut(at as usize) {
             self.current.push(node.event);
             let next = std::mem::replace(&mut node.next, self.free);
@@ -235,6 +290,7 @@ impl<T: Copy> Wheel<T> {
             at = next;
         }
         self.current.sort_unstable_by_key(|event| Reverse((event.time, event.order)));
+        self.sorted = 1;
     }
 
     /// The block of ticks is over: moves on to the first tick of the next block that has events. What waits for it at a coarse level
@@ -302,6 +358,7 @@ mod tests {
             state >> 20
         };
         let mut now = 0;
+        let mut orders = std::collections::BTreeMap::new();
         for step in 0..20_000_u64 {
             if random() % 5 < 3 || list.is_empty() {
                 // Mostly near, at times far or at once, so that every level and tie is used.
@@ -312,12 +369,13 @@ mod tests {
                 };
                 wheel.push(Instant::from_nanos(now + ahead), step);
                 list.push((now + ahead, wheel.scheduled() - 1));
+                orders.insert(step, wheel.scheduled() - 1);
             } else {
                 list.sort_unstable();
                 let (time, order) = list.remove(0);
                 assert!(time == 0 || wheel.pop_until(Instant::from_nanos(time - 1)).is_none());
-                let event = wheel.pop().unwrap();
-                assert_eq!((event.time.nanos(), event.order), (time, order));
+                let (at, what) = wheel.pop().unwrap();
+                assert_eq!((at.nanos(), orders[&what]), (time, order));
                 now = time;
             }
             assert_eq!(wheel.len(), list.len());
@@ -338,7 +396,7 @@ mod tests {
             wheel.push(Instant::from_nanos(5_000_000), what);
         }
         for what in 0..100 {
-            assert_eq!(wheel.pop().map(|e| e.what), Some(what));
+            assert_eq!(wheel.pop().map(|(_, what)| what), Some(what));
         }
         assert!(wheel.pop().is_none());
     }
@@ -348,7 +406,7 @@ mod tests {
         let mut wheel = Wheel::new(0);
         wheel.push(Instant::from_nanos(u64::MAX), 'z');
         wheel.push(Instant::from_nanos(u64::MAX - 1), 'y');
-        assert_eq!(wheel.pop().map(|e| e.what), Some('y'));
-        assert_eq!(wheel.pop().map(|e| e.what), Some('z'));
+        assert_eq!(wheel.pop().map(|(_, what)| what), Some('y'));
+        assert_eq!(wheel.pop().map(|(_, what)| what), Some('z'));
     }
 }

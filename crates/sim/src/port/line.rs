@@ -91,7 +91,7 @@ impl LineQueue {
     }
 
     /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
-    #[inline(never)]
+    #[inline]
     fn wait(&mut self, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
         let limit = self.limit as usize;
         let used = self.used();
@@ -124,21 +124,28 @@ impl Line {
         Self { wire, busy_until: Instant::ZERO, delay, packets: 0, bytes: 0 }
     }
 
-    /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped.
-    #[inline]
-    pub fn enter(&mut self, queue: &mut LineQueue, now: Instant, bytes: u32) -> Option<Instant> {
-        let serial = self.packets;
+    /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped. The queue
+    /// of this line is the one at `place`; what need not wait does not touch it.
+    #[inline(always)]
+    pub fn enter(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, bytes: u32) -> Option<Instant> {
         let framed = bytes + self.wire.overhead();
         self.packets += 1;
         self.bytes += u64::from(framed);
-        let mut start = now;
         if self.busy_until > now {
-            if !queue.wait(now, self.busy_until, framed, serial) {
-                return None;
-            }
-            start = self.busy_until;
+            return self.enter_busy(queues, place, now, framed);
         }
-        self.busy_until = start + self.wire.take(bytes);
+        self.busy_until = now + self.wire.take_framed(framed);
+        Some(self.busy_until + self.delay)
+    }
+
+    /// As [`Line::enter`], while another packet is being sent.
+    #[inline(never)]
+    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, framed: u32) -> Option<Instant> {
+        let start = self.busy_until;
+        if !queues[place as usize].wait(now, start, framed, self.packets - 1) {
+            return None;
+        }
+        self.busy_until = start + self.wire.take_framed(framed);
         Some(self.busy_until + self.delay)
     }
 
@@ -196,10 +203,10 @@ mod tests {
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::from_millis(10));
         let mut queue = LineQueue::new(2);
         let ms = |n: u64| Instant::ZERO + Span::from_millis(n);
-        let arrivals: Vec<_> = (0..4).map(|_| line.enter(&mut queue, ms(0), 1000)).collect();
+        let arrivals: Vec<_> = (0..4).map(|_| line.enter(std::slice::from_mut(&mut queue), 0, ms(0), 1000)).collect();
         assert_eq!(arrivals, [Some(ms(11)), Some(ms(12)), Some(ms(13)), None]);
         // At 1 ms the second starts, so there is room again: behind the third, which starts at 2 ms.
-        assert_eq!(line.enter(&mut queue, ms(1), 1000), Some(ms(14)));
+        assert_eq!(line.enter(std::slice::from_mut(&mut queue), 0, ms(1), 1000), Some(ms(14)));
         line.finish(&mut queue, ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
         assert_eq!(queue.level(ms(4)).mean(), Some(1.25));
@@ -213,7 +220,7 @@ mod tests {
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
         let mut queue = LineQueue::new(10);
         for _ in 0..4 {
-            line.enter(&mut queue, Instant::ZERO, 1000);
+            line.enter(std::slice::from_mut(&mut queue), 0, Instant::ZERO, 1000);
         }
         line.restart(&mut queue, Instant::from_nanos(1_500_000));
         let end = Instant::from_nanos(3_250_000);

@@ -23,8 +23,8 @@ pub(crate) struct Record {
 /// The class of a packet.
 pub(crate) fn class(packet: &Packet) -> Class {
     match packet.body {
-        Body::Data(_) | Body::Ack(_) => Class::Tcp,
-        Body::Datagram { .. } => Class::Udp,
+        Body::Data(..) | Body::Ack(_) => Class::Tcp,
+        Body::Datagram(..) => Class::Udp,
     }
 }
 

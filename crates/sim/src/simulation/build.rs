@@ -1,15 +1,16 @@
 //! From the resolved network to a simulation that is ready to run.
 
-use super::{report, Audit, Flow, FlowMeter, Hashes, Hop, Options, Place, Simulation, Tcp, TcpCounts, What};
+use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
+use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Meter, Port, Record, Station};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
 use crate::transport::{Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Counters, Ecn, Random};
+use sojourn_aqm::{Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,52 +32,55 @@ impl Simulation {
         let Ports { places, ports, lines, line_queues } = make_ports(&network, &options);
         let (routes, receivers, starts) = lay_routes(&network, &places);
         let cells = make_cells(&network, &options, &places);
-        let several = ports.iter().filter(|port| port.under_test).count() > 1;
+        let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
+        let count = network.flows.len();
+        let meter = |flow: &scenario::Flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
         let mut simulation = Self {
-            now: Instant::ZERO,
             end: Instant::ZERO + network.duration,
-            wheel: Wheel::new(shift),
-            slab: Slab::default(),
-            bus_idle: vec![Instant::ZERO; network.buses.len()],
-            cells,
-            backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
-            total: several.then(|| (Level::new(), Level::new())),
-            delays: vec![Histogram::default(); network.groups.len()],
-            audit: Audit::default(),
+            net: Net {
+                now: Instant::ZERO,
+                wheel: Wheel::new(shift),
+                slab: Slab::default(),
+                routes,
+                lines,
+                line_queues,
+                ports,
+                hashes: Vec::with_capacity(count),
+                losses: vec![Losses::default(); count],
+                dropped: Dropped::default(),
+                audit: Audit::default(),
+                places,
+                bus_idle: vec![Instant::ZERO; network.buses.len()],
+                cells,
+                receivers,
+                backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
+                total: several.then(|| (Level::new(), Level::new())),
+            },
+            hosts: Hosts {
+                flows: Vec::with_capacity(count),
+                tcp: Vec::with_capacity(count),
+                meters: network.flows.iter().map(meter).collect(),
+                before: vec![TcpCounts::default(); count],
+                delays: vec![Histogram::default(); network.groups.len()],
+            },
             recorder: options.series.map(|interval| {
-                let flows = if network.flow_series { network.flows.len() } else { 0 };
+                let flows = if network.flow_series { count } else { 0 };
                 report::Recorder::new(interval, flows)
             }),
             payload_before: 0,
-            dropped: Dropped::default(),
-            flows: Vec::with_capacity(network.flows.len()),
-            tcp: Vec::with_capacity(network.flows.len()),
-            hashes: Vec::with_capacity(network.flows.len()),
-            meters: network
-                .flows
-                .iter()
-                .map(|flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() })
-                .collect(),
-            before: vec![TcpCounts::default(); network.flows.len()],
-            places,
-            ports,
-            lines,
-            line_queues,
-            routes,
-            receivers,
             network: Arc::clone(&network),
             options,
         };
         // Before the flows: what starts with the measurement is measured.
-        simulation.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        simulation.net.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
         for (index, change) in network.changes.iter().enumerate() {
-            simulation.wheel.push(change.at, What::Change(index as u32));
+            simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index]);
         }
         if let Some(series) = simulation.options.series {
-            simulation.wheel.push(Instant::ZERO + series, What::Sample);
+            simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
         }
         simulation
     }
@@ -86,7 +90,7 @@ impl Simulation {
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
         let (mut tcp, mut header) = (None, 0);
-        let transfer = if let Traffic::Transfer { size } = flow.traffic { Some(size.get()) } else { None };
+        let transfer = if let Traffic::Transfer { size } = flow.traffic { size.get() } else { u64::MAX };
         match &flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
@@ -105,14 +109,14 @@ impl Simulation {
             }
             Transport::Udp { header: bytes } => header = bytes.get() as u32,
         }
-        self.tcp.push(tcp);
-        self.hashes.push(Hashes {
+        self.hosts.tcp.push(tcp);
+        self.net.hashes.push(Hashes {
             flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
             dscp: 0,
         });
-        self.flows.push(Flow {
+        self.hosts.flows.push(Flow {
             route,
             header,
             ecn: Ecn::NotEct,
@@ -128,7 +132,7 @@ impl Simulation {
                 from + (to - from).scaled(random.uniform())
             }
         };
-        self.wheel.push(start, What::Start(index));
+        self.net.wheel.push(start, What::Start(index));
     }
 }
 
@@ -154,11 +158,11 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
     let mut lay = |ports: &[usize], end: usize| {
         let start = routes.len() as u32;
         routes.extend(ports.iter().map(|port| match places[*port] {
-            Place::Port(index) => Hop::Port(index),
-            Place::Line(index) if before[*port].flatten().is_some() => Hop::Fused(index),
-            Place::Line(index) => Hop::Line(index),
+            Place::Port(index) => Hop::new(Next::Port(index)),
+            Place::Line(index) if before[*port].flatten().is_some() => Hop::new(Next::Fused(index)),
+            Place::Line(index) => Hop::new(Next::Line(index)),
         }));
-        routes.push(Hop::End);
+        routes.push(Hop::new(Next::End));
         if !members.is_empty() {
             let mut next = ports.iter().skip(1).map(|port| network.ports[*port].node()).chain([end]);
             let receiver = |port: &usize| match (network.ports[*port].kind, next.next()) {
@@ -254,7 +258,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         };
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
-        let record = record.map(|every| Box::new(Record::new(every, rate, wire.overhead())));
+        let record = record.map(|every| Record::new(every, rate, wire.overhead()));
         let changes = network.changes.iter().any(|change| change.ports.contains(&index));
         let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
@@ -264,27 +268,22 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             continue;
         }
         places.push(Place::Port(ports.len() as u32));
+        let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
+        let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
-            discipline: config.build(),
-            device: port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() }),
-            medium,
-            wire,
-            delay,
             busy_until: Instant::ZERO,
+            delay,
             unasked: false,
             waking: false,
-            // Several queues under test are measured together, which needs their events in the order of time.
+            plain: matches!(medium, Medium::Link) && device.is_none(),
             eager: port.under_test && tested > 1,
-            random: Stream::new(options.seed, options.replication, &format!("queues/{}", port.name)),
-            counters: Counters::default(),
-            serial: 0,
-            meter: Meter::new(),
-            under_test: port.under_test,
+            server: Server::new(config, wire, random),
+            probe: Probe::new(port.under_test, record),
+            medium,
+            device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,
             switched: Vec::new(),
-            window: None,
-            record,
         });
     }
     Ports { places, ports, lines, line_queues }

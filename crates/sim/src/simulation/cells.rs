@@ -1,10 +1,11 @@
 //! Frames in 802.11 cells: from the interface queues onto the channel and off it.
 
-use super::{Simulation, What};
+use super::net::Net;
+use super::What;
 use crate::wlan::Fate;
 use sojourn_units::Instant;
 
-impl Simulation {
+impl Net {
     /// A station that holds no frame takes one from its queue and seeks access.
     pub(super) fn cell_serve(&mut self, cell: u32, station: u32) {
         if !self.cells[cell as usize].stations[station as usize].held.is_empty() || !self.cell_take(cell, station) {
@@ -20,7 +21,7 @@ impl Simulation {
         let port = self.cells[cell as usize].stations[station as usize].port;
         let Some(handle) = self.next_for_wire(port) else { return false };
         let packet = self.slab.get(handle);
-        let (bytes, receiver) = (packet.bytes, self.receivers[packet.hop as usize]);
+        let (bytes, receiver) = (packet.bytes(), self.receivers[packet.hop as usize]);
         self.cells[cell as usize].stations[station as usize].hold(handle, bytes, receiver);
         true
     }
@@ -60,8 +61,8 @@ impl Simulation {
             let sender = &self.cells[index].stations[station as usize];
             let (port, done, arrival) = (sender.port, sender.done, sender.arrival);
             let interface = &mut self.ports[port as usize];
-            interface.meter.busy.add(now, done);
-            if interface.under_test {
+            interface.probe.busy.add(now, done);
+            if interface.probe.under_test {
                 self.cells[index].tested.add(now, done);
             }
             interface.busy_until = done;
@@ -82,7 +83,7 @@ impl Simulation {
                 Fate::Received => {
                     frame.fate = Fate::Delivered;
                     let handle = frame.handle;
-                    self.travel(handle, at);
+                    self.travel(handle, self.slab.get(handle).bytes(), at);
                 }
                 Fate::Delivered | Fate::GivenUp => {}
             }

@@ -1,9 +1,11 @@
-//! Packets at ports: queueing, sending, and the shared channel.
+//! Packets at ports that run a discipline: queueing, sending, and the shared channel of a bus.
 
-use super::{Hashes, Hop, Simulation, What};
+use super::net::{Hashes, Net};
+use super::What;
 use crate::packet::Body;
-use crate::port::{class, Medium, Station};
-use sojourn_aqm::{replace, Config, Cx, Dequeued, Ecn, Packet, Random};
+use crate::port::{Medium, Port, Station};
+use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
+use sojourn_measure::trace;
 use sojourn_units::{Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
@@ -12,125 +14,74 @@ const MAX_SLOTS: u32 = 1000;
 const MAX_EXPONENT: u32 = 10;
 const MAX_RETRIES: u32 = 1000;
 
-impl Simulation {
-    /// A packet reaches the port at its hop, or its receiver.
-    #[inline]
-    pub(super) fn arrive(&mut self, handle: u32) {
-        self.audit.on_wire -= 1;
-        let hop = self.slab.get(handle).hop;
-        match self.routes[hop as usize] {
-            Hop::End => self.deliver(handle),
-            hop => self.enter(handle, hop),
-        }
-    }
+/// What the discipline of a port gave.
+#[derive(Clone, Copy)]
+struct Taken {
+    handle: u32,
+    /// On the wire.
+    bytes: u32,
+}
 
-    /// Offers a packet to the port where it goes next, now.
-    #[inline]
-    pub(super) fn enter(&mut self, handle: u32, hop: Hop) {
-        match hop {
-            // A route is never empty, so this is seen by `arrive` alone.
-            Hop::End => {}
-            Hop::Port(port) => self.discipline_enter(port, handle),
-            Hop::Line(index) | Hop::Fused(index) => {
-                let bytes = self.slab.get(handle).bytes;
-                let queue = &mut self.line_queues[index as usize];
-                match self.lines[index as usize].enter(queue, self.now, bytes) {
-                    Some(at) => self.travel(handle, at),
-                    None => self.lose(handle),
-                }
-            }
-        }
-    }
-
-    /// A packet has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
-    #[inline]
-    pub(super) fn travel(&mut self, handle: u32, mut at: Instant) {
-        let packet = self.slab.get_mut(handle);
-        packet.hop += 1;
-        // Bound: the length of the route.
-        while let Some(&Hop::Fused(index)) = self.routes.get(packet.hop as usize) {
-            let queue = &mut self.line_queues[index as usize];
-            let Some(later) = self.lines[index as usize].enter(queue, at, packet.bytes) else {
-                self.lose(handle);
-                return;
-            };
-            at = later;
-            packet.hop += 1;
-        }
-        self.audit.on_wire += 1;
-        self.wheel.push(at, What::Arrive(handle));
-    }
-
-    /// Offers a packet to a port that runs a discipline.
-    #[inline(never)]
-    fn discipline_enter(&mut self, index: u32, handle: u32) {
-        self.free_first(index);
+impl Net {
+    /// Offers a packet to a port.
+    pub(super) fn enqueue(&mut self, index: u32, handle: u32) {
         let now = self.now;
-        let sim_packet = self.slab.get(handle);
-        let Hashes { flow, source, destination, dscp } = self.hashes[sim_packet.flow as usize];
+        if self.ports[index as usize].busy_until <= now {
+            self.free_first(index);
+        }
+        let Self { slab, hashes, ports, dropped, total, .. } = self;
+        let port = &mut ports[index as usize];
+        let sent = slab.get(handle);
+        let Hashes { flow, source, destination, dscp } = hashes[sent.flow as usize];
         // The two directions of a connection are two flows, as a five-tuple hash has it.
-        let (flow, source, destination) = if matches!(sim_packet.body, Body::Ack(_)) {
-            (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source)
-        } else {
-            (flow, source, destination)
+        let (flow, source, destination) = match sent.body {
+            Body::Ack(_) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+            Body::Data(..) | Body::Datagram(..) => (flow, source, destination),
         };
-        let port = &mut self.ports[index as usize];
         let packet = Packet {
-            serial: port.serial,
+            serial: port.server.number(),
             handle,
-            bytes: sim_packet.bytes + port.wire.overhead(),
+            bytes: sent.bytes() + port.server.wire.overhead(),
             flow,
             source,
             destination,
-            ecn: sim_packet.ecn,
+            ecn: sent.ecn(),
             dscp,
             ..Packet::default()
         };
-        port.serial += 1;
-        if let Some(record) = &mut port.record {
-            record.arrived(sim_packet.bytes, class(sim_packet));
-        }
-        if port.under_test {
-            if let Some(last) = port.meter.last_arrival.replace(now) {
-                port.meter.spacing.add(now - last);
+        port.probe.offered(now, sent);
+        if port.probe.watch.is_some() {
+            dropped.logs = port.is_logged();
+            if dropped.logs {
+                dropped.note(now, packet.serial, trace::What::Arrived((&packet).into()));
             }
         }
-        self.dropped.asks(index);
-        self.dropped.arrives(now, &packet);
-        let mut cx = Cx {
-            now,
-            rate: port.wire.rate(),
-            random: &mut port.random,
-            observer: &mut self.dropped,
-            counters: &mut port.counters,
-        };
-        port.discipline.enqueue(&mut cx, packet);
-        port.meter.waiting.up(now);
-        if let Some(window) = &mut port.window {
-            window.arrived(now);
-        }
-        if let Some(record) = &mut port.record {
-            record.waiting(now, port.meter.waiting.get());
-        }
-        if port.under_test {
-            port.meter.system.up(now);
-        }
-        if let Some((waiting, system)) = &mut self.total {
-            if port.under_test {
+        port.server.arrive(now, dropped, packet);
+        dropped.logs = false;
+        port.probe.joined(now);
+        if port.eager {
+            count(total, |(waiting, system)| {
                 waiting.up(now);
                 system.up(now);
-            }
+            });
         }
-        self.take_drops(index);
-        self.serve(index);
-        if let Some(record) = &mut self.ports[index as usize].record {
+        if !dropped.packets.is_empty() {
+            self.count_drops(index);
+        }
+        // Nearly always the link is busy and will ask by itself.
+        let port = &self.ports[index as usize];
+        if !(port.plain && port.waking) {
+            self.serve(index);
+        }
+        let watch = &mut self.ports[index as usize].probe.watch;
+        if let Some(record) = watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.close_if_full(now);
         }
     }
 
     /// A transmission that ends at the very instant of an arrival ends first, whether its end is an event or not:
     /// ties are common where acknowledgements clock the packets, and must not depend on how the end is noticed.
-    #[inline]
+    #[inline(never)]
     fn free_first(&mut self, index: u32) {
         let port = &self.ports[index as usize];
         if port.waking && port.busy_until == self.now && matches!(port.medium, Medium::Link) {
@@ -144,29 +95,15 @@ impl Simulation {
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
     #[inline]
     pub(super) fn ask_late(&mut self, index: u32) {
-        let port = &self.ports[index as usize];
-        if port.unasked && port.busy_until <= self.now {
-            self.ask_since(index);
-        }
-    }
-
-    #[inline(never)]
-    fn ask_since(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
-        port.unasked = false;
-        if port.under_test {
-            port.meter.system.down(port.busy_until);
+        if port.unasked && port.busy_until <= self.now {
+            port.unasked = false;
+            port.probe.out(port.busy_until);
+            self.dropped.logs = port.is_logged();
+            let _empty = port.server.depart(port.busy_until, &mut self.dropped);
+            self.dropped.logs = false;
+            debug_assert!(matches!(_empty, Dequeued::Empty));
         }
-        self.dropped.asks(index);
-        let mut cx = Cx {
-            now: port.busy_until,
-            rate: port.wire.rate(),
-            random: &mut port.random,
-            observer: &mut self.dropped,
-            counters: &mut port.counters,
-        };
-        let _empty = port.discipline.dequeue(&mut cx);
-        debug_assert!(matches!(_empty, Dequeued::Empty));
     }
 
     /// Another scheme for a port that runs a discipline, now.
@@ -174,140 +111,91 @@ impl Simulation {
         self.free_first(index);
         let now = self.now;
         let port = &mut self.ports[index as usize];
-        self.dropped.asks(index);
-        let mut cx = Cx {
-            now,
-            rate: port.wire.rate(),
-            random: &mut port.random,
-            observer: &mut self.dropped,
-            counters: &mut port.counters,
-        };
-        replace(&mut port.discipline, scheme.build(), &mut cx);
+        self.dropped.logs = port.is_logged();
+        port.server.switch(now, &mut self.dropped, scheme);
+        self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
-        self.take_drops(index);
-        if let Some(record) = &mut self.ports[index as usize].record {
+        self.count_drops(index);
+        let port = &mut self.ports[index as usize];
+        if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.switched(now);
         }
         // The old scheme may have held back what the new one lets go.
-        if self.ports[index as usize].meter.waiting.get() > 0 {
+        if port.probe.waiting.get() > 0 {
             self.serve(index);
         }
     }
 
     /// Frees what a discipline has dropped.
-    #[inline]
-    fn take_drops(&mut self, index: u32) {
-        if !self.dropped.packets.is_empty() {
-            self.count_drops(index);
-        }
-    }
-
+    #[cold]
     #[inline(never)]
     fn count_drops(&mut self, index: u32) {
+        let now = self.now;
         while let Some((packet, reason)) = self.dropped.packets.pop() {
-            let now = self.now;
             let port = &mut self.ports[index as usize];
-            port.meter.losses.add(packet.serial);
-            port.meter.dropped.add(now - packet.enqueued);
-            port.meter.waiting.down(now);
-            if let Some(window) = &mut port.window {
-                window.dropped(now);
-            }
-            if let Some(record) = &mut port.record {
-                record.waiting(now, port.meter.waiting.get());
-                record.dropped(packet.serial, reason, class(self.slab.get(packet.handle)));
-            }
-            if port.under_test {
-                port.meter.system.down(now);
-                if let Some((waiting, system)) = &mut self.total {
+            port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
+            if port.eager {
+                count(&mut self.total, |(waiting, system)| {
                     waiting.down(now);
                     system.down(now);
-                }
+                });
             }
             self.lose(packet.handle);
         }
     }
 
-    /// A packet is gone.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn lose(&mut self, handle: u32) {
-        let packet = self.slab.remove(handle);
-        self.audit.dropped += 1;
-        if packet.is_data() {
-            let ordinal = packet.ordinal;
-            let meter = &mut self.meters[packet.flow as usize];
-            meter.dropped_packets += 1;
-            // Several drops of one instant are told in any order.
-            let last = meter.last_dropped.replace(ordinal);
-            meter.drop_runs += u64::from(last.is_none_or(|last| last.abs_diff(ordinal) != 1));
-        }
-    }
-
     /// Asks a port's discipline for the next packet, as of now. The packet has left the queue under study.
-    #[inline]
-    fn ask(&mut self, index: u32) -> Option<u32> {
+    #[inline(always)]
+    fn ask(&mut self, index: u32) -> Option<Taken> {
         let now = self.now;
-        let port = &mut self.ports[index as usize];
-        self.dropped.asks(index);
-        let mut cx = Cx {
-            now,
-            rate: port.wire.rate(),
-            random: &mut port.random,
-            observer: &mut self.dropped,
-            counters: &mut port.counters,
-        };
-        let dequeued = port.discipline.dequeue(&mut cx);
-        let handle = match dequeued {
+        let Self { slab, ports, dropped, total, wheel, .. } = self;
+        let port = &mut ports[index as usize];
+        let is_watched = port.probe.watch.is_some();
+        if is_watched {
+            dropped.logs = port.is_logged();
+        }
+        let mut taken = None;
+        match port.server.depart(now, dropped) {
             Dequeued::Packet(packet) => {
-                self.dropped.left(now, &packet);
-                port.meter.waiting.down(now);
-                port.meter.sojourn.add(now - packet.enqueued);
-                if let Some(window) = &mut port.window {
-                    window.left(now, packet.enqueued);
+                if is_watched && dropped.logs {
+                    dropped.note(now, packet.serial, trace::What::Left { ce: packet.ecn == Ecn::Ce });
                 }
-                if let Some(record) = &mut port.record {
-                    let sent = self.slab.get(packet.handle);
-                    let is_marked = packet.ecn == Ecn::Ce && sent.ecn != Ecn::Ce;
-                    record.waiting(now, port.meter.waiting.get());
-                    record.forwarded(now - packet.enqueued, is_marked, class(sent));
-                }
-                if port.under_test {
-                    if let Some((waiting, _)) = &mut self.total {
-                        waiting.down(now);
-                    }
+                let sent = slab.get_mut(packet.handle);
+                port.probe.left(now, &packet, sent);
+                if port.eager {
+                    count(total, |(waiting, _)| waiting.down(now));
                 }
                 if packet.ecn == Ecn::Ce {
-                    self.slab.get_mut(packet.handle).ecn = Ecn::Ce;
+                    sent.mark();
                 }
-                Some(packet.handle)
+                taken = Some(Taken { handle: packet.handle, bytes: packet.bytes });
             }
-            Dequeued::Empty => None,
-            Dequeued::NotBefore(at) => {
-                self.wheel.push(at.max(now + Span::from_nanos(1)), What::Release(index));
-                None
-            }
-        };
-        self.take_drops(index);
-        handle
+            Dequeued::Empty => {}
+            Dequeued::NotBefore(at) => wheel.push(at.max(now + Span::from_nanos(1)), What::Release(index)),
+        }
+        dropped.logs = false;
+        if !dropped.packets.is_empty() {
+            self.count_drops(index);
+        }
+        taken
     }
 
     /// Moves packets on from the discipline as far as the device queue and the link allow.
-    #[inline]
-    fn serve(&mut self, index: u32) {
+    #[inline(never)]
+    pub(super) fn serve(&mut self, index: u32) {
         if self.ports[index as usize].device.is_some() {
             self.fill_device(index);
         }
-        let port = &self.ports[index as usize];
+        let port = &mut self.ports[index as usize];
         match port.medium {
             Medium::Link => {
-                if port.busy_until <= self.now && !port.waking {
+                if port.waking {
+                } else if port.busy_until <= self.now {
                     self.send_next(index);
-                } else if !port.waking {
-                    let at = port.busy_until;
-                    self.ports[index as usize].waking = true;
-                    self.ports[index as usize].unasked = false;
-                    self.wheel.push(at, What::Free(index));
+                } else {
+                    port.waking = true;
+                    port.unasked = false;
+                    self.wheel.push(port.busy_until, What::Free(index));
                 }
             }
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
@@ -324,18 +212,18 @@ impl Simulation {
                 Some(device) if device.handles.len() < device.limit => {}
                 _ => return,
             }
-            let Some(handle) = self.ask(index) else { return };
+            let Some(taken) = self.ask(index) else { return };
             if let Some(device) = &mut self.ports[index as usize].device {
-                device.handles.push_back(handle);
+                device.handles.push_back(taken.handle);
             }
         }
     }
 
     /// The next packet for the wire: from the device queue where there is one.
-    #[inline]
+    #[inline(never)]
     pub(super) fn next_for_wire(&mut self, index: u32) -> Option<u32> {
         if self.ports[index as usize].device.is_none() {
-            return self.ask(index);
+            return self.ask(index).map(|taken| taken.handle);
         }
         let next = self.ports[index as usize].device.as_mut().and_then(|device| device.handles.pop_front());
         self.fill_device(index);
@@ -343,24 +231,34 @@ impl Simulation {
     }
 
     /// Sends the next packet over a free link.
+    #[inline(never)]
     fn send_next(&mut self, index: u32) {
-        let Some(handle) = self.next_for_wire(index) else { return };
-        let bytes = self.slab.get(handle).bytes;
+        let (taken, held) = match &self.ports[index as usize].device {
+            None => (self.ask(index), false),
+            Some(_) => {
+                let next = self.next_for_wire(index);
+                let overhead = self.ports[index as usize].server.wire.overhead();
+                let held = self.ports[index as usize].device.as_ref().is_some_and(|d| !d.handles.is_empty());
+                let taken = |handle| Taken { handle, bytes: self.slab.get(handle).bytes() + overhead };
+                (next.map(taken), held)
+            }
+        };
+        let Some(Taken { handle, bytes }) = taken else { return };
         let port = &mut self.ports[index as usize];
-        let time = port.wire.take(bytes);
-        port.busy_until = self.now + time;
-        port.meter.busy.add(self.now, port.busy_until);
-        let more = port.meter.waiting.get() > 0 || port.device.as_ref().is_some_and(|d| !d.handles.is_empty());
-        port.unasked = !(more || port.eager);
-        port.waking = more || port.eager;
-        let (free_at, arrival) = (port.busy_until, port.busy_until + port.delay);
+        let overhead = port.server.wire.overhead();
+        port.busy_until = self.now + port.server.wire.take_framed(bytes);
+        port.probe.busy.add(self.now, port.busy_until);
+        port.waking = port.eager || held || port.probe.waiting.get() > 0;
+        port.unasked = !port.waking;
+        let arrival = port.busy_until + port.delay;
         if port.waking {
-            self.wheel.push(free_at, What::Free(index));
+            self.wheel.push(port.busy_until, What::Free(index));
         }
-        self.travel(handle, arrival);
+        self.travel(handle, bytes - overhead, arrival);
     }
 
     /// A port has finished sending.
+    #[inline]
     pub(super) fn port_free(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
         match &mut port.medium {
@@ -379,27 +277,21 @@ impl Simulation {
         }
     }
 
+    #[inline]
     fn link_free(&mut self, index: u32) {
         self.sent(index);
         self.send_next(index);
     }
 
     /// The packet being sent is out.
+    #[inline]
     pub(super) fn sent(&mut self, index: u32) {
-        let now = self.now;
         let port = &mut self.ports[index as usize];
         port.waking = false;
-        if port.under_test {
-            port.meter.system.down(now);
-            if let Some((_, system)) = &mut self.total {
-                system.down(now);
-            }
+        port.probe.out(self.now);
+        if port.eager {
+            count(&mut self.total, |(_, system)| system.down(self.now));
         }
-    }
-
-    /// A shaper's packet may go.
-    pub(super) fn release(&mut self, index: u32) {
-        self.serve(index);
     }
 
     /// A station takes its next frame and looks at the channel. `answers`: what makes it do so is a packet just come.
@@ -423,30 +315,26 @@ impl Simulation {
         let idle = self.bus_idle[bus as usize];
         let taken = idle > now || (answers && idle == now && now > Instant::ZERO);
         if !taken {
-            let bytes = self.slab.get(handle).bytes;
+            let bytes = self.slab.get(handle).bytes();
             let port = &mut self.ports[index as usize];
-            let time = port.wire.take(bytes);
-            port.busy_until = now + time;
+            port.busy_until = now + port.server.wire.take(bytes);
             let arrival = port.busy_until + port.delay;
-            port.meter.busy.add(now, arrival);
+            port.probe.busy.add(now, arrival);
             port.medium = Medium::Bus { bus, station: Station::Sending };
             // The channel is taken until the frame has reached the last station.
             self.bus_idle[bus as usize] = arrival;
-            let free_at = port.busy_until;
             port.waking = true;
-            self.wheel.push(free_at, What::Free(index));
-            self.travel(handle, arrival);
+            self.wheel.push(port.busy_until, What::Free(index));
+            self.travel(handle, bytes, arrival);
             return;
         }
         if retries >= MAX_RETRIES {
             let port = &mut self.ports[index as usize];
             port.abandoned += 1;
             port.medium = Medium::Bus { bus, station: Station::Idle };
-            if port.under_test {
-                port.meter.system.down(now);
-                if let Some((_, system)) = &mut self.total {
-                    system.down(now);
-                }
+            port.probe.out(now);
+            if port.eager {
+                count(&mut self.total, |(_, system)| system.down(now));
             }
             self.lose(handle);
             self.contend(index, false);
@@ -458,5 +346,20 @@ impl Simulation {
         // ns-3 truncates a real number uniform in [1, most), so `most` itself comes up only when it is 1.
         let slots = 1 + self.backoff.below(u64::from(most.max(2) - 1));
         self.wheel.push(now + SLOT * slots, What::Retry(index));
+    }
+}
+
+impl Port {
+    /// Its decisions are logged.
+    fn is_logged(&self) -> bool {
+        self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)
+    }
+}
+
+/// Counts at all queues under test together.
+#[cold]
+fn count<T>(total: &mut Option<T>, change: impl FnOnce(&mut T)) {
+    if let Some(total) = total {
+        change(total);
     }
 }

@@ -1,7 +1,8 @@
 //! What a run reports.
 
+use super::net::{Losses, Place};
 use super::state::{Counts, Internals};
-use super::{Place, RunError, Simulation};
+use super::{RunError, Simulation};
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
@@ -177,30 +178,28 @@ impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
         self.sample_warm_up();
-        let now = self.now;
-        for index in 0..self.ports.len() {
-            self.ask_late(index as u32);
+        let now = self.net.now;
+        for index in 0..self.net.ports.len() {
+            self.net.ask_late(index as u32);
             let daqm = self.daqm(index);
-            let port = &mut self.ports[index];
-            port.meter.restart(now, &port.counters);
-            port.meter.daqm = daqm;
-            if let Some(record) = &mut port.record {
-                record.restart(now);
-            }
+            let port = &mut self.net.ports[index];
+            port.probe.restart(now, port.server.counters());
+            port.probe.daqm = daqm;
         }
-        for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
+        for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
             line.restart(queue, now);
         }
-        self.cells.iter_mut().for_each(|cell| cell.restart(now));
-        if let Some((waiting, system)) = &mut self.total {
+        self.net.cells.iter_mut().for_each(|cell| cell.restart(now));
+        if let Some((waiting, system)) = &mut self.net.total {
             waiting.restart(now);
             system.restart(now);
         }
-        self.delays.iter_mut().for_each(Histogram::clear);
+        self.hosts.delays.iter_mut().for_each(Histogram::clear);
         self.payload_before += self.payload_all();
-        for index in 0..self.flows.len() {
-            self.before[index] = self.tcp_counts(index);
-            self.meters[index].restart();
+        for index in 0..self.hosts.flows.len() {
+            self.hosts.before[index] = self.hosts.tcp_counts(index);
+            self.hosts.meters[index].restart();
+            self.net.losses[index] = Losses::default();
         }
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
@@ -210,18 +209,18 @@ impl Simulation {
 
     /// Closes the books.
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
-        self.now = self.end;
-        for index in 0..self.ports.len() {
-            self.ask_late(index as u32);
+        self.net.now = self.end;
+        for index in 0..self.net.ports.len() {
+            self.net.ask_late(index as u32);
             let daqm = self.daqm(index);
-            let port = &mut self.ports[index];
-            port.meter.finish(self.end);
-            port.meter.daqm = daqm.zip(port.meter.daqm).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
+            let port = &mut self.net.ports[index];
+            port.probe.finish(self.end);
+            port.probe.daqm = daqm.zip(port.probe.daqm).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
         }
-        for (line, queue) in self.lines.iter_mut().zip(&mut self.line_queues) {
+        for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
             line.finish(queue, self.end);
         }
-        if let Some((waiting, system)) = &mut self.total {
+        if let Some((waiting, system)) = &mut self.net.total {
             waiting.settle(self.end);
             system.settle(self.end);
         }
@@ -232,10 +231,10 @@ impl Simulation {
         tested.metrics(&mut metrics, true);
         let (flows, groups) = self.flow_reports(measured, &mut metrics);
         let cells = self.cell_reports(measured);
-        let events = self.wheel.scheduled() - self.wheel.len() as u64;
+        let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
-        (self.tcp, self.flows, self.slab) = Default::default();
-        let queues = (0..self.places.len()).map(|i| self.queue_report(i, measured)).collect();
+        (self.hosts.tcp, self.hosts.flows, self.net.slab) = Default::default();
+        let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
         distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
@@ -266,37 +265,37 @@ impl Simulation {
     fn audit(&self) -> Result<Conservation, RunError> {
         let mut queued = 0;
         let mut flaws = Vec::new();
-        for (place, spec) in self.places.iter().zip(&self.network.ports) {
+        for (place, spec) in self.net.places.iter().zip(&self.network.ports) {
             // What waits in a line is on its way already: its arrival is scheduled.
             let Place::Port(index) = *place else { continue };
-            let port = &self.ports[index as usize];
+            let port = &self.net.ports[index as usize];
             queued += port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
             if let Medium::Bus { station: Station::Contending { .. }, .. } = port.medium {
                 queued += 1;
             }
             if let Medium::Cell { cell, station } = port.medium {
-                let held = &self.cells[cell as usize].stations[station as usize].held;
+                let held = &self.net.cells[cell as usize].stations[station as usize].held;
                 queued += held.iter().filter(|frame| frame.fate != Fate::Delivered).count() as u64;
             }
-            let backlog = port.discipline.backlog().packets;
+            let backlog = port.server.backlog().packets;
             queued += backlog;
-            let out = port.counters.forwarded.packets + port.counters.dropped_total().packets;
-            if port.counters.arrived.packets != out + backlog || port.meter.waiting.get() != backlog {
+            let out = port.server.counters().forwarded.packets + port.server.counters().dropped_total().packets;
+            if port.server.counters().arrived.packets != out + backlog || port.probe.waiting.get() != backlog {
                 flaws.push(format!("the queue {} lost count of its packets", spec.name));
             }
         }
-        let audit = &self.audit;
+        let audit = &self.net.audit;
         let conservation = Conservation {
             sent: audit.sent,
             delivered: audit.delivered,
             dropped: audit.dropped,
-            in_flight: queued + audit.on_wire,
+            in_flight: queued + self.net.on_wire(),
         };
         if audit.sent != audit.delivered + audit.dropped + conservation.in_flight {
             flaws.push(format!("sent is not delivered + dropped + in flight: {conservation:?}"));
         }
-        if self.slab.len() as u64 != conservation.in_flight {
-            flaws.push(format!("{} packets are held, {} are in flight", self.slab.len(), conservation.in_flight));
+        if self.net.slab.len() as u64 != conservation.in_flight {
+            flaws.push(format!("{} packets are held, {} are in flight", self.net.slab.len(), conservation.in_flight));
         }
         if flaws.is_empty() {
             Ok(conservation)

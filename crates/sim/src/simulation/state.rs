@@ -1,6 +1,7 @@
 //! What a queue under test has come to when the run ends: its counts since the start, what waits, and its internals.
 
-use super::{Place, Simulation};
+use super::net::Place;
+use super::Simulation;
 use serde::Serialize;
 use sojourn_aqm::{Backlog, Tally};
 use std::collections::BTreeMap;
@@ -54,12 +55,12 @@ impl From<Backlog> for Count {
 impl Simulation {
     /// dAQM's hits and its drops at a dequeue so far, at the port that is number `index` of those with a discipline.
     pub(super) fn daqm(&mut self, index: usize) -> Option<[u64; 2]> {
-        let port = &mut self.ports[index];
+        let port = &mut self.net.ports[index];
         if !port.is_daqm {
             return None;
         }
         let mut found = [0; 2];
-        port.discipline.internals(self.now, port.wire.rate(), &mut |name, value| match name {
+        port.server.internals(self.net.now, &mut |name, value| match name {
             "hits" => found[0] = value as u64,
             "head_drops" => found[1] = value as u64,
             _ => {}
@@ -69,22 +70,22 @@ impl Simulation {
 
     /// The state of the network's port number `index` now; nothing for a port that runs no discipline.
     pub(super) fn state(&mut self, index: usize) -> (Option<Counts>, Internals) {
-        let Place::Port(port) = self.places[index] else { return (None, Internals::new()) };
-        let port = &mut self.ports[port as usize];
+        let Place::Port(port) = self.net.places[index] else { return (None, Internals::new()) };
+        let port = &mut self.net.ports[port as usize];
         let mut internals = Internals::new();
-        port.discipline.internals(self.now, port.wire.rate(), &mut |name, value| {
+        port.server.internals(self.net.now, &mut |name, value| {
             internals.insert(name, value);
         });
-        let [overflow, early, flow] = port.counters.dropped.map(Count::from);
+        let [overflow, early, flow] = port.server.counters().dropped.map(Count::from);
         let counts = Counts {
-            arrived: port.counters.arrived.into(),
-            forwarded: port.counters.forwarded.into(),
+            arrived: port.server.counters().arrived.into(),
+            forwarded: port.server.counters().forwarded.into(),
             dropped_overflow: overflow,
             dropped_early: early,
             dropped_flow: flow,
-            marked: port.counters.marked.into(),
-            ce_on_arrival: port.counters.ce_on_arrival.into(),
-            waiting: port.discipline.backlog().into(),
+            marked: port.server.counters().marked.into(),
+            ce_on_arrival: port.server.counters().ce_on_arrival.into(),
+            waiting: port.server.backlog().into(),
         };
         (Some(counts), internals)
     }

@@ -1,7 +1,8 @@
 //! Stepping through a run from outside: looking at queues over windows, and giving them other schemes on the way.
 
-use super::{Hashes, Place, Simulation};
-use crate::port::{Log, Window};
+use super::net::{Hashes, Place};
+use super::Simulation;
+use crate::port::Window;
 use serde::Serialize;
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::trace::{Event, Facts};
@@ -53,26 +54,27 @@ impl Simulation {
 
     /// Begins a window at every queue under test; those of [`Simulation::window`] follow on it.
     pub fn watch(&mut self) {
-        let payload = self.payload_ever();
-        for port in self.ports.iter_mut().filter(|port| port.under_test) {
-            let waiting = port.meter.waiting.get();
-            port.window = Some(Box::new(Window::new(self.now, waiting, port.counters, payload)));
+        let (now, payload) = (self.net.now, self.payload_ever());
+        for port in self.net.ports.iter_mut().filter(|port| port.probe.under_test) {
+            let waiting = port.probe.waiting.get();
+            port.probe.watch().window = Some(Window::new(now, waiting, *port.server.counters(), payload));
         }
     }
 
     /// What the network's port number `index` did since its window began, and the next window begins. `None` where it
     /// is not watched: only queues under test are.
     pub fn window(&mut self, index: usize) -> Option<WindowReport> {
-        let Some(Place::Port(port)) = self.places.get(index).copied() else { return None };
-        let (now, payload) = (self.now, self.payload_ever());
-        let port = &mut self.ports[port as usize];
-        let window = port.window.as_mut()?;
+        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return None };
+        let (now, payload) = (self.net.now, self.payload_ever());
+        let port = &mut self.net.ports[port as usize];
+        let backlog = port.server.backlog();
+        let counters = port.server.counters();
+        let window = port.probe.watch.as_mut()?.window.as_mut()?;
         window.advance(now);
         window.waiting.settle(now);
-        let (counters, before) = (&port.counters, &window.before);
+        let before = &window.before;
         let length = now - window.since;
         let rate = |bytes: u64| (length > Span::ZERO).then(|| bytes as f64 * 8.0 / length.seconds());
-        let backlog = port.discipline.backlog();
         let sojourn = &window.sojourn;
         let report = WindowReport {
             from_s: window.since.seconds(),
@@ -92,7 +94,7 @@ impl Simulation {
             goodput_bit_s: rate(payload - window.payload_before),
             features: window.features(),
         };
-        window.restart(now, port.counters, payload);
+        window.restart(now, *counters, payload);
         Some(report)
     }
 
@@ -100,21 +102,30 @@ impl Simulation {
     /// whose decisions are simulated. It grows until [`Simulation::take_log`].
     #[must_use]
     pub fn log(&mut self, index: usize) -> bool {
-        let Some(Place::Port(port)) = self.places.get(index).copied() else { return false };
-        self.dropped.log = Some(Box::new(Log { port, asked: port, events: Vec::new() }));
+        let Some(Place::Port(logged)) = self.net.places.get(index).copied() else { return false };
+        for (number, port) in (0..).zip(&mut self.net.ports) {
+            if number == logged {
+                port.probe.watch().is_logged = true;
+            } else if let Some(watch) = &mut port.probe.watch {
+                watch.is_logged = false;
+            }
+        }
+        self.net.dropped.log = Some(Vec::new());
         true
     }
 
     /// What was logged since the last call; nothing without [`Simulation::log`].
     pub fn take_log(&mut self) -> Vec<Event> {
-        self.dropped.log.as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.events))
+        self.net.dropped.log.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
     /// From now on queues see the packets of flow number `index` as these facts say, their size and fields of TCP left
     /// out: for a comparison with a host that reads them off headers. False without such a flow.
     #[must_use]
     pub fn identify(&mut self, index: usize, facts: &Facts) -> bool {
-        let Some((hashes, flow)) = self.hashes.get_mut(index).zip(self.flows.get_mut(index)) else { return false };
+        let Some((hashes, flow)) = self.net.hashes.get_mut(index).zip(self.hosts.flows.get_mut(index)) else {
+            return false;
+        };
         let Facts { flow: hash, source, destination, dscp, ecn, .. } = *facts;
         *hashes = Hashes { flow: hash, source, destination, dscp };
         flow.ecn = Ecn::from_bits(ecn);
@@ -125,8 +136,8 @@ impl Simulation {
     /// False where it has no queue that can change: a plain tail drop that is not under test is computed, not simulated.
     #[must_use]
     pub fn switch(&mut self, index: usize, scheme: &Config) -> bool {
-        let Some(Place::Port(port)) = self.places.get(index).copied() else { return false };
-        self.replace_scheme(port, scheme);
+        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return false };
+        self.net.replace_scheme(port, scheme);
         true
     }
 

@@ -4,7 +4,7 @@
 //! one-way delay, CE marks), and owns its window. The sender owns the reaction *during* an episode: while it
 //! reduces the window (PRR or at once) the algorithm only says to what, `ssthresh`.
 //!
-//! To add one: its file, one line of [`ALGORITHMS`].
+//! To add one: its file, one line of [`ALGORITHMS`], one variant of [`Control`] and its line in `each`.
 
 pub mod bbr;
 pub mod compound;
@@ -212,6 +212,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True for algorithms that read delivery rates, or whether the application bounds them: only for them are they kept.
+    fn reads_rates(&self) -> bool {
+        false
+    }
+
     /// True for algorithms that answer marks within [`CongestionControl::on_ack`]: then a mark starts no episode.
     fn answers_marks(&self) -> bool {
         false
@@ -240,6 +245,141 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
 impl Clone for Box<dyn CongestionControl> {
     fn clone(&self) -> Self {
         self.clone_box()
+    }
+}
+
+/// Any algorithm, without a detour through memory: those of the registry, and one of the caller's own.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the modules say what each is")]
+pub enum Control {
+    NewReno(newreno::NewReno),
+    Ns2Reno(ns2_reno::Ns2Reno),
+    Ns3Cubic(Box<ns3_cubic::Ns3Cubic>),
+    Ns3Reno(ns3_reno::Ns3Reno),
+    Reno(reno::Reno),
+    Cubic(cubic::Cubic),
+    Dctcp(dctcp::Dctcp),
+    Bbr(Box<bbr::Bbr>),
+    Prague(Box<prague::Prague>),
+    Ledbat(Box<ledbat::Ledbat>),
+    Compound(Box<compound::Compound>),
+    Custom(Box<dyn CongestionControl>),
+}
+
+/// What `$do` does with the algorithm, whichever it is.
+macro_rules! each {
+    ($control:expr, $it:ident => $do:expr) => {
+        match $control {
+            Control::NewReno($it) => $do,
+            Control::Ns2Reno($it) => $do,
+            Control::Ns3Cubic($it) => $do,
+            Control::Ns3Reno($it) => $do,
+            Control::Reno($it) => $do,
+            Control::Cubic($it) => $do,
+            Control::Dctcp($it) => $do,
+            Control::Bbr($it) => $do,
+            Control::Prague($it) => $do,
+            Control::Ledbat($it) => $do,
+            Control::Compound($it) => $do,
+            Control::Custom($it) => $do,
+        }
+    };
+}
+
+impl CongestionControl for Control {
+    fn name(&self) -> &'static str {
+        each!(self, it => it.name())
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &AckEvent) {
+        each!(self, it => it.on_ack(ack));
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        each!(self, it => it.on_congestion(event));
+    }
+
+    fn on_rto(&mut self, now: Instant, total_lost: Bytes) {
+        each!(self, it => it.on_rto(now, total_lost));
+    }
+
+    fn on_recovery_exit(&mut self, now: Instant) {
+        each!(self, it => it.on_recovery_exit(now));
+    }
+
+    fn on_established(&mut self, now: Instant, rtt: Option<Span>) {
+        each!(self, it => it.on_established(now, rtt));
+    }
+
+    fn on_restart(&mut self, now: Instant, idle: Span, app_limited: bool) {
+        each!(self, it => it.on_restart(now, idle, app_limited));
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        each!(self, it => it.cwnd())
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> Bytes {
+        each!(self, it => it.ssthresh())
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        each!(self, it => it.set_cwnd(cwnd));
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: Bytes) {
+        each!(self, it => it.set_ssthresh(ssthresh));
+    }
+
+    fn ecn_feedback(&self) -> EcnFeedback {
+        each!(self, it => it.ecn_feedback())
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<BitRate> {
+        each!(self, it => it.pacing_rate())
+    }
+
+    fn pacing_burst(&self) -> u64 {
+        each!(self, it => it.pacing_burst())
+    }
+
+    #[inline]
+    fn controls_recovery(&self) -> bool {
+        each!(self, it => it.controls_recovery())
+    }
+
+    #[inline]
+    fn disowns_samples(&self) -> bool {
+        each!(self, it => it.disowns_samples())
+    }
+
+    fn reads_rates(&self) -> bool {
+        each!(self, it => it.reads_rates())
+    }
+
+    #[inline]
+    fn answers_marks(&self) -> bool {
+        each!(self, it => it.answers_marks())
+    }
+
+    fn is_l4s(&self) -> bool {
+        each!(self, it => it.is_l4s())
+    }
+
+    fn needs_timestamps(&self) -> bool {
+        each!(self, it => it.needs_timestamps())
+    }
+
+    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        each!(self, it => it.internals(see));
+    }
+
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
     }
 }
 
@@ -274,7 +414,7 @@ pub struct Algorithm {
     /// Governing text.
     pub source: &'static str,
     /// Makes one.
-    pub build: fn(&Parameters) -> Box<dyn CongestionControl>,
+    pub build: fn(&Parameters) -> Control,
 }
 
 impl fmt::Debug for Algorithm {

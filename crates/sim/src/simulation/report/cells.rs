@@ -39,7 +39,7 @@ impl Simulation {
     pub(super) fn cell_reports(&self, measured: Span) -> Vec<CellReport> {
         let share = |time: Span| time.seconds() / measured.seconds();
         let node = |port: usize| self.network.nodes[self.network.ports[port].node()].clone();
-        let cells = self.cells.iter().map(|cell| {
+        let cells = self.net.cells.iter().map(|cell| {
             let stations = cell.stations.iter().map(|station| {
                 let Counts { attempts, retries, collisions, frame_errors, retry_drops } =
                     station.counts.since(&station.before);

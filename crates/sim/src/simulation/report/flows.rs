@@ -11,17 +11,17 @@ use sojourn_units::{Instant, Span};
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
     pub(super) fn payload(&self, index: usize) -> u64 {
-        self.meters[index].payload + self.tcp_counts(index).delivered - self.before[index].delivered
+        self.hosts.meters[index].payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
     }
 
     /// Payload delivered by all flows since the measurement began.
     pub(in crate::simulation) fn payload_all(&self) -> u64 {
-        (0..self.flows.len()).map(|index| self.payload(index)).sum()
+        (0..self.hosts.flows.len()).map(|index| self.payload(index)).sum()
     }
 
     /// Every flow and every group of flows, and of all flows together what `run` says.
     pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
-        let mut reports = Vec::with_capacity(self.flows.len());
+        let mut reports = Vec::with_capacity(self.hosts.flows.len());
         let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
         for (index, spec) in self.network.flows.iter().enumerate() {
             let own = OneFlow::of(self, index);
@@ -39,7 +39,7 @@ impl Simulation {
         }
         let delays = self.delay_of_all();
         all.metrics(measured, &delays, run);
-        let groups = self.network.groups.iter().zip(groups).zip(&self.delays).map(|((name, sums), delays)| {
+        let groups = self.network.groups.iter().zip(groups).zip(&self.hosts.delays).map(|((name, sums), delays)| {
             let mut metrics = Metrics::new();
             sums.metrics(measured, delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
@@ -52,7 +52,7 @@ impl Simulation {
     /// One-way delays of the data packets of all flows.
     pub(super) fn delay_of_all(&self) -> Histogram {
         let mut all = Histogram::default();
-        self.delays.iter().for_each(|group| all.merge(group));
+        self.hosts.delays.iter().for_each(|group| all.merge(group));
         all
     }
 }
@@ -78,15 +78,15 @@ struct OneFlow {
 
 impl OneFlow {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let meter = &simulation.meters[index];
-        let tcp = simulation.tcp[index].as_ref();
+        let (meter, losses) = (&simulation.hosts.meters[index], &simulation.net.losses[index]);
+        let tcp = simulation.hosts.tcp[index].as_ref();
         let started = tcp.map_or(meter.first_sent, |tcp| tcp.sender.stats().first_sent);
         Self {
             payload: simulation.payload(index),
             ip_bytes: meter.delivered_ip_bytes,
-            sent: meter.sent_packets + simulation.tcp_counts(index).sent - simulation.before[index].sent,
-            dropped: meter.dropped_packets,
-            drop_runs: meter.drop_runs,
+            sent: meter.sent_packets + simulation.hosts.tcp_counts(index).sent - simulation.hosts.before[index].sent,
+            dropped: losses.packets,
+            drop_runs: losses.runs,
             delay: meter.delay,
             started,
             duration: started.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds()),
@@ -193,10 +193,10 @@ struct SlowStart {
 
 impl SlowStart {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let Some(sender) = simulation.tcp[index].as_ref().map(|tcp| &tcp.sender) else { return Self::default() };
+        let Some(sender) = simulation.hosts.tcp[index].as_ref().map(|tcp| &tcp.sender) else { return Self::default() };
         let stats = sender.stats();
         let Some(first) = stats.first_sent else { return Self::default() };
-        let end = simulation.meters[index].completed.unwrap_or(simulation.end);
+        let end = simulation.hosts.meters[index].completed.unwrap_or(simulation.end);
         let initial = sender.config().initial_window.get() as f64;
         let segments = stats.cwnd_after_second.get() as f64 / sender.config().mss.get() as f64;
         let is_over = simulation.end.since(first) >= SenderStats::FIRST;
@@ -218,7 +218,7 @@ struct TcpSums {
 
 impl TcpSums {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let (now, before) = (simulation.tcp_counts(index), simulation.before[index]);
+        let (now, before) = (simulation.hosts.tcp_counts(index), simulation.hosts.before[index]);
         Self {
             rtt_ns: now.rtt_ns - before.rtt_ns,
             rtt_samples: now.rtt_samples - before.rtt_samples,

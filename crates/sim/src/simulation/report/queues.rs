@@ -1,9 +1,10 @@
 //! What queues measured, one and all under test together.
 
-use super::super::{Place, Simulation};
+use super::super::net::Place;
+use super::super::Simulation;
 use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched};
-use crate::port::{Line, LineQueue, Port};
+use crate::port::{Line, LineQueue, Port, Record};
 use crate::scenario::PortKind;
 use sojourn_aqm::{Counters, Tally};
 use sojourn_measure::{Level, Mode, Moments, Sampled};
@@ -122,24 +123,29 @@ impl Merged {
 impl Simulation {
     /// What the port of the network's number `index` measured.
     fn merged(&self, index: usize, measured: Span) -> Merged {
-        let port = match self.places[index] {
-            Place::Port(port) => &self.ports[port as usize],
+        let port = match self.net.places[index] {
+            Place::Port(port) => &self.net.ports[port as usize],
             Place::Line(line) => {
-                return merged_line(&self.lines[line as usize], &self.line_queues[line as usize], self.end, measured)
+                return merged_line(
+                    &self.net.lines[line as usize],
+                    &self.net.line_queues[line as usize],
+                    self.end,
+                    measured,
+                )
             }
         };
-        let counters = since(&port.counters, &port.meter.before);
+        let counters = since(port.server.counters(), &port.probe.before);
         Merged {
-            waiting: port.meter.waiting.clone(),
-            system: port.meter.system.clone(),
-            sojourn: port.meter.sojourn.clone(),
-            dropped: port.meter.dropped,
-            spacing: port.meter.spacing.clone(),
+            waiting: port.probe.waiting.clone(),
+            system: port.probe.system.clone(),
+            sojourn: port.probe.sojourn.clone(),
+            dropped: port.probe.dropped,
+            spacing: port.probe.spacing.clone(),
             counters,
-            daqm: port.meter.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
-            lost: port.meter.losses.lost(),
-            runs: port.meter.losses.runs(),
-            busy: port.meter.busy.total(self.end),
+            daqm: port.probe.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
+            lost: port.probe.losses.lost(),
+            runs: port.probe.losses.runs(),
+            busy: port.probe.busy.total(self.end),
             capacity: measured,
         }
     }
@@ -171,7 +177,7 @@ impl Simulation {
                 PortKind::Cell { cell, .. } => {
                     // Stations that collide hold the channel together.
                     if cells.insert(cell) {
-                        all.busy += self.cells[cell].tested.total(self.end);
+                        all.busy += self.net.cells[cell].tested.total(self.end);
                         all.capacity += measured;
                     }
                 }
@@ -180,11 +186,11 @@ impl Simulation {
                     all.capacity += measured;
                 }
             }
-            if self.total.is_none() {
+            if self.net.total.is_none() {
                 (all.waiting, all.system) = (one.waiting, one.system);
             }
         }
-        if let Some((waiting, system)) = &self.total {
+        if let Some((waiting, system)) = &self.net.total {
             (all.waiting, all.system) = (waiting.clone(), system.clone());
         }
         all
@@ -200,12 +206,12 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
-        let switched = match self.places[index] {
-            Place::Port(port) => self.ports[port as usize].switched.as_slice(),
+        let switched = match self.net.places[index] {
+            Place::Port(port) => self.net.ports[port as usize].switched.as_slice(),
             Place::Line(_) => &[],
         };
-        let windows = match self.places[index] {
-            Place::Port(port) => self.windows_of(&self.ports[port as usize], &scheme.text()),
+        let windows = match self.net.places[index] {
+            Place::Port(port) => self.windows_of(&self.net.ports[port as usize], &scheme.text()),
             Place::Line(_) => Vec::new(),
         };
         let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
@@ -227,7 +233,7 @@ impl Simulation {
             Some((_, scheme)) => scheme.text(),
             None => scheme.to_owned(),
         };
-        let rows = port.record.iter().flat_map(|record| record.rows());
+        let rows = port.probe.watch.iter().filter_map(|watch| watch.record.as_ref()).flat_map(Record::rows);
         rows.map(|(switches, row)| QueueWindow { scheme: text(*switches), row: row.clone() }).collect()
     }
 }

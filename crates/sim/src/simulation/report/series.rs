@@ -66,19 +66,19 @@ impl Simulation {
         if self.recorder.is_none() {
             return Snapshot::default();
         }
-        let mut snapshot = Snapshot { at: self.now, ..Snapshot::default() };
-        for index in 0..self.ports.len() {
-            if !self.ports[index].under_test {
+        let mut snapshot = Snapshot { at: self.net.now, ..Snapshot::default() };
+        for index in 0..self.net.ports.len() {
+            if !self.net.ports[index].probe.under_test {
                 continue;
             }
-            self.ask_late(index as u32);
-            let now = self.now;
-            let port = &mut self.ports[index];
-            port.meter.waiting.settle(now);
-            snapshot.queue_integral += port.meter.waiting.integral();
-            snapshot.sojourn.0 += port.meter.sojourn.moments.count();
-            snapshot.sojourn.1 += port.meter.sojourn.moments.sum_ns();
-            snapshot.drops += port.counters.dropped_total().packets;
+            self.net.ask_late(index as u32);
+            let now = self.net.now;
+            let port = &mut self.net.ports[index];
+            port.probe.waiting.settle(now);
+            snapshot.queue_integral += port.probe.waiting.integral();
+            snapshot.sojourn.0 += port.probe.sojourn.moments.count();
+            snapshot.sojourn.1 += port.probe.sojourn.moments.sum_ns();
+            snapshot.drops += port.server.counters().dropped_total().packets;
         }
         snapshot.payload = self.payload_all();
         snapshot
@@ -88,20 +88,20 @@ impl Simulation {
     pub(in crate::simulation) fn sample(&mut self) {
         self.point();
         if let Some(recorder) = &self.recorder {
-            self.wheel.push(self.now + recorder.interval, What::Sample);
+            self.net.wheel.push(self.net.now + recorder.interval, What::Sample);
         }
     }
 
     /// The interval that ends as the measurement begins, before totals are counted anew.
     pub(super) fn sample_warm_up(&mut self) {
-        if self.recorder.as_ref().is_some_and(|it| self.now.nanos().is_multiple_of(it.interval.nanos())) {
+        if self.recorder.as_ref().is_some_and(|it| self.net.now.nanos().is_multiple_of(it.interval.nanos())) {
             self.point();
         }
     }
 
     fn point(&mut self) {
         let snapshot = self.snapshot();
-        let now = self.now;
+        let now = self.net.now;
         let Some(mut recorder) = self.recorder.take() else { return };
         let elapsed = now - recorder.last.at;
         if elapsed.is_zero() {

@@ -26,7 +26,7 @@ mod aggregation;
 mod filter;
 mod policer;
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters, Phase};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters, Phase};
 use crate::random::Stream;
 use crate::transport::segment::DATA_HEADER;
 use aggregation::Aggregation;
@@ -39,7 +39,7 @@ use sojourn_units::{BitRate, Bytes, Instant, Span};
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "bbr",
     source: "BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), as in Linux's tcp_bbr",
-    build: |p| Box::new(Bbr::new(p)),
+    build: |p| Control::Bbr(Box::new(Bbr::new(p))),
 };
 
 /// 2/ln 2, the smallest gain that doubles the rate each round, in Linux's fraction of 256 (2885/1000, plus 1/256).
@@ -509,6 +509,10 @@ impl CongestionControl for Bbr {
 
     fn pacing_burst(&self) -> u64 {
         self.burst_segments()
+    }
+
+    fn reads_rates(&self) -> bool {
+        true
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {

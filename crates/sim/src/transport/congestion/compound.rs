@@ -15,14 +15,14 @@
 //! Deviations: gamma is fixed (the draft may lower it for flows that find little room). Work: O(1), two square roots a round
 //! trip.
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "compound",
     source: "Tan et al. (INFOCOM 2006) and draft-sridharan-tcpm-ctcp-02",
-    build: |p| Box::new(Compound::new(p)),
+    build: |p| Control::Compound(Box::new(Compound::new(p))),
 };
 
 const ALPHA: f64 = 0.125;

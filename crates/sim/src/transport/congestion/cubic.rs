@@ -21,14 +21,14 @@
 //! Work: O(1), one cube root per episode.
 
 use super::window::SegmentWindow;
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "cubic",
     source: "RFC 9438 and HyStart (Ha and Rhee, 2011), as in Linux's tcp_cubic",
-    build: |p| Box::new(Cubic::new(p)),
+    build: |p| Control::Cubic(Cubic::new(p)),
 };
 
 /// Multiplicative decrease.

@@ -17,11 +17,12 @@
 //! segment whose timestamp it echoes; the halving is spread over a round trip where the sender does so (PRR); clocks
 //! agree and have nanoseconds. Without timestamps it is as if there were no queue. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters, Phase};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters, Phase};
 use sojourn_units::{Bytes, Instant, Span};
 
 /// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm { name: "ledbat", source: "RFC 6817", build: |p| Box::new(Ledbat::new(p)) };
+pub const ALGORITHM: Algorithm =
+    Algorithm { name: "ledbat", source: "RFC 6817", build: |p| Control::Ledbat(Box::new(Ledbat::new(p))) };
 
 /// Minutes of which the smallest delay counts (BASE_HISTORY).
 const BASE_HISTORY: usize = 10;

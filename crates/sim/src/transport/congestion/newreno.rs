@@ -7,14 +7,14 @@
 //! `reno` is the algorithm that validates its window.
 //! Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "newreno",
     source: "RFC 5681 with one increment per acknowledgement, as in ns-3's TcpNewReno and ns-2",
-    build: |p| Box::new(NewReno::new(p)),
+    build: |p| Control::NewReno(NewReno::new(p)),
 };
 
 /// State.

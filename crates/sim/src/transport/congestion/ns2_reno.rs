@@ -9,14 +9,14 @@
 //! Deviation: ns-2 counts packets beyond the window that duplicates let out as part of the window it halves.
 //! Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "ns2_reno",
     source: "RFC 5681 in packets with fractions, as in ns-2's Agent/TCP/Reno",
-    build: |p| Box::new(Ns2Reno::new(p)),
+    build: |p| Control::Ns2Reno(Ns2Reno::new(p)),
 };
 
 /// State, in packets.

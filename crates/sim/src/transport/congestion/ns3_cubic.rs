@@ -13,14 +13,14 @@
 //! Deviation: RTT samples have nanoseconds, in ns-3 the milliseconds of the timestamps.
 //! Work: O(1), one cube root per episode.
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "ns3_cubic",
     source: "RFC 8312 without its Reno-friendly region, and HyStart, as in ns-3's TcpCubic",
-    build: |p| Box::new(Ns3Cubic::new(p)),
+    build: |p| Control::Ns3Cubic(Box::new(Ns3Cubic::new(p))),
 };
 
 const BETA: f64 = 0.7;

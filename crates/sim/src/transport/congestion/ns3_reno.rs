@@ -12,14 +12,14 @@
 //!
 //! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "ns3_reno",
     source: "RFC 5681 counting acknowledged segments, growing whatever limits the sender, as in ns-3's TcpLinuxReno",
-    build: |p| Box::new(Ns3Reno::new(p)),
+    build: |p| Control::Ns3Reno(Ns3Reno::new(p)),
 };
 
 /// State; windows in bytes.

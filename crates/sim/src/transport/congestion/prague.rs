@@ -20,7 +20,7 @@
 //! Left out: windows below two segments, detection of classic ECN queues (off by default in the draft as well), the
 //! rate offset of +-3 % within a round of newer trees, ECN-capable acknowledgements and handshakes. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, EcnFeedback, Parameters, Phase};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, EcnFeedback, Parameters, Phase};
 use crate::transport::segment::DATA_HEADER;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
@@ -28,7 +28,7 @@ use sojourn_units::{BitRate, Bytes, Instant, Span};
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "prague",
     source: "draft-briscoe-iccrg-prague-congestion-control, as in the L4S team's Linux",
-    build: |p| Box::new(Prague::new(p)),
+    build: |p| Control::Prague(Box::new(Prague::new(p))),
 };
 
 /// Weight of a round in alpha.
@@ -212,6 +212,10 @@ impl CongestionControl for Prague {
 
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
         self.ssthresh = ssthresh.get();
+    }
+
+    fn reads_rates(&self) -> bool {
+        true
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {

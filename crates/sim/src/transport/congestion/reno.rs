@@ -7,14 +7,14 @@
 //! Deviations: none known. Work: O(1).
 
 use super::window::SegmentWindow;
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Parameters};
+use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
 use sojourn_units::{Bytes, Instant};
 
 /// Line of the registry.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "reno",
     source: "RFC 5681 counting acknowledged segments, growing only when window-limited, as in Linux",
-    build: |p| Box::new(Reno::new(p)),
+    build: |p| Control::Reno(Reno::new(p)),
 };
 
 /// State.

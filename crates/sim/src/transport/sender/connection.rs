@@ -7,7 +7,9 @@
 //! Deviations: a SYN is sent again until it is answered, after twice the time each (Linux gives up after 6, and since 6.5
 //! sends the first four at equal spacing); so are probes (RFC 9293; Linux gives up after 15).
 
-use super::{RtoRule, Sender};
+use super::core::Core;
+use super::recovery::Strategy;
+use crate::transport::congestion::CongestionControl;
 use crate::transport::segment::{Ack, Control, Data};
 use sojourn_units::{Bytes, Instant};
 
@@ -28,7 +30,7 @@ pub(super) enum Step {
     TailProbe,
 }
 
-impl Sender {
+impl<R: Strategy> Core<R> {
     /// The segment that is due before the stream goes on.
     #[inline(never)]
     pub(super) fn poll_step(&mut self, now: Instant) -> Option<Data> {
@@ -54,26 +56,26 @@ impl Sender {
         self.step = Step::SynSent;
         let again = self.stats.syns > 0;
         // What goes unanswered may be lost to a host or a middlebox that dislikes ECN.
-        self.ecn = self.config.ecn && !again;
+        self.marks.ecn = self.config.ecn && !again;
         self.stats.syns += 1;
         self.stats.first_sent.get_or_insert(now);
-        self.last_sent = now;
-        self.rto_deadline = now + self.rtt.rto(self.backoff);
+        self.usage.last_sent = now;
+        self.restart_timer(now);
         let repeated = if again { Data::RETRANSMIT } else { 0 };
-        Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | if self.ecn { Data::CWR } else { 0 } }
+        Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | if self.marks.ecn { Data::CWR } else { 0 } }
     }
 
     /// The timer with nothing in flight: a SYN or a probe has not been answered.
     pub(super) fn on_idle_timer(&mut self, now: Instant) {
-        self.rto_deadline = Instant::NEVER;
+        self.timer.deadline = Instant::NEVER;
         if self.step == Step::SynSent {
             self.stats.timeouts += 1;
-            self.backoff += 1;
+            self.timer.backoff += 1;
             self.step = Step::Syn;
         } else if self.blocked() {
-            self.probes += 1;
+            self.peer.probes += 1;
             self.step = Step::Probe;
-            self.rto_deadline = now + self.rtt.rto(self.probes);
+            self.timer.deadline = now + self.rtt.rto(self.peer.probes);
         }
     }
 
@@ -97,11 +99,11 @@ impl Sender {
 
     fn establish(&mut self, now: Instant, ack: &Ack) {
         self.step = Step::Acknowledge;
-        self.rto_deadline = Instant::NEVER;
-        self.backoff = 0;
-        self.receiver_edge = Some(u64::from(ack.window));
-        self.widest = u64::from(ack.window);
-        self.ecn &= ack.ece;
+        self.timer.deadline = Instant::NEVER;
+        self.timer.backoff = 0;
+        self.peer.edge = u64::from(ack.window);
+        self.peer.widest = u64::from(ack.window);
+        self.marks.ecn &= ack.ece;
         let again = (self.stats.syns - 1) as u32;
         // Karn: without timestamps, which SYN was answered is unknown.
         let rtt = (again == 0 || self.config.timestamps).then(|| now.since(ack.echo));
@@ -109,12 +111,7 @@ impl Sender {
             self.rtt.first(rtt);
         }
         self.rtt.after_handshake(again);
-        let allowed = match self.config.rto {
-            RtoRule::Linux => 1,
-            RtoRule::Rfc6298 => 0,
-            RtoRule::Ns3 => u32::MAX,
-        };
-        if again > allowed {
+        if again > self.rule().tolerated_syns() {
             self.congestion.set_cwnd(Bytes::new(self.mss));
         }
         self.congestion.on_established(now, rtt);
@@ -124,11 +121,11 @@ impl Sender {
 
     /// All data has been sent: a FIN without data goes out whatever the window.
     pub(super) fn poll_end(&mut self, now: Instant) -> Option<Data> {
-        let due = self.closed && self.config.handshake && self.board.next == self.written;
+        let due = self.source.closed && self.config.handshake && self.board.next == self.source.written;
         if !due {
             return self.poll_idle(now);
         }
-        if self.receiver_edge.is_some_and(|edge| edge <= self.board.next) {
+        if self.peer.edge <= self.board.next {
             if self.board.flight() == 0 {
                 self.persist(now);
             }
@@ -140,16 +137,18 @@ impl Sender {
     /// There is something to send, nothing in flight, and no room for it at the receiver.
     fn blocked(&self) -> bool {
         let seq = self.board.next;
-        let end = if self.closed { self.end() } else { self.data_end() };
-        let Some(edge) = self.receiver_edge.filter(|_| end > seq && self.board.flight() == 0) else { return false };
-        let room = edge.saturating_sub(seq);
-        room < (end - seq).min(self.mss) && (room == 0 || 2 * room < self.widest)
+        let end = if self.source.closed { self.end() } else { self.data_end() };
+        if end <= seq || self.board.flight() > 0 {
+            return false;
+        }
+        let room = self.peer.edge.saturating_sub(seq);
+        room < (end - seq).min(self.mss) && (room == 0 || 2 * room < self.peer.widest)
     }
 
     /// The window is closed: it will be probed.
     pub(super) fn persist(&mut self, now: Instant) {
-        if self.rto_deadline == Instant::NEVER {
-            self.rto_deadline = now + self.rtt.rto(self.probes);
+        if self.timer.deadline == Instant::NEVER {
+            self.timer.deadline = now + self.rtt.rto(self.peer.probes);
         }
     }
 
@@ -157,8 +156,7 @@ impl Sender {
     fn send_probe(&mut self, now: Instant) -> Data {
         self.stats.window_probes += 1;
         let seq = self.board.next;
-        let room =
-            self.receiver_edge.map_or(0, |edge| edge.saturating_sub(seq)).min(self.data_end().saturating_sub(seq));
+        let room = self.peer.edge.saturating_sub(seq).min(self.data_end().saturating_sub(seq));
         if room > 0 {
             return self.send_apart(now, seq, room.min(self.mss));
         }
@@ -167,10 +165,10 @@ impl Sender {
 
     /// An answer has moved the window's edge so that sending goes on.
     pub(super) fn reopen(&mut self) {
-        if self.probes > 0 && !self.blocked() {
-            self.probes = 0;
+        if self.peer.probes > 0 && !self.blocked() {
+            self.peer.probes = 0;
             if self.board.flight() == 0 {
-                self.rto_deadline = Instant::NEVER;
+                self.timer.deadline = Instant::NEVER;
             }
         }
     }

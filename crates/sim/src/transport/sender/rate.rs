@@ -1,8 +1,9 @@
 //! Delivery rate: draft-cheng-iccrg-delivery-rate-estimation, in bytes.
 
-use super::scoreboard::{Segment, APP_LIMITED, REPEATED};
+use super::scoreboard::{Segment, REPEATED};
 use crate::transport::congestion::RateSample;
 use sojourn_units::{Bytes, Instant, Span};
+use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateSampler {
@@ -15,6 +16,18 @@ pub(super) struct RateSampler {
     app_limited: u64,
     /// The most recently sent segment of this acknowledgement.
     newest: Option<Newest>,
+    /// Of each segment in flight, in the order of the scoreboard.
+    stamps: VecDeque<Stamp>,
+}
+
+/// What the delivery of a segment will be compared with.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    /// Sent while the application did not fill the window.
+    app_limited: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,16 +47,38 @@ impl RateSampler {
         self.app_limited > 0
     }
 
-    /// Notes in `segment`, which leaves now, what its delivery will be compared with.
-    pub fn on_send(&mut self, segment: &mut Segment, nothing_in_flight: bool) {
+    /// A segment that leaves at `sent`.
+    fn stamp(&mut self, sent: Instant, nothing_in_flight: bool) -> Stamp {
         if nothing_in_flight {
-            self.first_sent = segment.sent;
-            self.delivered_at = segment.sent;
+            self.first_sent = sent;
+            self.delivered_at = sent;
         }
-        segment.first_sent = self.first_sent;
-        segment.delivered_at = self.delivered_at;
-        segment.delivered = self.delivered;
-        segment.flags = if self.app_limited > 0 { segment.flags | APP_LIMITED } else { segment.flags & !APP_LIMITED };
+        let Self { delivered, delivered_at, first_sent, .. } = *self;
+        Stamp { delivered, delivered_at, first_sent, app_limited: self.app_limited > 0 }
+    }
+
+    /// A new segment leaves at `sent`.
+    pub fn on_send(&mut self, sent: Instant, nothing_in_flight: bool) {
+        let stamp = self.stamp(sent, nothing_in_flight);
+        self.stamps.push_back(stamp);
+    }
+
+    /// The segment at `place` leaves again at `sent`.
+    pub fn on_resend(&mut self, place: usize, sent: Instant, nothing_in_flight: bool) {
+        let stamp = self.stamp(sent, nothing_in_flight);
+        if let Some(held) = self.stamps.get_mut(place) {
+            *held = stamp;
+        }
+    }
+
+    /// The first segment is acknowledged.
+    pub fn pop(&mut self) {
+        self.stamps.pop_front();
+    }
+
+    /// The segment at `place` has become part of another.
+    pub fn remove(&mut self, place: usize) {
+        self.stamps.remove(place);
     }
 
     /// The application has no more data while the window has room for `in_flight` and more.
@@ -51,17 +86,19 @@ impl RateSampler {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    pub fn on_delivered(&mut self, segment: &Segment, bytes: u64, now: Instant) {
+    /// `bytes` of `segment`, the one at `place`, have been delivered.
+    pub fn on_delivered(&mut self, place: usize, segment: &Segment, bytes: u64, now: Instant) {
         self.delivered += bytes;
         self.delivered_at = now;
+        let Some(stamp) = self.stamps.get(place) else { return };
         let order = (segment.sent, segment.end());
         if self.newest.is_none_or(|n| order > n.order) {
             self.newest = Some(Newest {
                 order,
-                delivered: segment.delivered,
-                delivered_at: segment.delivered_at,
-                send_elapsed: segment.sent.since(segment.first_sent),
-                app_limited: segment.flags & APP_LIMITED != 0,
+                delivered: stamp.delivered,
+                delivered_at: stamp.delivered_at,
+                send_elapsed: segment.sent.since(stamp.first_sent),
+                app_limited: stamp.app_limited,
                 retransmitted: segment.flags & REPEATED != 0,
             });
             self.first_sent = segment.sent;
@@ -109,19 +146,27 @@ mod tests {
     }
 
     /// 1000 B at `seq`, sent at `sent` ms when `delivered` had been delivered.
-    fn segment(seq: u64, sent: u64, delivered: u64, flags: u8) -> Segment {
+    fn segment(seq: u64, sent: u64, delivered: u64, app_limited: bool, flags: u8) -> (Segment, Stamp) {
         let (delivered_at, first_sent) = (at_ms(sent), at_ms(sent - 1));
-        Segment { seq, sent: at_ms(sent), delivered, delivered_at, first_sent, len: 1000, flags }
+        let stamp = Stamp { delivered, delivered_at, first_sent, app_limited };
+        (Segment { seq, sent: at_ms(sent), len: 1000, flags }, stamp)
+    }
+
+    /// Its delivery at 15 ms.
+    fn deliver(rate: &mut RateSampler, (segment, stamp): (Segment, Stamp)) {
+        rate.stamps.push_front(stamp);
+        rate.on_delivered(0, &segment, 1_000, at_ms(15));
+        rate.pop();
     }
 
     #[test]
     fn of_several_segments_the_one_sent_last_gives_the_sample() {
-        let resent = segment(0, 5, 3_000, REPEATED);
-        let (old, older) = (segment(1_000, 2, 1_000, APP_LIMITED), segment(2_000, 2, 1_000, 0));
+        let resent = segment(0, 5, 3_000, false, REPEATED);
+        let (old, older) = (segment(1_000, 2, 1_000, true, 0), segment(2_000, 2, 1_000, false, 0));
         for order in [[resent, old, older], [older, old, resent], [old, resent, older]] {
             let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
             for segment in order {
-                rate.on_delivered(&segment, 1_000, at_ms(15));
+                deliver(&mut rate, segment);
             }
             let sample = rate.finish(Span::from_millis(1));
             // 3000 B in the 10 ms since it was sent; between first_sent and sent there was 1 ms.
@@ -138,8 +183,8 @@ mod tests {
         }
         // Of two that left at once, the later in the stream.
         let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
-        rate.on_delivered(&older, 1_000, at_ms(15));
-        rate.on_delivered(&old, 1_000, at_ms(15));
+        deliver(&mut rate, older);
+        deliver(&mut rate, old);
         assert_eq!(rate.finish(Span::from_millis(1)).map(|sample| sample.app_limited), Some(false));
     }
 
@@ -147,7 +192,7 @@ mod tests {
     fn a_sample_shorter_than_the_smallest_rtt_is_none() {
         for (min_rtt, valid) in [(10, true), (11, false)] {
             let mut rate = RateSampler::default();
-            rate.on_delivered(&segment(0, 5, 0, 0), 1_000, at_ms(15));
+            deliver(&mut rate, segment(0, 5, 0, false, 0));
             assert_eq!(rate.finish(Span::from_millis(min_rtt)).is_some(), valid);
         }
     }

@@ -6,6 +6,38 @@ use sojourn_units::Span;
 /// RFC 6298, 5.7.
 const AFTER_SYN_LOSS: Span = Span::from_secs(3);
 
+impl RtoRule {
+    /// A timeout within an episode, or after another, lowers the threshold once more. As Linux, it is not reduced again by a
+    /// timeout within a recovery that already reduced it.
+    pub(super) fn lowers_again(self) -> bool {
+        self == Self::Ns3
+    }
+
+    /// Only what was sent once, and was not outstanding at a timeout, gives a sample, and any advance ends the back-off.
+    pub(super) fn samples_the_certain(self) -> bool {
+        self == Self::Ns3
+    }
+
+    /// In fast recovery only the first partial acknowledgement restarts the timer (RFC 6582's impatient variant).
+    pub(super) fn is_impatient(self) -> bool {
+        self == Self::Ns3
+    }
+
+    /// A retransmission of the first segment restarts the timer.
+    pub(super) fn restarts_on_resend(self) -> bool {
+        self != Self::Ns3
+    }
+
+    /// SYNs that may be sent again before the initial window is one segment.
+    pub(super) fn tolerated_syns(self) -> u32 {
+        match self {
+            Self::Linux => 1,
+            Self::Rfc6298 => 0,
+            Self::Ns3 => u32::MAX,
+        }
+    }
+}
+
 /// Estimator; spans are in nanoseconds, scaled as the text says to keep the fractions.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {

@@ -6,10 +6,9 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
-mod ns3;
-
 use super::config::WindowUnit;
 use super::rate::RateSampler;
+use super::recovery::{Doubt, Strategy};
 use crate::transport::ranges::{Range, Ranges};
 use sojourn_units::Instant;
 use std::collections::VecDeque;
@@ -24,9 +23,6 @@ pub(super) const RESENT: u8 = 1 << 2;
 pub(super) const REPEATED: u8 = 1 << 3;
 /// The last of a finite transfer.
 pub(super) const LAST: u8 = 1 << 4;
-/// Sent while the application did not fill the window.
-pub(super) const APP_LIMITED: u8 = 1 << 5;
-
 /// A FIN takes the last place in the sequence: no payload.
 pub(super) const FIN: u8 = 1 << 6;
 
@@ -47,10 +43,6 @@ impl WindowUnit {
 pub(super) struct Segment {
     pub seq: u64,
     pub sent: Instant,
-    /// Delivery-rate bookkeeping at the time of sending: see [`RateSampler`].
-    pub delivered: u64,
-    pub delivered_at: Instant,
-    pub first_sent: Instant,
     pub len: u32,
     pub flags: u8,
 }
@@ -71,8 +63,8 @@ pub(super) struct Progress {
     pub sacked: u64,
     pub sacked_packets: u64,
     /// When the first and the last of these segments were sent, of those sent only once.
-    pub acked_sent: Option<(Instant, Instant)>,
-    pub sacked_sent: Option<(Instant, Instant)>,
+    pub acked_sent: SentBetween,
+    pub sacked_sent: SentBetween,
     /// Among the acknowledged is one sent more than once: which transmission arrived is unknown (Karn).
     pub ambiguous: bool,
     /// Among the segments that it passes is one sent more than once or taken as lost.
@@ -91,7 +83,6 @@ pub(super) struct Progress {
 /// What RACK wants to know of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    pub wanted: bool,
     /// A segment sent more than once and delivered in less than the smallest RTT, so sent after this, was the original.
     pub credible: Instant,
     /// The highest delivered.
@@ -126,40 +117,64 @@ pub(super) struct Found {
     pub end: u64,
 }
 
-fn widen(sent: &mut Option<(Instant, Instant)>, at: Instant) {
-    *sent = Some(sent.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+/// When the first and the last of some segments were sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentBetween {
+    first: Instant,
+    last: Instant,
+}
+
+impl Default for SentBetween {
+    /// Of none.
+    fn default() -> Self {
+        Self { first: Instant::NEVER, last: Instant::ZERO }
+    }
+}
+
+impl SentBetween {
+    #[inline]
+    fn widen(&mut self, at: Instant) {
+        self.first = self.first.min(at);
+        self.last = self.last.max(at);
+    }
+
+    pub fn first(&self) -> Option<Instant> {
+        (self.first != Instant::NEVER).then_some(self.first)
+    }
+
+    pub fn last(&self) -> Option<Instant> {
+        (self.first != Instant::NEVER).then_some(self.last)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    segments: VecDeque<Segment>,
+    pub segments: VecDeque<Segment>,
     /// Segments that have left at the front: number of the first one held.
-    base: u64,
+    pub base: u64,
     pub una: u64,
     pub next: u64,
     /// Sums over segments, as they count in a window.
     sacked: u64,
-    sacked_segments: u64,
     lost: u64,
-    resent: u64,
-    /// LOST and not RESENT.
-    pending: u64,
+    pub resent: u64,
+    /// LOST and not RESENT: to be sent again.
+    pub pending: u64,
     /// Without SACK: what the duplicate acknowledgements stand for.
     credit: u64,
-    sacks: Ranges,
+    sacked_segments: u64,
+    pub sacks: Ranges,
     /// Number of the first segment that `IsLost` has not passed.
-    judged: u64,
+    pub judged: u64,
     /// Number of the first segment that may have to be sent again.
-    resend: u64,
-    mss: u64,
-    unit: WindowUnit,
-    /// As ns-3: see [`super::ns3`].
-    ns3: bool,
+    pub resend: u64,
+    pub mss: u64,
+    pub unit: WindowUnit,
 }
 
 impl Scoreboard {
-    pub fn new(mss: u64, unit: WindowUnit, ns3: bool) -> Self {
-        Self { mss, unit, ns3, ..Self::default() }
+    pub fn new(mss: u64, unit: WindowUnit) -> Self {
+        Self { mss, unit, ..Self::default() }
     }
 
     /// What a segment of `len` bytes counts in a window.
@@ -189,34 +204,34 @@ impl Scoreboard {
         self.lost > 0
     }
 
-    /// Bytes that must be sent again and have not been.
-    pub fn pending(&self) -> u64 {
-        self.pending
-    }
-
     pub fn has_sacks(&self) -> bool {
         !self.sacks.is_empty()
     }
 
     /// A new segment leaves.
+    #[inline]
     pub fn push(&mut self, segment: Segment) {
         self.next = segment.end();
         self.segments.push_back(segment);
     }
 
     /// The cumulative acknowledgement advances to `ack`.
-    pub fn cumulative(&mut self, ack: u64, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
-        while let Some(first) = self.segments.front() {
-            if first.end() > ack {
-                break;
-            }
-            let segment = *first;
+    #[inline]
+    pub fn cumulative<R: Strategy>(
+        &mut self,
+        ack: u64,
+        now: Instant,
+        progress: &mut Progress,
+        mut rate: Option<&mut RateSampler>,
+    ) {
+        while let Some(segment) = self.segments.front().copied().filter(|first| first.end() <= ack) {
             self.segments.pop_front();
             self.base += 1;
-            if self.ns3 {
-                progress.resent_acked |= self.is_resent_acked(&segment, ack);
+            progress.resent_acked |= R::WHOLE && self.is_resent_acked(&segment, ack);
+            self.settle::<R>(&segment, segment.len, now, progress, rate.as_deref_mut());
+            if let Some(rate) = &mut rate {
+                rate.pop();
             }
-            self.settle(&segment, segment.len, now, progress, rate);
         }
         if let Some(first) = self.segments.front_mut().filter(|first| first.seq < ack) {
             // A part of a segment: our receiver never acknowledges that, another might.
@@ -224,7 +239,7 @@ impl Scoreboard {
             let segment = *first;
             first.seq = ack;
             first.len -= part;
-            self.settle_part(&segment, part, now, progress, rate);
+            self.settle_part::<R>(&segment, part, now, progress, rate);
         }
         self.una = ack;
         if !self.sacks.is_empty() {
@@ -234,17 +249,32 @@ impl Scoreboard {
 
     #[cold]
     #[inline(never)]
-    fn settle_part(&mut self, s: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
-        self.settle(s, len, now, progress, rate);
+    fn settle_part<R: Strategy>(
+        &mut self,
+        segment: &Segment,
+        len: u32,
+        now: Instant,
+        progress: &mut Progress,
+        rate: Option<&mut RateSampler>,
+    ) {
+        self.settle::<R>(segment, len, now, progress, rate);
     }
 
-    /// Takes `len` bytes of `segment`, which the cumulative acknowledgement has passed, out of the sums.
+    /// Takes `len` bytes of `segment`, the first that has not been popped off `rate`, out of the sums: the cumulative
+    /// acknowledgement has passed it.
     #[inline(always)]
-    fn settle(&mut self, segment: &Segment, len: u32, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+    fn settle<R: Strategy>(
+        &mut self,
+        segment: &Segment,
+        len: u32,
+        now: Instant,
+        progress: &mut Progress,
+        rate: Option<&mut RateSampler>,
+    ) {
         let bytes = u64::from(len);
         let flags = segment.flags;
-        progress.doubtful |= flags & (REPEATED | LOST) != 0;
-        if flags & (SACKED | LOST | RESENT) != 0 {
+        if flags & (SACKED | LOST | RESENT | REPEATED) != 0 {
+            progress.doubtful |= flags & (REPEATED | LOST) != 0;
             let weight = match self.unit {
                 WindowUnit::Bytes => bytes,
                 // What is left of a segment still counts for one.
@@ -263,17 +293,20 @@ impl Scoreboard {
         progress.acked += bytes;
         progress.acked_packets += 1;
         if flags & REPEATED == 0 {
-            widen(&mut progress.acked_sent, segment.sent);
+            progress.acked_sent.widen(segment.sent);
         } else {
             progress.ambiguous = true;
         }
-        rate.on_delivered(segment, bytes, now);
-        if progress.seen.wanted {
+        if let Some(rate) = rate {
+            rate.on_delivered(0, segment, bytes, now);
+        }
+        if R::SEES {
             progress.see(segment);
         }
     }
 
     /// A segment with these flags is no longer missing.
+    #[inline]
     fn unmark(&mut self, flags: u8, bytes: u64) {
         if flags & LOST != 0 {
             self.lost -= bytes;
@@ -287,16 +320,25 @@ impl Scoreboard {
     }
 
     /// RFC 6675's `Update` for one SACK block.
-    pub fn sack(&mut self, block: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+    pub fn sack<R: Strategy>(
+        &mut self,
+        block: Range,
+        now: Instant,
+        progress: &mut Progress,
+        mut rate: Option<&mut RateSampler>,
+    ) {
         let block = Range { start: block.start.max(self.una), end: block.end.min(self.next) };
         if block.start >= block.end {
             return;
         }
         let mut sacks = std::mem::take(&mut self.sacks);
         let mut fresh: Option<Range> = None;
-        let range = sacks.insert(block, |gap| match self.ns3 {
-            false => self.sack_gap(gap, now, progress, rate),
-            true => fresh = Some(Range { start: fresh.map_or(gap.start, |f| f.start), end: gap.end }),
+        let range = sacks.insert(block, |gap| {
+            if R::WHOLE {
+                fresh = Some(Range { start: fresh.map_or(gap.start, |f| f.start), end: gap.end });
+            } else {
+                self.sack_gap::<R>(gap, now, progress, rate.as_deref_mut());
+            }
         });
         self.sacks = sacks;
         if let Some(fresh) = fresh {
@@ -305,21 +347,33 @@ impl Scoreboard {
     }
 
     /// Every segment of `gap` becomes SACKed; none was.
-    fn sack_gap(&mut self, gap: Range, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+    fn sack_gap<R: Strategy>(
+        &mut self,
+        gap: Range,
+        now: Instant,
+        progress: &mut Progress,
+        mut rate: Option<&mut RateSampler>,
+    ) {
         let mut at = self.locate(gap.start);
         // Bound: the segments that the block newly covers.
         while self.segments.get(at).is_some_and(|s| s.seq < gap.end) {
-            self.mark_sacked(at, now, progress, rate);
+            self.mark_sacked::<R>(at, now, progress, rate.as_deref_mut());
             at += 1;
         }
     }
 
     /// The segment at `place` becomes SACKed; it was not.
     #[inline(always)]
-    fn mark_sacked(&mut self, place: usize, now: Instant, progress: &mut Progress, rate: &mut RateSampler) {
+    pub fn mark_sacked<R: Strategy>(
+        &mut self,
+        place: usize,
+        now: Instant,
+        progress: &mut Progress,
+        rate: Option<&mut RateSampler>,
+    ) {
         let Some(segment) = self.segments.get_mut(place) else { return };
         let before = *segment;
-        let stays = if self.ns3 { before.flags & RESENT } else { 0 };
+        let stays = if R::WHOLE { before.flags & RESENT } else { 0 };
         segment.flags = (before.flags | SACKED) & !(LOST | RESENT) | stays;
         let bytes = u64::from(before.len);
         let weight = self.weight(bytes);
@@ -331,17 +385,19 @@ impl Scoreboard {
         progress.sacked += bytes;
         progress.sacked_packets += 1;
         if before.flags & REPEATED == 0 {
-            widen(&mut progress.sacked_sent, before.sent);
+            progress.sacked_sent.widen(before.sent);
         }
-        rate.on_delivered(&before, bytes, now);
-        if progress.seen.wanted {
+        if let Some(rate) = rate {
+            rate.on_delivered(place, &before, bytes, now);
+        }
+        if R::SEES {
             progress.see(&before);
         }
         self.sacked_segments += 1;
     }
 
     /// Place of the segment that starts at `seq`.
-    fn locate(&self, seq: u64) -> usize {
+    pub fn locate(&self, seq: u64) -> usize {
         // Nearly all segments are full, so this guess nearly always hits.
         let guess = self.segments.front().map_or(0, |first| ((seq - first.seq) / self.mss) as usize);
         match self.segments.get(guess) {
@@ -352,10 +408,7 @@ impl Scoreboard {
 
     /// Below this sequence number `IsLost` holds for everything not SACKed: DupThresh discontiguous SACKed ranges
     /// above it, or more than DupThresh - 1 segments of SACKed bytes.
-    fn lost_below(&self) -> u64 {
-        if self.ns3 {
-            return self.third_sacked();
-        }
+    pub fn is_lost_below(&self) -> u64 {
         let mut bytes = 0;
         for (count, range) in (1..).zip(self.sacks.iter().rev()) {
             bytes += range.end - range.start;
@@ -367,8 +420,8 @@ impl Scoreboard {
     }
 
     /// Marks what `IsLost` newly covers.
-    pub fn judge(&mut self, progress: &mut Progress) {
-        let below = self.lost_below();
+    pub fn judge<R: Strategy>(&mut self, progress: &mut Progress) {
+        let below = R::lost_below(self);
         self.judged = self.judged.max(self.base);
         while let Some(segment) = self.segments.get_mut((self.judged - self.base) as usize).filter(|s| s.seq < below) {
             self.judged += 1;
@@ -468,13 +521,25 @@ impl Scoreboard {
     }
 
     /// The segment that the cumulative acknowledgement waits for.
-    pub fn first(&mut self) -> Option<&mut Segment> {
-        self.segments.front_mut()
+    pub fn first(&self) -> Option<Segment> {
+        self.segments.front().copied()
     }
 
-    /// The segment sent first the latest.
-    pub fn last(&mut self) -> Option<&mut Segment> {
-        self.segments.back_mut()
+    /// Place of the segment sent first the latest.
+    pub fn last(&self) -> Option<usize> {
+        self.segments.len().checked_sub(1)
+    }
+
+    /// The segment at `place`.
+    pub fn segment(&self, place: usize) -> Option<Segment> {
+        self.segments.get(place).copied()
+    }
+
+    /// The segment at `place` becomes `segment`.
+    pub fn set(&mut self, place: usize, segment: Segment) {
+        if let Some(held) = self.segments.get_mut(place) {
+            *held = segment;
+        }
     }
 
     /// Duplicate acknowledgements stand for `bytes` that have left the network, as far as that is possible.
@@ -486,29 +551,32 @@ impl Scoreboard {
         self.credit
     }
 
-    /// RFC 6675's `NextSeg`, rule 1: the first lost segment that has not been sent again.
-    pub fn next_lost(&mut self) -> Option<&mut Segment> {
-        self.resend = self.resend.max(self.base);
-        while let Some(segment) = self.segments.get((self.resend - self.base) as usize) {
-            if segment.flags & (SACKED | LOST | RESENT) == LOST {
-                break;
-            }
-            self.resend += 1;
-        }
-        self.segments.get_mut((self.resend - self.base) as usize)
+    /// RFC 6675's `NextSeg`, rule 1: place of the first lost segment that has not been sent again.
+    pub fn next_lost(&mut self) -> Option<usize> {
+        self.next_with(u64::MAX, |flags| flags & (SACKED | LOST | RESENT) == LOST)
     }
 
-    /// `NextSeg`, rule 3: the first segment below the highest SACK (for ns-3, any) that is neither SACKed nor sent again.
-    pub fn next_doubtful(&mut self) -> Option<&mut Segment> {
-        let below = if self.ns3 { u64::MAX } else { self.sacks.last()?.end };
+    /// `NextSeg`, rule 3: place of the first segment below the highest SACK, or any, that is neither SACKed nor sent again.
+    pub fn next_doubtful<R: Strategy>(&mut self) -> Option<usize> {
+        let below = match R::DOUBT {
+            Doubt::None => return None,
+            Doubt::Below => self.sacks.last()?.end,
+            Doubt::Any => u64::MAX,
+        };
+        self.next_with(below, |flags| flags & (SACKED | RESENT) == 0)
+    }
+
+    /// Searches on for a segment that starts before `below` and has `wanted` flags.
+    fn next_with(&mut self, below: u64, wanted: impl Fn(u8) -> bool) -> Option<usize> {
         self.resend = self.resend.max(self.base);
-        while let Some(segment) = self.segments.get((self.resend - self.base) as usize).filter(|s| s.seq < below) {
-            if segment.flags & (SACKED | RESENT) == 0 {
-                return self.segments.get_mut((self.resend - self.base) as usize);
+        loop {
+            let place = (self.resend - self.base) as usize;
+            let segment = self.segments.get(place).filter(|s| s.seq < below)?;
+            if wanted(segment.flags) {
+                return Some(place);
             }
             self.resend += 1;
         }
-        None
     }
 
     /// `segment` (one of ours, as it was before) has just been sent again.
@@ -530,20 +598,21 @@ impl Scoreboard {
 
     /// Compares every incremental quantity with its definition.
     #[cfg(debug_assertions)]
-    pub fn verify(&self, sack: bool, is_lost: bool) {
+    pub fn verify<R: Strategy>(&self) {
+        let sack = R::SELECTIVE;
         let sum = |with: u8, without: u8| -> u64 {
             let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
             self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        if self.unit == WindowUnit::Bytes && !self.ns3 {
+        if self.unit == WindowUnit::Bytes && !R::WHOLE {
             assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
         }
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
         assert_eq!(sum(SACKED | LOST, 0), 0, "SACKed and missing");
-        assert!(self.ns3 || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
+        assert!(R::WHOLE || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
         let mut seq = self.una;
         for segment in &self.segments {
             assert_eq!(segment.seq, seq, "contiguous");
@@ -554,7 +623,7 @@ impl Scoreboard {
         if sack {
             assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            for segment in self.segments.iter().filter(|s| is_lost && s.flags & SACKED == 0) {
+            for segment in self.segments.iter().filter(|s| R::IS_LOST && s.flags & SACKED == 0) {
                 let above = self.sacks.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
@@ -562,7 +631,7 @@ impl Scoreboard {
                 }
             }
         }
-        if sack && !self.ns3 {
+        if sack && !R::WHOLE {
             // The ranges are the runs of SACKed segments.
             let mut segments = self.segments.iter().filter(|s| s.flags & SACKED != 0).peekable();
             for range in self.sacks.iter() {

@@ -1,14 +1,19 @@
 //! What to send now.
+//!
+//! Texts: RFC 9293, 3.8.6.2 (silly windows), RFC 5681, RFC 6675 (`NextSeg`), RFC 2861 and 5681, 4.1 (idle times).
 
 use super::connection::Step;
-use super::rate::RateSampler;
+use super::core::Core;
+use super::episode::State;
+use super::recovery::Strategy;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
-use super::{Ect, IdleRestart, Recovery, RtoRule, Sender, State};
-use crate::transport::congestion::EcnFeedback;
+use super::{Ect, IdleRestart};
+use crate::transport::congestion::{CongestionControl, EcnFeedback};
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{BitRate, Bytes, Instant};
 
 /// What a segment that is the last says of it.
+#[inline]
 fn end_flag(flags: u8) -> u8 {
     match flags & (FIN | LAST) {
         0 => 0,
@@ -17,10 +22,11 @@ fn end_flag(flags: u8) -> u8 {
     }
 }
 
-impl Sender {
+impl<R: Strategy> Core<R> {
     /// The next segment to send now; `None` when nothing may be sent. To be called until it says so.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
-        self.pacing_waits = false;
+        self.pacing.waits = false;
         if self.step != Step::Stream {
             if let Some(data) = self.poll_step(now) {
                 return Some(data);
@@ -29,93 +35,104 @@ impl Sender {
                 return None;
             }
         }
-        let recovers = matches!(self.state, State::Recovery { .. } | State::Loss { .. }) || self.is_ns3();
-        if self.board.pending() > 0 && recovers {
+        if self.board.pending > 0 && (R::RESENDS_EARLY || self.state.is_repairing()) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
-        let mut most = self.mss;
-        if self.told < self.board.una && !self.force && self.ask_for_more(seq) {
-            most = most.min(self.cwnd - self.board.pipe());
-        }
+        let most = R::most(self, seq);
         let available = self.data_end().saturating_sub(seq);
         if available == 0 {
             return self.poll_end(now);
         }
         let len = available.min(most);
-        let forced = self.force && self.is_ns3();
+        let forced = R::FORCES_NEW && self.force;
         if self.occupied() + self.board.weight(len) > self.cwnd && !forced {
             return self.stop(now, true);
         }
-        let room = self.receiver_edge.map_or(u64::MAX, |edge| edge.saturating_sub(seq));
+        let room = self.peer.edge.saturating_sub(seq);
+        if len < self.mss || len > room || self.pacing.rate.is_some() {
+            return self.poll_short(now, seq, len, room);
+        }
+        Some(self.send_next(now, seq, len))
+    }
+
+    /// A segment that is not full, does not fit the receiver's window, or is paced.
+    #[inline(never)]
+    fn poll_short(&mut self, now: Instant, seq: u64, len: u64, room: u64) -> Option<Data> {
         let len = if len <= room {
             len
         } else if self.board.flight() > 0 {
             return self.poll_doubtful(now);
-        } else if room > 0 && 2 * room >= self.widest {
+        } else if room > 0 && 2 * room >= self.peer.widest {
             // RFC 9293, 3.8.6.2.1: less than a segment only when it is half the widest window ever offered.
             room
         } else {
             self.persist(now);
             return self.stop(now, false);
         };
-        if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.closed {
+        if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.source.closed {
             return self.poll_idle(now);
         }
         if self.paced(now, len) {
             return self.stop(now, false);
         }
+        Some(self.send_next(now, seq, len))
+    }
+
+    /// A new segment, which may be sent.
+    #[inline]
+    fn send_next(&mut self, now: Instant, seq: u64, len: u64) -> Data {
         if self.board.flight() == 0 {
             self.restart_after_idle(now);
         }
-        if forced {
-            self.on_forced();
+        if R::FORCES_NEW && self.force {
+            R::on_forced(self);
         }
-        Some(self.send_new(now, seq, len))
+        self.send_new(now, seq, len)
     }
 
     /// RFC 6675's `NextSeg`, rule 1; new data waits behind it.
+    #[inline(never)]
     fn poll_lost(&mut self, now: Instant) -> Option<Data> {
-        let segment = *self.board.next_lost()?;
-        let len = self.resend_len(&segment);
+        let place = self.board.next_lost()?;
+        let segment = self.board.segment(place)?;
+        let len = R::resend_len(self, &segment);
         if !self.force && self.board.pipe() + self.board.weight(len) > self.cwnd {
             return self.stop(now, true);
         }
         if self.paced(now, len) {
             return self.stop(now, false);
         }
-        let segment = self.filled(segment);
+        let segment = R::filled(self, segment);
         let nothing_in_flight = self.board.pipe() == 0;
-        let at = self.stamp(now, segment.seq);
-        let data = Self::resend(self.board.next_lost()?, now, at, &mut self.rate, nothing_in_flight);
-        self.on_resent(now, &segment);
-        Some(self.with_codepoint(data))
+        let at = self.recovery.stamp(now, segment.seq);
+        let place = self.board.next_lost()?;
+        Some(self.resend(now, at, place, segment, nothing_in_flight))
     }
 
     /// The application has nothing to send.
-    pub(super) fn poll_idle(&mut self, now: Instant) -> Option<Data> {
+    pub fn poll_idle(&mut self, now: Instant) -> Option<Data> {
         let pipe = self.board.pipe();
         if pipe + self.mss <= self.cwnd {
-            self.rate.on_app_limited(pipe);
+            if let Some(rate) = &mut self.rate {
+                rate.on_app_limited(pipe);
+            }
         }
         self.poll_doubtful(now)
     }
 
     /// No new data may be sent: in recovery `NextSeg`'s rule 3, else the end of sending for now.
     fn poll_doubtful(&mut self, now: Instant) -> Option<Data> {
-        if let Some(data) = self.poll_first_ns3(now) {
+        if let Some(data) = R::poll_forced(self, now) {
             return Some(data);
         }
-        if matches!(self.state, State::Recovery { .. })
-            && matches!(self.config.recovery, Recovery::Sack | Recovery::Ns3)
-        {
-            if let Some(segment) = self.board.next_doubtful().map(|s| *s) {
-                let len = self.resend_len(&segment);
+        if self.state.is_recovery() {
+            if let Some(segment) = self.board.next_doubtful::<R>().and_then(|place| self.board.segment(place)) {
+                let len = R::resend_len(self, &segment);
                 if self.board.pipe() + self.board.weight(len) <= self.cwnd && !self.paced(now, len) {
-                    let segment = self.filled(segment);
-                    let data = Self::resend(self.board.next_doubtful()?, now, now, &mut self.rate, false);
-                    self.on_resent(now, &segment);
-                    return Some(self.with_codepoint(data));
+                    let segment = R::filled(self, segment);
+                    let place = self.board.next_doubtful::<R>()?;
+                    return Some(self.resend(now, now, place, segment, false));
                 }
             }
         }
@@ -123,17 +140,24 @@ impl Sender {
     }
 
     /// Sending pauses; `limited` says that the window is full.
-    pub(super) fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
-        if !self.sending && !limited {
+    pub fn stop(&mut self, now: Instant, limited: bool) -> Option<Data> {
+        if !self.usage.sending && !limited {
             return None;
         }
-        self.sending = false;
+        self.usage.sending = false;
         self.usage.observe(limited, self.board.load(), self.board.una, self.board.next);
         if self.usage.is_limited(self.cwnd, || self.in_slow_start()) {
             self.usage.full(now);
-            return None;
+        } else {
+            self.decay(now);
         }
-        let unused = self.usage.partial(now, self.board.load()) >= self.rtt.rto(self.backoff);
+        None
+    }
+
+    /// RFC 2861: the window is not used in full.
+    #[inline(never)]
+    fn decay(&mut self, now: Instant) {
+        let unused = self.usage.partial(now, self.board.load()) >= self.rto();
         // A full send buffer means that the application would have sent more.
         let starved = self.buffer_space() > Bytes::ZERO;
         let decays = self.config.slow_start_after_idle
@@ -146,18 +170,19 @@ impl Sender {
                 self.set_window((self.cwnd + used) / 2);
             }
         }
-        None
     }
 
     /// RFC 2861: a window not used at all decays by half a timeout, to the initial one at the least; RFC 5681: to that at once.
+    #[inline(never)]
     fn restart_after_idle(&mut self, now: Instant) {
-        let idle = now.since(self.last_sent);
+        let idle = now.since(self.usage.last_sent);
         if self.stats.segments_sent == 0 || idle.is_zero() {
             return;
         }
-        self.congestion.on_restart(now, idle, self.rate.is_app_limited());
+        let app_limited = self.rate.as_ref().is_some_and(|rate| rate.is_app_limited());
+        self.congestion.on_restart(now, idle, app_limited);
         self.set_pacing();
-        let rto = self.rtt.rto(self.backoff);
+        let rto = self.rto();
         if self.congestion.controls_recovery() {
             self.cwnd = self.congestion.cwnd().get();
             return;
@@ -185,6 +210,7 @@ impl Sender {
     }
 
     /// What counts against the window for new data.
+    #[inline(always)]
     fn occupied(&self) -> u64 {
         // Without limited transmit, duplicate acknowledgements open the window only in recovery.
         if !self.config.limited_transmit && matches!(self.state, State::Open) {
@@ -195,73 +221,75 @@ impl Sender {
     }
 
     /// The rate at which segments leave: congestion control's or, where `pacing` is on, Linux's `tcp_update_pacing_rate`.
-    pub(super) fn set_pacing(&mut self) {
-        self.pacing_rate = self.congestion.pacing_rate();
+    #[inline]
+    pub fn set_pacing(&mut self) {
+        self.pacing.rate = self.congestion.pacing_rate();
+        if self.pacing.rate.is_none() && self.config.pacing {
+            self.pace_by_window();
+        }
+    }
+
+    fn pace_by_window(&mut self) {
         let rtt = self.rtt.srtt();
-        if self.pacing_rate.is_some() || !self.config.pacing || rtt.is_zero() {
+        if rtt.is_zero() {
             return;
         }
         let window = self.congestion.cwnd().get();
         let percent = if window < self.congestion.ssthresh().get() / 2 { 200 } else { 120 };
         let wire = window.max(self.board.pipe()) / self.mss * (self.mss + DATA_HEADER.get());
         let bit_s = u128::from(wire) * 8 * percent * 10_000_000 / u128::from(rtt.nanos());
-        self.pacing_rate = Some(BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX).max(1)));
+        self.pacing.rate = Some(BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX).max(1)));
     }
 
     /// True when pacing holds the next segment back.
     fn paced(&mut self, now: Instant, len: u64) -> bool {
-        let Some(rate) = self.pacing_rate else {
-            return false;
-        };
+        let pacing = &mut self.pacing;
+        let Some(rate) = pacing.rate else { return false };
         let time = rate.time_for(Bytes::new(len) + DATA_HEADER);
-        if now >= self.next_paced {
-            self.burst_left = self.congestion.pacing_burst().saturating_sub(1);
-            self.next_paced = now + time;
-        } else if self.burst_left > 0 {
-            self.burst_left -= 1;
-            self.next_paced += time;
+        if now >= pacing.next {
+            pacing.burst_left = self.congestion.pacing_burst().saturating_sub(1);
+            pacing.next = now + time;
+        } else if pacing.burst_left > 0 {
+            pacing.burst_left -= 1;
+            pacing.next += time;
         } else {
-            self.pacing_waits = true;
-            return true;
+            pacing.waits = true;
         }
-        false
+        pacing.waits
     }
 
-    /// As [`Sender::send_new`], out of the way of the one that goes with the window.
+    /// As [`Core::send_new`], out of the way of the one that goes with the window.
     #[inline(never)]
-    pub(super) fn send_apart(&mut self, now: Instant, seq: u64, len: u64) -> Data {
+    pub fn send_apart(&mut self, now: Instant, seq: u64, len: u64) -> Data {
         self.send_new(now, seq, len)
     }
 
     #[inline(always)]
     fn send_new(&mut self, now: Instant, seq: u64, len: u64) -> Data {
-        let last = self.closed && seq + len == self.written;
-        // A FIN needs its place in the window, too; it follows alone where there is none.
-        let fin = last && self.config.handshake && self.receiver_edge.is_none_or(|edge| seq + len < edge);
-        let mut segment = Segment {
-            seq,
-            sent: self.stamp(now, seq),
-            delivered: 0,
-            delivered_at: now,
-            first_sent: now,
-            len: len as u32 + u32::from(fin),
-            flags: match (last, self.config.handshake) {
-                (true, false) => LAST,
-                (true, true) if fin => FIN,
-                _ => 0,
-            },
-        };
+        let (mut flags, mut fin) = (0, false);
+        if self.source.closed && seq + len == self.source.written {
+            // A FIN needs its place in the window, too; it follows alone where there is none.
+            fin = self.config.handshake && seq + len < self.peer.edge;
+            flags = match self.config.handshake {
+                false => LAST,
+                true if fin => FIN,
+                true => 0,
+            };
+        }
+        let sent = self.recovery.stamp(now, seq);
         let fresh = self.board.flight() == 0;
-        self.rate.on_send(&mut segment, fresh);
-        self.board.push(segment);
+        if let Some(rate) = &mut self.rate {
+            rate.on_send(sent, fresh);
+        }
+        self.board.push(Segment { seq, sent, len: len as u32 + u32::from(fin), flags });
         if fresh {
             // What ran was a closed window's.
-            self.rto_deadline = Instant::NEVER;
+            self.timer.deadline = Instant::NEVER;
         }
-        let mut flags = end_flag(segment.flags);
-        if self.ecn && len > 0 {
+        let mut flags = end_flag(flags);
+        if self.marks.ecn && len > 0 {
             flags |= self.codepoint();
-            if std::mem::take(&mut self.announce_reduction) {
+            if std::mem::take(&mut self.marks.announce) {
                 flags |= Data::CWR;
             }
         }
@@ -272,19 +300,26 @@ impl Sender {
         Data { seq, sent: now, len: len as u32, flags }
     }
 
-    /// `segment` leaves again, stamped `at`.
-    pub(super) fn resend(
-        segment: &mut Segment,
-        now: Instant,
-        at: Instant,
-        rate: &mut RateSampler,
-        alone: bool,
-    ) -> Data {
-        segment.flags |= RESENT | REPEATED;
-        segment.sent = at;
-        rate.on_send(segment, alone);
+    /// The segment at `place`, `segment` so far, leaves again now, stamped `at`.
+    pub fn resend(&mut self, now: Instant, at: Instant, place: usize, segment: Segment, alone: bool) -> Data {
+        self.board.set(place, Segment { flags: segment.flags | RESENT | REPEATED, sent: at, ..segment });
+        if let Some(rate) = &mut self.rate {
+            rate.on_resend(place, at, alone);
+        }
         let payload = segment.len - u32::from(segment.flags & FIN != 0);
-        Data { seq: segment.seq, sent: now, len: payload, flags: Data::RETRANSMIT | end_flag(segment.flags) }
+        R::on_forced(self);
+        self.board.on_resent(&segment);
+        self.stats.segments_retransmitted += 1;
+        if self.board.is_first(segment.seq) && self.rule().restarts_on_resend() {
+            self.timer.deadline = Instant::NEVER;
+        }
+        self.on_sent(now, u64::from(payload));
+        let mut flags = Data::RETRANSMIT | end_flag(segment.flags);
+        // Retransmissions are ECN-capable only where feedback is accurate.
+        if self.marks.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+            flags |= self.codepoint();
+        }
+        Data { seq: segment.seq, sent: now, len: payload, flags }
     }
 
     /// What makes a segment ECN-capable.
@@ -295,61 +330,27 @@ impl Sender {
         }
     }
 
-    /// Retransmissions are ECN-capable only where feedback is accurate.
-    pub(super) fn with_codepoint(&self, mut resent: Data) -> Data {
-        if self.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
-            resent.flags |= self.codepoint();
-        }
-        resent
-    }
-
     /// The last segment once more.
-    pub(super) fn resend_last(&mut self, now: Instant) -> Option<Data> {
-        let before = *self.board.last()?;
-        let at = self.stamp(now, before.seq);
-        let data = Self::resend(self.board.last()?, now, at, &mut self.rate, false);
-        self.on_resent(now, &before);
-        Some(self.with_codepoint(data))
-    }
-
-    pub(super) fn on_resent(&mut self, now: Instant, before: &Segment) {
-        self.on_forced();
-        self.board.on_resent(before);
-        self.stats.segments_retransmitted += 1;
-        if self.board.is_first(before.seq) && self.config.rto != RtoRule::Ns3 {
-            self.rto_deadline = Instant::NEVER;
-        }
-        self.on_sent(now, u64::from(before.len) - u64::from(before.flags & FIN != 0));
+    pub fn resend_last(&mut self, now: Instant) -> Option<Data> {
+        let place = self.board.last()?;
+        let segment = self.board.segment(place)?;
+        let at = self.recovery.stamp(now, segment.seq);
+        Some(self.resend(now, at, place, segment, false))
     }
 
     #[inline(always)]
     fn on_sent(&mut self, now: Instant, bytes: u64) {
-        self.sending = true;
-        self.last_sent = now;
+        self.usage.sending = true;
+        self.usage.last_sent = now;
         self.stats.segments_sent += u64::from(bytes > 0);
         self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
-        if let State::Recovery { prr: Some(prr), .. } | State::Reducing { prr: Some(prr), .. } = &mut self.state {
-            prr.on_sent(self.board.weight(bytes));
+        let weight = self.board.weight(bytes);
+        if let Some(prr) = self.state.prr() {
+            prr.on_sent(weight);
         }
-        if self.rto_deadline == Instant::NEVER {
-            self.rto_deadline = now + self.rtt.rto(self.backoff);
-        }
-    }
-
-    /// When to call [`Sender::on_timer`]; it may move earlier as well as later at any call.
-    #[must_use]
-    pub fn timer(&self) -> Instant {
-        self.early.map_or(self.rto_deadline, |(at, _)| at.min(self.rto_deadline))
-    }
-
-    /// When to call [`Sender::poll`] although nothing happens: only pacing asks for that.
-    #[must_use]
-    pub fn pacing_deadline(&self) -> Instant {
-        if self.pacing_waits {
-            self.next_paced
-        } else {
-            Instant::NEVER
+        if self.timer.deadline == Instant::NEVER {
+            self.restart_timer(now);
         }
     }
 }

@@ -6,24 +6,18 @@ use sojourn_units::{Instant, Span};
 ///
 /// Text: RFC 6937 with the slow-start reduction bound. As Linux (and RFC 9937): the window before the episode stands for
 /// RecoverFS, and the extra segment of the bound is granted only to an acknowledgement that makes progress without new loss;
-/// the first transmission of the episode is always allowed. Or as ns-3: see [`super::ns3`].
+/// the first transmission of the episode is always allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prr {
     /// RecoverFS.
-    prior: u64,
-    delivered: u64,
-    out: u64,
-    ns3: bool,
+    pub prior: u64,
+    pub delivered: u64,
+    pub out: u64,
 }
 
 impl Prr {
-    pub fn new(prior_cwnd: u64) -> Self {
-        Self { prior: prior_cwnd.max(1), delivered: 0, out: 0, ns3: false }
-    }
-
-    /// As ns-3 with `outstanding` bytes not cumulatively acknowledged.
-    pub fn ns3(outstanding: u64) -> Self {
-        Self { ns3: true, ..Self::new(outstanding) }
+    pub fn new(recover_fs: u64) -> Self {
+        Self { prior: recover_fs.max(1), delivered: 0, out: 0 }
     }
 
     pub fn on_sent(&mut self, bytes: u64) {
@@ -32,21 +26,12 @@ impl Prr {
 
     /// What may have been sent in proportion to what was delivered.
     fn share(&self, ssthresh: u64) -> u64 {
-        if self.ns3 {
-            // Its product has 32 bits.
-            return u64::from((self.delivered as u32).wrapping_mul(ssthresh as u32)).div_ceil(self.prior);
-        }
-        let share = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.prior));
-        u64::try_from(share).unwrap_or(u64::MAX)
-    }
-
-    /// The reduction bound.
-    fn bound(&self, delivered: u64, safe: bool, mss: u64) -> u64 {
-        match (self.ns3, safe) {
-            (true, false) => delivered,
-            // Its difference wraps, and the segment brings it back.
-            (true, true) if self.delivered < self.out => (self.delivered + mss).saturating_sub(self.out),
-            _ => self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 },
+        match self.delivered.checked_mul(ssthresh) {
+            Some(product) => product.div_ceil(self.prior),
+            None => {
+                let share = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.prior));
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
         }
     }
 
@@ -56,8 +41,15 @@ impl Prr {
         let send = if pipe > ssthresh {
             self.share(ssthresh).saturating_sub(self.out)
         } else {
-            self.bound(delivered, safe, mss).min(ssthresh - pipe)
+            // The reduction bound.
+            let bound = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
+            bound.min(ssthresh - pipe)
         };
+        self.window(pipe, send, mss)
+    }
+
+    /// The window that lets `send` bytes out, and a first segment in any case.
+    pub fn window(&self, pipe: u64, send: u64, mss: u64) -> u64 {
         pipe + if self.out == 0 { send.max(mss) } else { send }
     }
 }
@@ -75,6 +67,9 @@ pub(super) struct Usage {
     used: u64,
     /// When the window was last full, or decayed.
     full_at: Instant,
+    /// Something was sent since the last pause.
+    pub sending: bool,
+    pub last_sent: Instant,
 }
 
 impl Usage {

@@ -32,6 +32,9 @@ impl CongestionControl for Witness {
     fn controls_recovery(&self) -> bool {
         true
     }
+    fn reads_rates(&self) -> bool {
+        true
+    }
     fn clone_box(&self) -> Box<dyn CongestionControl> {
         Box::new(self.clone())
     }

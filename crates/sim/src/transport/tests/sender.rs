@@ -311,6 +311,9 @@ impl CongestionControl for Paced {
     fn pacing_rate(&self) -> Option<BitRate> {
         Some(BitRate::from_bit_s(12_000_000))
     }
+    fn reads_rates(&self) -> bool {
+        true
+    }
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         if let Some(event) = self.0 {
             let rate = event.rate.map_or(0.0, |r| r.rate().bit_s() as f64);

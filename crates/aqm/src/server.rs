@@ -1,0 +1,103 @@
+use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Internal, Observer, Packet, Random};
+use alloc::boxed::Box;
+use sojourn_units::{BitRate, Bytes, Instant, Wire};
+
+/// A discipline in front of a wire: the one way in which the simulator and the device drive a discipline.
+///
+/// The host brings packets, instants and an [`Observer`]. What a decision depends on besides is kept here: the rate of the
+/// wire, the stream of random numbers and the counters.
+pub struct Server<R> {
+    discipline: Box<dyn Discipline>,
+    random: R,
+    /// The wire that the discipline feeds.
+    pub wire: Wire,
+    counters: Counters,
+    /// Number of the next arrival.
+    serial: u64,
+}
+
+impl<R: Random> Server<R> {
+    /// An empty queue under `scheme`.
+    #[must_use]
+    pub fn new(scheme: &Config, wire: Wire, random: R) -> Self {
+        Self { discipline: scheme.build(), random, wire, counters: Counters::default(), serial: 0 }
+    }
+
+    /// The discipline, and what it is told at `now`.
+    #[inline(always)]
+    fn at<'a>(&'a mut self, now: Instant, observer: &'a mut dyn Observer) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
+        let Self { discipline, random, wire, counters, .. } = self;
+        (discipline, Cx { now, rate: wire.rate(), random, observer, counters })
+    }
+
+    /// Number of the next arrival: [`Packet::serial`] of the packet given to [`Self::arrive`] next.
+    #[inline]
+    pub fn number(&mut self) -> u64 {
+        let serial = self.serial;
+        self.serial += 1;
+        serial
+    }
+
+    /// `packet` arrives at `now`.
+    #[inline(always)]
+    pub fn arrive(&mut self, now: Instant, observer: &mut dyn Observer, packet: Packet) {
+        let (discipline, mut cx) = self.at(now, observer);
+        discipline.enqueue(&mut cx, packet);
+    }
+
+    /// The next packet for the wire, which is free at `now`.
+    #[inline(always)]
+    pub fn depart(&mut self, now: Instant, observer: &mut dyn Observer) -> Dequeued {
+        let (discipline, mut cx) = self.at(now, observer);
+        discipline.dequeue(&mut cx)
+    }
+
+    /// Another scheme takes over what waits; see [`replace`].
+    pub fn switch(&mut self, now: Instant, observer: &mut dyn Observer, scheme: &Config) {
+        let (discipline, mut cx) = self.at(now, observer);
+        replace(discipline, scheme.build(), &mut cx);
+    }
+
+    /// The wire has another rate from `now` on.
+    pub fn set_rate(&mut self, now: Instant, observer: &mut dyn Observer, rate: BitRate) {
+        let (discipline, mut cx) = self.at(now, observer);
+        discipline.set_rate(&mut cx, rate);
+        self.wire = Wire::new(rate, Bytes::new(u64::from(self.wire.overhead())));
+    }
+
+    /// Takes a packet out without any decision, as its host ends.
+    pub fn drain(&mut self) -> Option<Packet> {
+        self.discipline.drain()
+    }
+
+    /// What waits.
+    #[must_use]
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.discipline.backlog()
+    }
+
+    /// Its counters.
+    #[must_use]
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Shows every named internal of the scheme, as of `now`.
+    pub fn internals(&mut self, now: Instant, visit: &mut Internal<'_>) {
+        self.discipline.internals(now, self.wire.rate(), visit);
+    }
+}
+
+impl<R: Clone> Clone for Server<R> {
+    fn clone(&self) -> Self {
+        Self {
+            discipline: self.discipline.clone(),
+            random: self.random.clone(),
+            wire: self.wire,
+            counters: self.counters,
+            serial: self.serial,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+use super::{class, Busy, Record, Window};
+use crate::packet::Packet;
+use sojourn_aqm::{Counters, Ecn, Reason};
+use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
+use sojourn_units::Instant;
+
+/// Everything that is seen and measured at one port, from the end of the warm-up on.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    pub waiting: Level,
+    pub sojourn: Sampled,
+    /// Waiting, in the device queue and being sent; kept for queues under test only, as are the two that follow.
+    pub system: Level,
+    pub spacing: Mode,
+    pub last_arrival: Option<Instant>,
+    pub under_test: bool,
+    /// What someone who looks at more than the metrics has asked for.
+    pub watch: Option<Box<Watch>>,
+    /// Time spent sending (on a bus: occupying the channel).
+    pub busy: Busy,
+    /// Time that dropped packets had waited.
+    pub dropped: Moments,
+    pub losses: LossRuns,
+    /// The counters when the measurement began.
+    pub before: Counters,
+    /// dAQM's hits and its drops at a dequeue: when the measurement began; once it has ended, since.
+    pub daqm: Option<[u64; 2]>,
+}
+
+/// Observers that most ports do without.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    /// What someone who steps through the run looks at.
+    pub window: Option<Window>,
+    /// Windows of so many packets, where the scenario asks for them.
+    pub record: Option<Record>,
+    /// The decisions are logged.
+    pub is_logged: bool,
+}
+
+impl Probe {
+    pub fn new(under_test: bool, record: Option<Record>) -> Self {
+        Self {
+            waiting: Level::new(),
+            sojourn: Sampled::default(),
+            system: Level::new(),
+            spacing: Mode::default(),
+            last_arrival: None,
+            under_test,
+            watch: record.map(|record| Box::new(Watch { record: Some(record), ..Watch::default() })),
+            busy: Busy::default(),
+            dropped: Moments::default(),
+            losses: LossRuns::default(),
+            before: Counters::default(),
+            daqm: None,
+        }
+    }
+
+    /// The observers besides the metrics, made when first asked for.
+    pub fn watch(&mut self) -> &mut Watch {
+        self.watch.get_or_insert_default()
+    }
+
+    /// A packet is about to be offered to the discipline.
+    #[inline(always)]
+    pub fn offered(&mut self, now: Instant, packet: &Packet) {
+        if self.under_test {
+            if let Some(last) = self.last_arrival.replace(now) {
+                self.spacing.add(now - last);
+            }
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.offered(packet);
+        }
+    }
+
+    /// It has been: it waits, or what has been dropped is told of next.
+    #[inline(always)]
+    pub fn joined(&mut self, now: Instant) {
+        self.waiting.up(now);
+        if self.under_test {
+            self.system.up(now);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.joined(now, self.waiting.get());
+        }
+    }
+
+    /// The discipline gave `taken`, which is `packet` to the network.
+    #[inline(always)]
+    pub fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet) {
+        self.waiting.down(now);
+        self.sojourn.add(now - taken.enqueued);
+        if let Some(watch) = &mut self.watch {
+            watch.left(now, taken, packet, self.waiting.get());
+        }
+    }
+
+    /// The discipline dropped `taken`, which is `packet` to the network.
+    pub fn dropped(&mut self, now: Instant, taken: &sojourn_aqm::Packet, reason: Reason, packet: &Packet) {
+        self.losses.add(taken.serial);
+        self.dropped.add(now - taken.enqueued);
+        self.waiting.down(now);
+        if self.under_test {
+            self.system.down(now);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.dropped(now, taken, reason, packet, self.waiting.get());
+        }
+    }
+
+    /// A packet is out at `now`, or has been given up.
+    #[inline]
+    pub fn out(&mut self, now: Instant) {
+        if self.under_test {
+            self.system.down(now);
+        }
+    }
+
+    /// Begins the measurement.
+    pub fn restart(&mut self, now: Instant, counters: &Counters) {
+        self.waiting.restart(now);
+        self.system.restart(now);
+        self.sojourn.clear();
+        self.dropped = Moments::default();
+        self.losses.restart();
+        self.spacing.clear();
+        self.busy.restart(now);
+        self.before = *counters;
+        if let Some(record) = self.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
+            record.restart(now);
+        }
+    }
+
+    /// Ends the measurement.
+    pub fn finish(&mut self, now: Instant) {
+        self.waiting.settle(now);
+        self.system.settle(now);
+    }
+}
+
+impl Watch {
+    #[inline(never)]
+    fn offered(&mut self, packet: &Packet) {
+        if let Some(record) = &mut self.record {
+            record.arrived(packet.bytes(), class(packet));
+        }
+    }
+
+    #[inline(never)]
+    fn joined(&mut self, now: Instant, waiting: u64) {
+        if let Some(window) = &mut self.window {
+            window.arrived(now);
+        }
+        if let Some(record) = &mut self.record {
+            record.waiting(now, waiting);
+        }
+    }
+
+    #[inline(never)]
+    fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet, waiting: u64) {
+        if let Some(window) = &mut self.window {
+            window.left(now, taken.enqueued);
+        }
+        if let Some(record) = &mut self.record {
+            let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
+            record.waiting(now, waiting);
+            record.forwarded(now - taken.enqueued, is_marked, class(packet));
+        }
+    }
+
+    #[inline(never)]
+    fn dropped(&mut self, now: Instant, taken: &sojourn_aqm::Packet, reason: Reason, packet: &Packet, waiting: u64) {
+        if let Some(window) = &mut self.window {
+            window.dropped(now);
+        }
+        if let Some(record) = &mut self.record {
+            record.waiting(now, waiting);
+            record.dropped(taken.serial, reason, class(packet));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What a sender consists of, and its application's side.
+
+use super::config::{Config, RtoRule};
+use super::connection::Step;
+use super::episode::State;
+use super::rate::RateSampler;
+use super::recovery::Strategy;
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::stats::SenderStats;
+use super::tail::Tail;
+use super::window::Usage;
+use crate::transport::congestion::{CongestionControl, Control};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+use std::sync::Arc;
+
+/// A sender under the recovery `R`.
+#[derive(Clone, Debug)]
+pub(super) struct Core<R> {
+    pub board: Scoreboard,
+    /// The window in force: congestion control's, or that of the episode.
+    pub cwnd: u64,
+    pub mss: u64,
+    pub state: State,
+    pub recovery: R,
+    pub source: Source,
+    pub peer: Peer,
+    pub timer: Timer,
+    pub rtt: RttEstimator,
+    pub usage: Usage,
+    pub congestion: Control,
+    pub stats: SenderStats,
+    pub tail: Tail,
+    pub pacing: Pacing,
+    pub marks: Marks,
+    pub step: Step,
+    /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
+    pub force: bool,
+    /// `next` at the last reduction.
+    pub reduced_at: Option<u64>,
+    /// Taken as lost since the start, in bytes.
+    pub total_lost: u64,
+    /// Only for those who read delivery rates.
+    pub rate: Option<Box<RateSampler>>,
+    /// Shared by flows of one kind.
+    pub config: Arc<Config>,
+}
+
+/// What the application has written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// End of it; `u64::MAX` without end.
+    pub written: u64,
+    pub closed: bool,
+    refill: Refill,
+}
+
+/// How far an application without end fills the send buffer.
+#[derive(Clone, Copy, Debug)]
+enum Refill {
+    /// It writes by itself, or there is no bound.
+    Written,
+    /// By so many bytes, whole segments: an application that refills the buffer never has a short one sent.
+    Segments(u64),
+    /// By writes of `size` into `buffer` bytes.
+    Writes { buffer: u64, size: u64 },
+}
+
+/// What is known of the receiver's window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    /// It takes data up to here; `u64::MAX` before the first acknowledgement.
+    pub edge: u64,
+    /// The largest window that it has offered.
+    pub widest: u64,
+    /// Probes in a row of a closed window.
+    pub probes: u32,
+}
+
+/// The retransmission timer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
+    pub deadline: Instant,
+    /// Expiries in a row, for the back-off.
+    pub backoff: u32,
+    /// Expiries since the cumulative acknowledgement last advanced.
+    pub expiries: u32,
+}
+
+/// The spacing of segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pacing {
+    pub rate: Option<BitRate>,
+    pub next: Instant,
+    /// Segments of the present burst that may go at once.
+    pub burst_left: u64,
+    pub waits: bool,
+}
+
+/// ECN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    /// In use: asked for, and agreed to where there is a handshake.
+    pub ecn: bool,
+    /// The next new segment carries CWR.
+    pub announce: bool,
+    /// Reported so far, modulo 2^16.
+    pub ce_packets: u16,
+}
+
+impl Source {
+    fn new(config: &Config, mss: u64) -> Self {
+        let refill = match (config.send_buffer, config.write_size) {
+            (Some(buffer), Some(size)) if config.unlimited => {
+                Refill::Writes { buffer: buffer.get(), size: u64::from(size.get()) }
+            }
+            (Some(buffer), None) if config.unlimited => Refill::Segments((buffer.get() / mss).max(1) * mss),
+            _ => Refill::Written,
+        };
+        Self { written: if config.unlimited { u64::MAX } else { 0 }, closed: false, refill }
+    }
+
+    /// End of the data in the send buffer, when the application has heard of all that is acknowledged up to `told`.
+    #[inline(always)]
+    fn end(&self, told: u64) -> u64 {
+        match self.refill {
+            Refill::Written => self.written,
+            Refill::Segments(bytes) => self.written.min(told + bytes),
+            Refill::Writes { buffer, size } => self.written.min((told + buffer) / size * size),
+        }
+    }
+}
+
+impl Pacing {
+    /// When the pause ends for which a segment waits.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        if self.waits {
+            self.next
+        } else {
+            Instant::NEVER
+        }
+    }
+}
+
+impl<R: Strategy> Core<R> {
+    pub fn new(config: Arc<Config>, congestion: Control) -> Self {
+        let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
+        Self {
+            board: Scoreboard::new(mss, config.window_unit),
+            cwnd: congestion.cwnd().get(),
+            mss,
+            state: State::Open,
+            recovery: R::default(),
+            source: Source::new(&config, mss),
+            peer: Peer { edge: u64::MAX, widest: 0, probes: 0 },
+            timer: Timer { deadline: Instant::NEVER, backoff: 0, expiries: 0 },
+            rtt: RttEstimator::new(&config),
+            usage: Usage::default(),
+            stats: SenderStats::default(),
+            tail: Tail::default(),
+            pacing: Pacing { rate: congestion.pacing_rate(), next: Instant::ZERO, burst_left: 0, waits: false },
+            marks: Marks { ecn: config.ecn && !config.handshake, announce: false, ce_packets: 0 },
+            step: if config.handshake { Step::Syn } else { Step::Stream },
+            force: false,
+            reduced_at: None,
+            total_lost: 0,
+            rate: congestion.reads_rates().then(Box::default),
+            congestion,
+            config,
+        }
+    }
+
+    pub fn write(&mut self, bytes: Bytes) -> Bytes {
+        let taken = bytes.min(self.buffer_space());
+        self.source.written += taken.get();
+        taken
+    }
+
+    pub fn close(&mut self) {
+        if self.config.unlimited && !self.source.closed {
+            self.source.written = self.board.next;
+        }
+        self.source.closed = true;
+    }
+
+    pub fn buffer_space(&self) -> Bytes {
+        match self.config.send_buffer {
+            _ if self.source.closed || self.config.unlimited => Bytes::ZERO,
+            None => Bytes::new(u64::MAX - 1 - self.source.written),
+            Some(buffer) => buffer.saturating_sub(Bytes::new(self.source.written - self.board.una)),
+        }
+    }
+
+    pub fn finished(&self) -> bool {
+        self.source.closed && self.board.una == self.end()
+    }
+
+    /// End of the stream of a sender that is closed, its FIN included.
+    pub fn end(&self) -> u64 {
+        self.source.written + u64::from(self.config.handshake)
+    }
+
+    /// End of the data in the send buffer.
+    #[inline(always)]
+    pub fn data_end(&self) -> u64 {
+        self.source.end(self.recovery.told(self.board.una))
+    }
+
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.congestion.ssthresh().get()
+    }
+
+    /// The retransmission timeout, back-off included.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto(self.timer.backoff)
+    }
+
+    /// When the first of the timers expires.
+    #[inline]
+    pub fn timer(&self) -> Instant {
+        self.tail.at().min(self.timer.deadline)
+    }
+
+    /// The timer runs a full timeout from now.
+    #[inline]
+    pub fn restart_timer(&mut self, now: Instant) {
+        self.timer.deadline = now + self.rto();
+    }
+
+    /// The rule of the timer.
+    pub fn rule(&self) -> RtoRule {
+        self.config.rto
+    }
+}
