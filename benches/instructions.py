@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Instructions that a simulated packet costs, counted by valgrind's callgrind: a figure that a busy machine does not change.
+"""Instructions that a simulated packet costs, counted by valgrind's callgrind: a busy machine does not change them.
 
-Builds `benches/speed` in the plain release profile and runs it for 6 and for 12 simulated seconds under callgrind with a
-stated cache. The difference divided by the packets forwarded in between leaves out reading the scenario, building the
+Builds `benches/speed` in the plain release profile and runs it for 6 and for 12 simulated seconds under callgrind with
+a stated cache. The difference divided by the packets forwarded in between leaves out reading the scenario, building the
 network and writing the report. The dumbbell is that of `benches/speed.py`.
 
     python3 benches/instructions.py [--flows 100] [--congestion-control newreno cubic] [--functions 25] [--json FILE]
 """
 # It runs cargo, valgrind and its own program by name, with arguments of its own.
-# ruff: noqa: S603, S607
+# ruff: noqa: S603
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ SECONDS = (6, 12)
 Costs = Counter[str]
 
 
-def count(program: Path, arguments: list[str], seconds: int, folder: Path) -> tuple[float, Costs, dict[str, Costs]]:
+def count(
+    program: Path, arguments: list[str], seconds: int, folder: Path, *, cache: bool = True
+) -> tuple[float, Costs, dict[str, Costs]]:
     """Forwarded packets, events of the whole run, and those of each function (its own, not its callees')."""
     out = folder / f"callgrind.{seconds}"
-    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *CACHE, str(program)]
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *(CACHE if cache else ()), str(program)]
     command += [*arguments, "--seconds", str(seconds)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     packets = float(json.loads(run.stdout)["forwarded_packets"])
@@ -79,10 +81,12 @@ def figures(costs: Costs, packets: float) -> dict[str, float]:
     }
 
 
-def slope(program: Path, arguments: list[str]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+def slope(
+    program: Path, arguments: list[str], *, cache: bool = True
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Figures a packet between the two run lengths, of all and of each function."""
     with tempfile.TemporaryDirectory() as folder:
-        runs = [count(program, arguments, seconds, Path(folder)) for seconds in SECONDS]
+        runs = [count(program, arguments, seconds, Path(folder), cache=cache) for seconds in SECONDS]
     (packets, total, functions), (more, longer, fuller) = runs
     packets = more - packets
     longer.subtract(total)

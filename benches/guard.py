@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Instructions a packet beside the recorded ones: a change that makes packets dearer is noticed on any machine.
+
+Builds `benches/speed` and `benches/cost` in the plain release profile and runs them under valgrind's callgrind:
+
+* a simulated packet, on the dumbbell of `benches/speed.py`: the difference of 12 and 6 simulated seconds, divided by
+  the packets forwarded in between;
+* an enqueue and a dequeue of every algorithm, hot, below and above capacity, on the packets of `benches/cost.py`.
+
+    python3 benches/guard.py             exit status 1 when a figure is more than 3 % above the recorded one
+    python3 benches/guard.py --record    writes benches/instructions.json
+
+The record is of one compiler and one valgrind. With others the figures are shown and not judged.
+"""
+# It runs cargo, valgrind and its own programs by name, with arguments of its own.
+# ruff: noqa: S603
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import cost
+import speed
+from instructions import slope
+
+RECORD = Path(__file__).with_name("instructions.json")
+GROWTH = 0.03
+CONGESTION_CONTROLS = ("newreno", "cubic")
+#: Of `benches/cost`: packets that one call of its function counts.
+COUNTED = 32 * 2048
+FUNCTION = "cost::Measurement::measured"
+
+
+def tools() -> dict[str, str]:
+    """What the figures depend on."""
+    return {name: cost.output(name, "--version").strip() for name in ("rustc", "valgrind")}
+
+
+def simulated() -> dict[str, float]:
+    """Instructions of a simulated packet by congestion control."""
+    program = speed.build()
+    return {
+        name: slope(program, ["--congestion-control", name], cache=False)[0]["instructions"]
+        for name in CONGESTION_CONTROLS
+    }
+
+
+def algorithms() -> dict[str, dict[str, float]]:
+    """Instructions of an enqueue and a dequeue by algorithm and load."""
+    about = tomllib.loads((cost.ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
+    program = cost.build()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command += [f"--zero-before={FUNCTION}", f"--dump-after={FUNCTION}"]
+        command += [str(program), "--rounds", "0", "--loads", ",".join(map(str, cost.LOADS))]
+        subprocess.run([*command, *(entry["example"] for entry in about.values())], check=True, capture_output=True)
+        # A dump a call: every algorithm at the first load, then at the next.
+        calls = [(load, name) for load in cost.LOADS for name in about]
+        found: dict[str, dict[str, float]] = {name: {} for name in about}
+        for number, (load, name) in enumerate(calls, start=1):
+            text = out.with_name(f"out.{number}").read_text(encoding="utf-8")
+            found[name][str(load)] = int(text.rpartition("totals:")[2]) / COUNTED
+    return found
+
+
+def flat(figures: dict[str, object], name: str = "") -> dict[str, float]:
+    """Every figure under one name."""
+    rows: dict[str, float] = {}
+    for key, value in figures.items():
+        place = f"{name} {key}".strip()
+        rows |= flat(value, place) if isinstance(value, dict) else {place: float(str(value))}
+    return rows
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Instructions a packet, compared with the recorded ones.")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name} in place of comparing")
+    options = parser.parse_args()
+    # The plain release build, whatever profile the caller has set.
+    for key in [key for key in os.environ if key.startswith("CARGO_PROFILE_RELEASE_") or key == "RUSTFLAGS"]:
+        del os.environ[key]
+    new = {"simulated": simulated(), "algorithms": algorithms()}
+    if options.record:
+        rounded = {group: dict(sorted(flat(rows).items())) for group, rows in new.items()}
+        RECORD.write_text(json.dumps({"tools": tools(), **rounded}, indent=1) + "\n", encoding="utf-8")
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    old, now = ({**rows["simulated"], **flat(rows["algorithms"])} for rows in (record, new))
+    same = record["tools"] == tools()
+    rows, dearer = [], []
+    for key in now:
+        growth = now[key] / old[key] - 1 if key in old else float("nan")
+        if growth > GROWTH:
+            dearer.append(key)
+        rows.append([key, f"{now[key]:.1f}", f"{growth:+.1%}" if key in old else "new"])
+    cost.show(["", "instructions a packet", "beside the record"], rows)
+    if not same:
+        print(f"the record is of {record['tools']}, this is {tools()}: not judged")
+    elif dearer:
+        print(f"more than {GROWTH:.0%} above the record: {', '.join(dearer)}")
+        print("make it cheaper, or change the record on purpose: python3 benches/guard.py --record")
+    return 1 if dearer and same else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
