@@ -127,4 +127,4 @@ def test_a_former_name_of_a_preset_warns_once_in_a_process() -> None:
     done = subprocess.run([sys.executable, "-c", FORMER_TWICE], capture_output=True, text=True, check=True)
     shown = [line for line in done.stderr.splitlines() if "is now called" in line]
     assert len(shown) == 2, done.stderr
-    assert "red:" in shown[0] and "avq:" in shown[1]
+    assert ["red:" in shown[0], "avq:" in shown[1]] == [True, True]

@@ -215,7 +215,7 @@ class Tally:
 
     @property
     def is_enough(self) -> bool:
-        """Whether nine in ten do."""
+        """Whether enough of the points agree: at least :data:`SHARE` of them."""
         return self.passed >= SHARE * self.points
 
 
@@ -250,6 +250,6 @@ class Outcome:
 
     @property
     def agrees(self) -> bool:
-        """Whether nine points in ten pass, for each metric; nothing compared is no agreement."""
+        """Whether at least :data:`SHARE` of the points pass for every metric; False if no point was compared."""
         tallies = self.metrics()
         return bool(tallies) and all(tally.is_enough for tally in tallies)

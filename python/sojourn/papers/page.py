@@ -81,7 +81,7 @@ def render(
     Parameters
     ----------
     paper, measured, judged, traces
-        What was run, and what came of it.
+        The study, the results of its runs, its judged claims, and what its figures over time need.
     size
         ``quick`` or ``full``.
     more

@@ -41,7 +41,7 @@ def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
 
 
 def _difference_of_products(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
-    """Return numbers, one a replication, whose mean is without bias that of a times that of b, less those of c and d.
+    """Return one number per replication; their mean estimates E[a] E[b] - E[c] E[d] without bias.
 
     The jackknife: n f(all) - (n - 1) f(all but this one), for a function f of means. For a product of means it is
     unbiased even where the two depend on each other: E of n mean(a) mean(b) - (n - 1) mean of those with one left out

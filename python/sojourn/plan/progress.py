@@ -67,7 +67,7 @@ class Lines:
             )
 
     def stop(self, driver: Driver) -> None:
-        """Say what came of it."""
+        """Print the final counts and the time taken."""
         gone = duration(time.monotonic() - self._start)
         print(f"{counts(driver)}; {gone} gone", file=self._stream, flush=True)
 

@@ -80,7 +80,7 @@ def proportional_index(shares: Floats) -> float:
     """Return geometric over arithmetic mean: 1 when all are equal, 0 when one has nothing; NaN without traffic.
 
     Its logarithm is the utility of proportional fairness, the mean of ln x (Kelly, European Transactions on
-    Telecommunications 8(1), 1997), less that of the equal allocation of the same sum.
+    Telecommunications 8(1), 1997), minus the utility of the equal allocation of the same sum.
     """
     mean = float(shares.mean()) if shares.size else 0.0
     if mean <= 0:

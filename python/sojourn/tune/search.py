@@ -168,10 +168,10 @@ class Tuning:
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], int]:
-        """1 where the best beats the scheme as given, -1 where it is beaten, 0 where they are not told apart.
+        """1 if the best is significantly better than the scheme as given, -1 if significantly worse, 0 otherwise.
 
-        By setting's label and objective, corrected over all objectives and scenarios of a kind (learnt from, held
-        out) by Holm's method at 5 %.
+        The keys are a setting's label and an objective. The level is 5 % with Holm's correction over all objectives
+        and scenarios of a kind (learnt from, held out).
         """
         return self._judged(self.plan.objectives)
 
@@ -196,7 +196,7 @@ class Tuning:
             ]
             for (setting, each), corrected in zip(pairs, stats.holm(p), strict=True):
                 mean = self.difference(self.best.text, self.base, setting, each).mean * each.sign
-                # Not a number where a metric does not exist: not told apart.
+                # The p value is not a number where a metric does not exist: the difference is not significant.
                 told = bool(corrected < 1 - stats.LEVEL)
                 found[setting.label, each.name] = (1 if mean < 0 else -1) if told else 0
         return found

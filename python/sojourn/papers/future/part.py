@@ -1,4 +1,4 @@
-"""Section 7.2 as a part of a paper: run it, say what came of it, and show it."""
+"""Section 7.2 as a part of a paper: run it, state the results, and show them in the report."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Part:
 
     @property
     def said(self) -> list[str]:
-        """What came of it for a terminal, a line each."""
+        """The results for a terminal, a line each."""
         return [f"Section {self.future.section}. {verdict}" for verdict in self.verdicts]
 
     @property
     def verdicts(self) -> list[str]:
-        """What came of it, a sentence each."""
+        """The results, a sentence each."""
         return [self._interarrival_verdict(), *self._adaptive_verdicts()]
 
     def _interarrival_verdict(self) -> str:

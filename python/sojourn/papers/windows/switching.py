@@ -37,7 +37,7 @@ class Step:
     from_s, to_s
         Since the slot began.
     excess
-        Mean over slots of the window's value less that of the slot's second half, in the metric's unit.
+        Mean over slots of the window's value minus the mean of the slot's second half, in the metric's unit.
     """
 
     from_s: float

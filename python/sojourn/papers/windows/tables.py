@@ -249,7 +249,7 @@ def _ratio(total: Floats, metric: str) -> float:
 
 
 def _beside(of: pd.DataFrame, base: pd.DataFrame | None, metric: str) -> str:
-    """Return a ratio of sums over flows, less that of `base` on the same traffics: the jackknife over these."""
+    """Return a ratio of sums over flows minus that of `base` with the same traffic: the jackknife over traffics."""
     common = of.index if base is None else of.index.intersection(base.index)
     count = len(common)
     parts = [one.loc[common].to_numpy(dtype=np.float64) for one in (of, base) if one is not None]
