@@ -151,7 +151,7 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     assert said.startswith("7 runs made, 0 found")
     text = (place / "report.html").read_text(encoding="utf-8")
     assert "Figure 4" in text
-    assert "Not run: it was not asked for." in text
+    assert "Not run: the option --only leaves it out." in text
     assert run(only="simulation").startswith("0 runs made, 7 found")
     assert (place / "report.html").read_text(encoding="utf-8") == text
     with sqlite3.connect(place / "windows.sqlite") as base:

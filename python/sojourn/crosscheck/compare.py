@@ -238,7 +238,7 @@ class Outcome:
     left_out: tuple[tuple[Point, str], ...] = field(default=())
 
     def metrics(self) -> list[Tally]:
-        """Count, for each metric, the points that pass; those that are no reference do not count."""
+        """Count, for each metric, the points that pass, without those that have a reason not to be counted."""
         found: dict[str, list[Row]] = {}
         for entry in self.rows:
             if entry.point.no_reference is None:

@@ -32,11 +32,11 @@ SCHEMES: Final = {
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie", "sfq")
 
 _NOT_REPEATED: Final = (
-    "no reference: crosscheck/linux/run.py on the same kernel, twice, loses 691 to 747 (pie, 1 flow), 777 to 797 "
-    "(fq_pie, 1 flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 packets (fq_pie, 4 flows) in the whole run; the "
-    "points of the same name without `shared` are those recordings"
+    "later recordings do not confirm these. On the same kernel, two new recordings by crosscheck/linux/run.py lost "
+    "691 to 747 packets (pie, 1 flow), 777 to 797 (fq_pie, 1 flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 "
+    "(fq_pie, 4 flows), each in the whole run. They are the points of the same names without *shared*"
 )
-"""Why slow start into PIE's long queue does not count as it was first recorded."""
+"""Why the first recordings of slow start into PIE's long queue do not count."""
 
 PING_INTERVAL_S: Final = 0.05
 _SHARED_S: Final = 20

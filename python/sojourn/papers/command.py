@@ -123,7 +123,7 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         ]
         meant = suggest.hint(only, known)
         raise SojournError(
-            f"--only {only!r}: no such figure or table is run here{meant}; there are: {', '.join(known)}"
+            f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
         )
     return [one for one in paper.conditions if one.name in found]
 
@@ -153,17 +153,17 @@ def _run_windows(options: argparse.Namespace) -> int:
     for flag in ("precision", "scheduler"):
         if getattr(options, flag) is not None:
             raise SojournError(
-                f"--{flag}: a paper of windows has no such option; allowed: --only, --hours, --jobs, --out"
+                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
             )
     if options.hours is not None and not options.hours > 0:
-        raise SojournError(f"--hours {options.hours}: allowed: above 0")
+        raise SojournError(f"--hours {options.hours}: must be above 0")
     paper = document.load(options.name)
     place = Path(options.out or Path("out") / "papers" / paper.name)
     chosen = part.Options("full" if options.full else "quick", options.hours, options.only, options.jobs)
     try:
         print(part.run(paper, place, chosen, lambda line: print(line, file=sys.stderr, flush=True)))
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
+        print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -173,7 +173,8 @@ def _run(options: argparse.Namespace) -> int:
         return _run_windows(options)
     if options.hours is not None:
         raise SojournError(
-            "--hours: for papers of windows alone; this one runs to its end, and continues when interrupted"
+            "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "
+            "command continues after an interruption"
         )
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page

@@ -240,7 +240,7 @@ class _Conditions:
             third = max(len(points) // 3, 1)
             return points[-third:] if _PARTS[at] else points[:third]
         if math.isnan(level_of(at)):
-            raise NotThereError(f"no condition stands for {at!r}")
+            raise NotThereError(f"no condition represents {at!r}")
         return (self.at(flow, model, sweep, at),)
 
     def others(self, flow: str, model: str) -> tuple[tuple[Condition, ...], ...]:

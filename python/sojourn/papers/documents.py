@@ -64,7 +64,7 @@ def load(name: str, where: Path | None = None) -> Paper:
     if not place.is_dir():
         known = sorted(one.name for one in (where or folder()).iterdir() if one.is_dir())
         listed = ", ".join(known) or "none"
-        raise SojournError(f"there is no paper {name!r}{suggest.hint(name, known)}; there are: {listed}")
+        raise SojournError(f"there is no study {name!r}{suggest.hint(name, known)}; the studies are: {listed}")
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
     if missing:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")

@@ -201,20 +201,20 @@ def section(study: Study) -> Section:
         )
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
     text = (
-        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor "
-        "the norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for "
-        "each.",
-        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The "
-        f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It "
-        "cannot be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), "
-        "so R2 is never above R3; with out-edges R6, which sends to no router, is always last.",
+        f"The study chooses its router by Katz centrality and prints {printed}. It does not print the attenuation "
+        "factor, the norm, the direction of the edges, or whether edges have weights. So x = alpha M x + 1 is "
+        "computed here for each of these forms.",
+        f"{names[0]} has the first rank in every form in which a router's rank comes from the routers that send to "
+        f"it. The printed order ({wanted}) and the printed values follow from none of the forms, for any alpha and "
+        "scale. With in-edges, R1 is the only predecessor of R2 and R3, with weights of 0.4 and 0.6 (or 1 and 1). So "
+        "R2 is never above R3. With out-edges R6 is always last, because it sends to no router.",
     )
     caption = (
-        "Katz centrality over the attenuation factor, normalised to the sum over all routers; dashed: the printed "
-        "values, normalised to the share that the form gives to the printed routers at its best fit (vertical line)."
+        "Katz centrality over the attenuation factor, as a share of the sum over all routers. Dashed: the printed "
+        "values, scaled to the share that these routers have at the best fit of the form (vertical line)."
     )
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
-             "Least greatest deviation, any scale, with the constant term or without")  # fmt: skip
+             "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
     return Section(
         "katz",
         "Katz centrality",

@@ -44,7 +44,7 @@ def plan_of(
     for link in links:
         if link not in own:
             raise SojournError(
-                f"condition {condition.name}: a scheme stands on the link {link!r}, which its scenario does not have"
+                f"condition {condition.name}: a scheme is on the link {link!r}, which the scenario does not have"
             )
     factors = (
         Factor(("description",), PLACEMENT),

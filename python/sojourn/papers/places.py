@@ -266,5 +266,5 @@ def _number(text: str) -> float:
     """Return a time in ms, a rate in bit/s or a size in B."""
     found = in_base_unit([text])
     if found is None:
-        raise SojournError(f"{text!r} is no quantity")
+        raise SojournError(f"{text!r} is not a quantity with a unit")
     return found[1][0]

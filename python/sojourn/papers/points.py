@@ -48,7 +48,7 @@ def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
 
 
 def filled(text: str, at: str) -> str:
-    """Return a text with a part of a point's value in it, less an amount in its unit: ``{at / 2 - 5}``.
+    """Return a text in which ``{at / 2 - 5}`` is replaced by that function of a point's value, in the point's unit.
 
     Examples
     --------

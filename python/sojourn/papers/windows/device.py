@@ -145,7 +145,7 @@ def run(
     """
     file = place / f"{size}-{STORE}"
     if not file.is_file():
-        why = "it was not asked for" if is_read_only else "" if experiment else missing()
+        why = "the option --only leaves it out" if is_read_only else "" if experiment else missing()
         if why:
             return Device(pd.DataFrame(), why)
         say("device: begins")

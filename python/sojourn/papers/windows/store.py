@@ -181,7 +181,7 @@ def read_device(file: Path) -> pd.DataFrame:
         It is not a store of windows.
     """
     if not file.is_file():
-        raise SojournError(f"{file}: there is no store of windows")
+        raise SojournError(f"{file}: this store of windows does not exist")
     try:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
             frame = pd.read_sql("SELECT * FROM windows ORDER BY started_ns", base)

@@ -1,4 +1,4 @@
-"""What switching leaves behind: how soon a slot is steady, and an estimate that allows for the scheme before.
+"""Carry-over after a switch: how soon a slot is steady, and an estimate corrected for the previous scheme.
 
 A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers:
 flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of
@@ -47,16 +47,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Model:
-    """A mixed model of a metric: scheme, scheme before, cubic of the load; a random intercept for each slot.
+    """A mixed model of a metric: scheme, previous scheme, cubic of the load; a random intercept for each slot.
 
     Parameters
     ----------
     effects
         By scheme: value less FIFO's, with its 95 % interval, carry-over allowed for.
     naive
-        The same without the scheme before.
+        The same without the previous scheme.
     carry_over_p
-        Of the joint test that the scheme before does not matter.
+        P value of the joint test that the previous scheme does not matter.
     slots, windows
         How many it is of.
     """
@@ -95,7 +95,7 @@ def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
 
 
 def previous(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scheme of the slot before, `before`, by `run` and `slot`; first slots have none."""
+    """Return the scheme of the previous slot, `before`, by `run` and `slot`; first slots have none."""
     slots = frame[["run", "slot", "label"]].drop_duplicates(["run", "slot"]).sort_values(["run", "slot"])
     before = slots.assign(slot=slots["slot"] + 1).rename(columns={"label": "before"})
     return slots[["run", "slot"]].merge(before, on=["run", "slot"])

@@ -77,7 +77,7 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     """
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)
-    nothing = "too few windows yet: three traffics in a range of load are needed"
+    nothing = "too few windows yet: at least three traffics are needed in a range of load"
     traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
     paired = with_cells(paired)
     by_load = analysis.at_load(paper, paired)
@@ -144,10 +144,10 @@ def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
     least = int(slots.groupby("label")["occurrence"].max().min()) + 1
     groups = min(GROUPS, least)
     if groups < analysis.FEWEST_BLOCKS:
-        return World(name, why=f"a scheme had {least} slots yet; {analysis.FEWEST_BLOCKS} are needed")
+        return World(name, why=f"at least one scheme has only {least} slots; {analysis.FEWEST_BLOCKS} are needed")
     of = frame.merge(slots, on=["run", "slot", "label"])
     ranges = analysis.at_load(paper, of.assign(block_of=of["occurrence"] % groups))
-    return World(name, ranges, analysis.mean_of(ranges), why="" if ranges else "no fit: too few windows a scheme")
+    return World(name, ranges, analysis.mean_of(ranges), why="" if ranges else "too few windows per scheme for a fit")
 
 
 def on_device(paper: Experiment, device: Device) -> World:
@@ -253,5 +253,5 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
     centres = [1.0] if claim.at == "load 1" else list(paper.centres)
     settings = [setting(world.ranges[centre]) for centre in centres if has_all(world.ranges.get(centre, {}))]
     if not settings:
-        return Judged(Verdict(Outcome.NOT_RUN, why="no windows near these loads with all of its schemes"), by_range)
+        return Judged(Verdict(Outcome.NOT_RUN, why="no range of load has windows of all its schemes"), by_range)
     return Judged(judge(claim, settings, rows), by_range)
