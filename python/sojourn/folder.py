@@ -4,7 +4,7 @@
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
+``runs.parquet``          one row per run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
                           ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone

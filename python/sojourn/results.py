@@ -93,17 +93,17 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a run, one column a metric."""
+        """One row per run, one column per metric."""
         return self.frames["runs"]
 
     @property
     def queues(self) -> pd.DataFrame:
-        """One row a queue and run; ``under_test`` marks the queues that a comparison replaces."""
+        """One row per queue and run; ``under_test`` marks the queues that a comparison replaces."""
         return self.frames["queues"]
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row a flow and run."""
+        """One row per flow and run."""
         return self.frames["flows"]
 
     @property
@@ -113,7 +113,7 @@ class Results:
 
     @property
     def stations(self) -> pd.DataFrame:
-        """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
+        """One row per station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
         Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
         ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry
@@ -197,7 +197,7 @@ class Results:
 
     @cached_property
     def _metrics(self) -> dict[str, Floats]:
-        """Every metric of the runs, a value a row."""
+        """Every metric of the runs, a value per row."""
         names = tables.metric_names("runs", self._rows[0]) if self._rows else []
         return {name: np.array([row[name] for row in self._rows], dtype=np.float64) for name in names}
 

@@ -50,7 +50,7 @@ def run(
     seed
         Of the runs; by default the scenario's own. Replications differ in their random streams.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
@@ -103,7 +103,7 @@ def compare(
     seed
         Of the comparison; by default the scenario's own.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
@@ -160,7 +160,7 @@ def canonical(network: Scenario, sets: Sequence[str] = (), series: Series = None
     Parameters
     ----------
     network
-        Which.
+        The network to run.
     sets
         Overrides ``key=value``.
     series

@@ -1,4 +1,4 @@
-"""Results as tables: one row a run, queue, flow, group of flows, 802.11 station, point of a distribution, sample."""
+"""Results as tables: one row for each run, queue, flow, group of flows, 802.11 station, point, or sample."""
 
 from __future__ import annotations
 

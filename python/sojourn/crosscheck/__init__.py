@@ -52,7 +52,7 @@ def check(
     live
         Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     seed
         Of our runs.
     progress

@@ -95,7 +95,7 @@ class Theirs:
     value
         Mean over its runs.
     runs
-        How many.
+        The number of runs.
     sd
         Standard deviation over its runs; None where there was one run only. The spread of our runs then stands for
         it: both sides say that they run the same random experiment.

@@ -228,7 +228,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def counts(judged: Ledger) -> str:
-    """Return the ledger's counts, a row a reading, as text."""
+    """Return the ledger's counts, a row per reading, as text."""
     heads = ["reading", *(outcome.value for outcome in Outcome)]
     rows = [
         [reading.name, *(str(count) for count in judged.counts(reading.name).values())] for reading in judged.readings

@@ -1,7 +1,7 @@
 """Comparisons of schemes in one condition: each a statement about means.
 
-Schemes see the same traffic in the same replication, so every statement is about one number a replication: a
-difference, or one value less a share of another. What each comparison means is said in ``claims.toml``.
+Schemes see the same traffic in the same replication, so every statement is about one number per replication: a
+difference, or one value minus a share of another. ``claims.toml`` defines each comparison.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Katz centrality of a study's flow matrix in its usual forms, against the values that it prints.
+"""Katz centrality of a study's flow matrix in its usual forms, compared with the values that it prints.
 
 L. Katz, A New Status Index Derived from Sociometric Analysis (Psychometrika 18, 1953): with attenuation alpha, the
-centralities are x = alpha M x + 1. M is the transposed matrix where a node's rank comes from those that point at it
-(in-edges, networkx's `katz_centrality`), the matrix itself where it comes from those that it points at (out-edges),
-and their sum where direction does not count. A study that prints neither alpha nor a norm is met by the best of all.
+centralities are x = alpha M x + 1. If a node's rank comes from the nodes that point at it, M is the transposed matrix
+(in-edges, networkx's `katz_centrality`). If it comes from the nodes at which it points, M is the matrix itself
+(out-edges). If the direction does not count, M is their sum. The printed values are compared with the best fit over
+alpha and scale, because the study prints neither alpha nor a norm.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sojourn.stats import Floats
 
 FILE: Final = "katz.toml"
 POINTS: Final = 2000
-"""Attenuation factors that are looked at, evenly on a logarithmic axis."""
+"""Number of attenuation factors that are computed, at equal distances on a logarithmic axis."""
 LEAST: Final = 1e-3
 GREATEST: Final = 20.0
 """Of the attenuation factor where any converges (no cycles): beyond it, only the longest paths count."""
@@ -146,10 +147,10 @@ def forms(study: Study) -> Iterator[Form]:
 
 
 def misfit(study: Study, form: Form) -> tuple[float, float]:
-    """Return the least greatest deviation from the printed values, and the attenuation factor where it is.
+    """Return the largest deviation from the printed values at the best attenuation factor, and this factor.
 
-    Every multiple of the centralities is allowed (the norm is not printed), by least squares, with their constant
-    term and without it, as in Katz's own index.
+    The centralities may have any scale, because the norm is not printed; least squares find it. Both forms are tried,
+    with the constant term and without it, as in Katz's own index.
     """
     spots = [study.routers.index(name) for name in study.printed]
     printed = np.array(list(study.printed.values()))

@@ -116,7 +116,7 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
 
 
 def table(store: Store, runs: Sequence[str], layouts: Iterable[Layout]) -> pd.DataFrame:
-    """Return what the store holds of places, routes and series: a row a run, a column ``metric@place``."""
+    """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``."""
     every = list(layouts)
     names = {queue: place for one in every for queue, place in one.queues.items()}
     routes = {name for one in every for name in one.routes}
@@ -156,7 +156,7 @@ def latencies(own: Layout, queue_means: Mapping[str, Floats]) -> dict[str, Float
     own
         Of the runs' scenario.
     queue_means
-        By place: mean waiting packets, one value a run.
+        By place: mean waiting packets, one value per run.
 
     Returns
     -------

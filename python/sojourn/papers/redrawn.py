@@ -27,7 +27,7 @@ class Data:
     paper, measured, traces
         All of it.
     figure
-        Which.
+        The figure.
     conditions
         Those of the figure that were run.
     """

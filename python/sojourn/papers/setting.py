@@ -11,7 +11,7 @@ import numpy as np
 from sojourn.stats import Floats
 
 Values: TypeAlias = Mapping[str, Mapping[str, Floats]]
-"""By metric, then by scheme: one value a replication, paired over schemes."""
+"""By metric, then by scheme: one value per replication, paired over schemes."""
 
 HIGHER_IS_BETTER: Final = ("goodput_bit_s", "throughput_bit_s", "jain_index")
 
@@ -91,7 +91,7 @@ class Setting:
 
 
 def mean_over(points: tuple[At, ...], metric: str, scheme: str) -> Floats:
-    """Return the mean over conditions of one value a replication; as many as the shortest has."""
+    """Return the mean over conditions of one value per replication; as many as the shortest has."""
     return np.asarray(np.mean(common(*(one.values[metric][scheme] for one in points)), axis=0))
 
 

@@ -1,11 +1,14 @@
 """Comparisons over sweeps and between conditions: each a statement about means.
 
-What is linear in the means (a trend, a peak, a difference) is one number a replication, as within a condition; over
-conditions the k-th replications make the pair, whether their random numbers are common or not. What is a product of
-means (a ratio beside a ratio) is not: the ratio of one replication has another mean than the ratio of the means.
-There the statement is about the means, and the one number a replication is the jackknife's pseudo-value (Tukey 1958),
-whose mean is unbiased for products. Largest, smallest, best and rank are not taken of the measured means, which would
-be biased towards scatter, but spelled out over all pairs that could be it.
+A quantity that is linear in the means (a trend, a peak, a difference) has one number per replication, as within a
+condition. Between conditions, the k-th replications form the pair, whether they share random numbers or not.
+
+A ratio or a product of means is not linear: the mean of the replications' ratios is not the ratio of the means. Such
+a statement is about the means, and its number per replication is the jackknife's pseudo-value (Tukey 1958), whose
+mean is unbiased for products.
+
+The largest, smallest, best and a rank are not read from the measured means, because that would favour values with a
+large scatter. They are expressed by comparisons of all pairs that may decide them.
 
 What each comparison means is said in ``claims.toml``.
 """
@@ -33,7 +36,7 @@ FEWEST_POINTS: Final = 5
 
 
 def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
-    """Return a weighted sum of columns, one number a replication; zero where only rounding keeps it from zero."""
+    """Return a weighted sum of columns, one number per replication; zero where only rounding keeps it from zero."""
     weights, columns = zip(*terms, strict=True)
     table = np.stack(common(*columns)) * np.array(weights)[:, None]
     summed: Floats = table.sum(axis=0)
@@ -291,7 +294,7 @@ def _pairs(of: Mapping[str, Floats]) -> list[tuple[str, str]]:
 
 
 def rank_correlation(drivers: Sequence[Floats], values: Sequence[Floats]) -> Floats:
-    """Return Spearman's rank correlation over points, one a replication.
+    """Return Spearman's rank correlation over points, one per replication.
 
     Parameters
     ----------

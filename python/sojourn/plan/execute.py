@@ -48,7 +48,7 @@ class CellState:
     Parameters
     ----------
     cell
-        Which.
+        The cell that failed.
     target
         Replications that it needs as far as is known.
     values
@@ -99,7 +99,7 @@ class Outcome:
     Parameters
     ----------
     plan
-        Which.
+        The plan.
     folder
         Of the store.
     cells
@@ -142,7 +142,7 @@ def run(
     folder
         The store, made if it is not there.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     scheduler
         Address, or scheduler file, of a Dask cluster to run on instead.
     force
@@ -150,7 +150,7 @@ def run(
     max_runs
         Stop after so many.
     watch
-        Told how far it is.
+        Shows the progress.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The manifest of a store: size and SHA-256 digest of every file, and the check that comes before any reader.
 
-``manifest.jsonl`` is JSON, one value a line. The first line holds the format and the digest of the lines after it;
+``manifest.jsonl`` is JSON, one value per line. The first line holds the format and the digest of the lines after it;
 each of these is ``[path, size, digest]``. While a file is being replaced, its line names both contents,
 ``[path, size, digest, size, digest]``: whichever is there is right. ``copies/manifest.jsonl`` is a second copy.
 """

@@ -214,7 +214,7 @@ class Plan:
         store
             Folder, made if it is not there.
         jobs
-            Number of threads; by default one a core. It changes no number.
+            Number of threads; by default one per core. The results do not depend on it.
         force
             Repeat what the store holds.
         progress

@@ -3,9 +3,9 @@
 ============================ ==============================================================================
 ``store.json``               format and nothing else
 ``manifest.jsonl``           size and digest of every file, see :mod:`sojourn.plan.manifest`
-``runs/``                    one row a run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
+``runs/``                    one row per run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
 ``groups/``                  one row a group of flows
-``stations/``                one row a station, of runs with 802.11 cells
+``stations/``                one row per station, of runs with 802.11 cells
 ``recipes/``                 what each run is made from, a second time: for repair
 ``scenarios/HASH.json``      the canonical scenarios
 ``plans/NAME.toml``          the plans that were run into it

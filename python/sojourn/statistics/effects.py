@@ -47,7 +47,7 @@ def effect(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats,
     Parameters
     ----------
     values, baseline
-        One a replication, in the same order; a pair counts when both exist.
+        One per replication, in the same order; a pair counts when both exist.
     level
         Of the interval.
 

@@ -74,7 +74,7 @@ class Tuning:
     Parameters
     ----------
     plan
-        What was asked.
+        The question: schemes, parameters, objectives.
     trials
         All that were run, in order.
     refused
@@ -220,7 +220,7 @@ def run(
         A folder for results and report. A tuning that was stopped there, even by a kill, goes on where it was; a
         finished one is drawn again. By default nothing is written.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
     force

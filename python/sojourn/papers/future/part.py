@@ -24,20 +24,20 @@ from sojourn.stepping import FEATURES
 
 @dataclass(frozen=True)
 class Part:
-    """What came of section 7.2.
+    """The results of section 7.2.
 
     Parameters
     ----------
     paper, future
-        Whose, and its settings.
+        The study, and the settings.
     size
         ``quick`` or ``full``.
     rows
-        Measured inter-arrival times against the constant.
+        Measured inter-arrival times compared with the constant.
     compared
-        Who chooses among schemes.
+        The controllers that choose among schemes.
     ran, found
-        Runs and episodes made now, and found.
+        Runs and episodes made now, and found in the store.
     """
 
     paper: Paper
@@ -259,12 +259,12 @@ def name_of(paper: Paper) -> str | None:
 
 
 def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part | None:
-    """Run what is not finished yet of a paper's future work; None where it has none.
+    """Do the runs of a paper's future work that are not finished yet; None if it has none.
 
     Parameters
     ----------
     paper
-        Which.
+        The study.
     place
         Folder of its results: ``store`` for runs, ``future`` for episodes and what was learnt.
     size
@@ -272,7 +272,7 @@ def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: S
     jobs
         Number of threads of runs.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------

@@ -148,13 +148,13 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
 
 
 def cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the windows of a run: one row a traffic (block, demand) and scheme."""
+    """Return means over the windows of a run: one row per traffic (block, demand) and scheme."""
     by = frame.groupby(["block", "demand", "label"])
     return by[["load", *METRICS]].mean().reset_index()
 
 
 def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Values], Values]:
-    """Return values by range and over all ranges, one a traffic: each was met by every scheme.
+    """Return values by range and over all ranges, one per traffic: each was met by every scheme.
 
     A traffic's range is that of the mean load over the schemes: under each of them the load is another, since TCP
     answers.
@@ -230,9 +230,9 @@ def differences(values: Values, metric: str, names: Sequence[str]) -> list[Diffe
     Parameters
     ----------
     values
-        One a traffic, paired over schemes.
+        One per traffic, paired over schemes.
     metric
-        Which.
+        The metric.
     names
         Of the schemes.
     """

@@ -132,7 +132,7 @@ def run(
     place
         Folder of the paper's stores.
     say
-        Told what is done.
+        Called with lines that say what is done.
     is_read_only
         Only read.
     experiment

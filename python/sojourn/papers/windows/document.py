@@ -37,7 +37,7 @@ class Switchback:
     Parameters
     ----------
     runs
-        How many.
+        The number of runs.
     packets
         Of a window.
     slots, slot_s
@@ -110,7 +110,7 @@ class Experiment:
     traffic, device
         Tables of ``experiment.toml``.
     table1
-        The study's: columns low, high, scheme, and one a metric.
+        The study's: columns low, high, scheme, and one per metric.
     rows
         Metrics of tables and pictures.
     groups

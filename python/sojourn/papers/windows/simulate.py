@@ -107,15 +107,15 @@ def simulate(
     Parameters
     ----------
     paper, size
-        Which.
+        The study, and the amount of traffic.
     store
         Takes each run as it ends.
     hours
         Begin no run after so long, and give up those under way; None: go on to the end.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------

@@ -132,7 +132,7 @@ class Store:
             )
 
     def windows(self, keys: Sequence[str]) -> pd.DataFrame:
-        """Return the windows of runs, one a row, with the columns of their run, and ``tcp_share`` of the bytes."""
+        """Return the windows of runs, one per row, with the columns of their run, and ``tcp_share`` of the bytes."""
         frame = self._read(
             "SELECT windows.*, part, block, demand FROM windows JOIN runs USING (key) WHERE build = ? "
             "ORDER BY part, block, demand, key, started_ns",

@@ -38,7 +38,7 @@ class World:
     name
         For tables.
     ranges
-        By middle of the range of load: metric, scheme, one value a replication.
+        By middle of the range of load: metric, scheme, one value per replication.
     whole
         Over all ranges.
     laboratory
