@@ -1,4 +1,4 @@
-"""Schemes that stand on chosen links, each of the others keeping the queue that its scenario gives it."""
+"""Schemes on chosen links; every other link keeps the queue that the scenario gives it."""
 
 from __future__ import annotations
 

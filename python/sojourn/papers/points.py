@@ -64,7 +64,7 @@ def filled(text: str, at: str) -> str:
 
 
 def each(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return overrides with every choice of their keys written out.
+    """Return overrides with one entry for each choice in braces.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def each(texts: Iterable[str]) -> tuple[str, ...]:
     for text in texts:
         key, sign, value = text.partition("=")
         parts = _CHOICE.split(key)
-        # Every other part is what stood between braces.
+        # Every second part was between braces.
         choices = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
         found += ["".join((*one, sign, value)) for one in product(*choices)]
     return tuple(found)

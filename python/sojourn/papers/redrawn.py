@@ -20,12 +20,12 @@ from sojourn.stats import Estimate
 
 @dataclass(frozen=True)
 class Data:
-    """What a figure is drawn from.
+    """The data of a figure.
 
     Parameters
     ----------
     paper, measured, traces
-        All of it.
+        The study, its results and its time series.
     figure
         The figure.
     conditions
@@ -84,7 +84,7 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
 
 
 def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition]) -> list[Reading]:
-    """Return the readings that pictures and tables show: of those that some of the conditions ran under."""
+    """Return the readings that pictures and tables show, out of those under which some of the conditions were run."""
     return [
         one
         for one in paper.readings
@@ -214,7 +214,7 @@ def _lines_of(series: str, count: int) -> str:
 
 
 def _ends(data: Data) -> tuple[Condition, ...]:
-    """Return the conditions of the table of what ours shows: of a sweep its ends."""
+    """Return the conditions in the table of our results; of a sweep only its two ends."""
     if data.figure.kind == "lines" and len(data.conditions) > 2:
         return data.conditions[0], data.conditions[-1]
     return data.conditions
@@ -286,7 +286,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _missing(data: Data) -> list[str]:
-    """Return, in sentences, what of the figure is not in this report."""
+    """Return sentences about parts of the figure that are missing in this report."""
     paper, figure = data.paper, data.figure
     whole = figures.of(figure, paper.conditions)
     run = {one.name for one in data.conditions}

@@ -61,7 +61,7 @@ def need(table: Mapping[str, Any], key: str, file: Path) -> Any:
 def conditions(
     runs: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> tuple[Condition, ...]:
-    """Return the conditions: those that are written, then the points of sweeps that are none of these.
+    """Return the conditions: those of the file, then the points of sweeps that are not among them.
 
     Raises
     ------

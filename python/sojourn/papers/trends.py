@@ -46,9 +46,9 @@ def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
 def _difference_of_products(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
     """Return one number per replication; their mean estimates E[a] E[b] - E[c] E[d] without bias.
 
-    The jackknife: n f(all) - (n - 1) f(all but this one), for a function f of means. For a product of means it is
-    unbiased even where the two depend on each other: E of n mean(a) mean(b) - (n - 1) mean of those with one left out
-    is E[a] E[b].
+    The jackknife's pseudo-value is n f(all) - (n - 1) f(all but this one), for a function f of means. For a product
+    of means it is unbiased even if the two depend on each other: the expectation of n mean(a) mean(b) - (n - 1) times
+    the same with one replication left out is E[a] E[b].
     """
     columns = np.stack(common(a, b, c, d))
 
@@ -72,17 +72,18 @@ def _series(one: Setting, metric: str, scheme: str) -> list[Floats]:
 def slope(columns: Sequence[Floats]) -> Floats:
     """Return the trend over the ranks of the points: the sum of (i - mean of i) x_i, above zero where they rise.
 
-    Ranks, since the study lists no points of its sweeps and its axes are percentages of a range: so the trend is the
-    same on a linear and a logarithmic axis, and a straight line, a step and a saturating curve all rise.
+    It uses ranks because the study does not list the points of its sweeps, and its axes are percentages of a range.
+    So the trend is the same on a linear and a logarithmic axis, and a straight line, a step and a saturating curve
+    all rise.
     """
     middle = (len(columns) - 1) / 2
     return _contrast((place - middle, column) for place, column in enumerate(columns))
 
 
 def _rises(columns: Sequence[Floats], margin: float) -> Statement:
-    """State that values rise: their trend does, and no step falls by more than the margin of the larger.
+    """State that values rise: the trend rises, and no step falls by more than the margin of the larger value.
 
-    A plateau is no fall; a peak followed by a fall of more than the margin is.
+    A plateau is not a fall. A peak followed by a fall of more than the margin is one.
     """
     steps = [above(after, before, 1 - margin, is_strict=False) for before, after in pairwise(columns)]
     return every([Sign(slope(columns)), *steps])

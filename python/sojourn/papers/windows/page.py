@@ -66,7 +66,7 @@ class Results:
 
 
 def render(paper: Experiment, of: Results) -> str:
-    """Return the page; it depends on the windows alone."""
+    """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
         places.setdefault(claim.place, []).append(
@@ -131,7 +131,7 @@ def sections(paper: Experiment, of: Results) -> list[Section]:
 
 
 def clustered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return windows with what they share their traffic with, `cluster`: a run, or a slot of the schedule."""
+    """Return windows with the column `cluster`: the run or slot with whose windows they share their traffic."""
     is_back = frame["part"] == SWITCHBACK
     run = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
     slot = "slot " + frame["block"].astype(str) + "/" + frame["slot"].astype(str)

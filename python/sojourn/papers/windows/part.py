@@ -17,7 +17,7 @@ from sojourn.papers.windows.simulate import Say
 from sojourn.papers.windows.store import Store
 
 HOURS: Final = 1.0
-"""A call of ``--full`` works for so long."""
+"""Hours that a call with ``--full`` simulates."""
 
 PARTS: Final = ("simulation", "device", "report")
 """What ``--only`` may name; ``report`` runs nothing."""
@@ -32,7 +32,7 @@ class Options:
     size
         ``quick`` or ``full``.
     hours
-        Simulate for so long; None: to the end, or for :data:`HOURS` in a full run.
+        For how many hours to simulate; None: to the end, or for :data:`HOURS` in a full run.
     only
         One of :data:`PARTS`; None: all.
     jobs
@@ -46,7 +46,7 @@ class Options:
 
 
 def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
-    """Run a part of a paper that is not stored yet, judge every claim, write the report.
+    """Do the runs of a paper that are not stored yet, judge every claim, and write the report.
 
     Returns
     -------

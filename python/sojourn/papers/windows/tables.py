@@ -41,10 +41,10 @@ def said(of: Estimate) -> str:
 
 
 def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
-    """Return Table 1 from our windows, the study's numbers below ours, best and worst marked as there.
+    """Return Table 1 from our windows, with the study's numbers below ours, and the best and worst marked as there.
 
-    Means are over the windows of a scheme in a range, as in the study; ± is the 95 % interval from the traffics or
-    slots that they are of.
+    As in the study, means are over the windows of a scheme in a range. ± is the half-width of the 95 % interval over
+    traffics or slots.
     """
     shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
              "impairment_i", "impairment_c")  # fmt: skip
