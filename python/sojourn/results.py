@@ -519,46 +519,9 @@ class Results:
         -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
-        names = ("queues", "flows", "groups", "stations", "series")
-        parts = {name: _by_run(tables.rows(self.frames, name)) for name in names}
-        metric = [*self._metrics]
-        runs = []
-        for row in self._rows:
-            key = (row["scheme"], row["replication"])
-            run: Document = {name: _number(value) for name, value in row.items() if name not in self._metrics}
-            run["metrics"] = {name: _number(row[name]) for name in metric}
-            run["queues"] = [_nested("queues", part) for part in parts["queues"].get(key, ())]
-            run["flows"] = [_nested("flows", part) for part in parts["flows"].get(key, ())]
-            run["groups"] = [_nested("groups", part) for part in parts["groups"].get(key, ())]
-            if key in parts["stations"]:
-                run["stations"] = [_without_key(part) for part in parts["stations"][key]]
-            if series and key in parts["series"]:
-                run["series"] = [
-                    {**_without_key(part), "value": [_number(value) for value in part["value"]]}
-                    for part in parts["series"][key]
-                ]
-            runs.append(run)
-        return {
-            "sojourn": self.code_version,
-            "build": self.build,
-            "kind": self.kind,
-            "scenario": self.scenario,
-            "schemes": [
-                {
-                    "scheme": scheme.label,
-                    "text": scheme.text,
-                    "parameters": {p.name: p.value for p in scheme.parameters()},
-                }
-                for scheme in self.schemes
-            ],
-            "seed": self.seed,
-            "replications": self.replications,
-            "level": stats.LEVEL,
-            "runs": runs,
-            "summary": [_with_interval(_SUMMARY, row) for row in self._summary()],
-            "differences": [_with_interval(_DIFFERENCES, row) for row in self._differences()],
-            "warnings": [found.text for found in self.warnings],
-        }
+        from sojourn.export import document
+
+        return document(self, series=series)
 
     @cached_property
     def _html(self) -> str:
@@ -589,41 +552,3 @@ def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) 
 
     numbers = [name for name in columns[first:] if name != "replications"]
     return pd.DataFrame(list(rows), columns=list(columns)).astype(dict.fromkeys(numbers, "float64"))
-
-
-def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:
-    """Write the limits as one ``interval``, null where there is none."""
-    row = dict(zip(columns, values, strict=True))
-    document: Document = {}
-    for name, value in row.items():
-        stem = name.removesuffix("low")
-        if stem == name and not name.endswith("high"):
-            document[name] = _number(value)
-        elif stem != name:
-            low, high = _number(value), _number(row[f"{stem}high"])
-            document[f"{stem}interval"] = None if low is None or high is None else [low, high]
-    return document
-
-
-def _number(value: Any) -> Any:
-    """Write what JSON can hold: NaN is null, and numpy's numbers are Python's."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _by_run(rows: Iterable[tables.Row]) -> dict[tuple[str, int], list[tables.Row]]:
-    found: dict[tuple[str, int], list[tables.Row]] = {}
-    for row in rows:
-        found.setdefault((row["scheme"], row["replication"]), []).append(row)
-    return found
-
-
-def _without_key(row: tables.Row) -> Document:
-    return {name: value for name, value in row.items() if name not in tables.KEYS["runs"]}
-
-
-def _nested(name: str, row: tables.Row) -> Document:
-    measured = tables.metric_names(name, row)
-    own = {column: _number(value) for column, value in _without_key(row).items() if column not in measured}
-    return {**own, "metrics": {column: _number(row[column]) for column in measured}}
