@@ -10,6 +10,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import text
+from sojourn.cli.output import add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures
 from sojourn.papers.judge import Outcome
@@ -54,17 +55,7 @@ def add(verbs: Any) -> None:
         help="replicate until the half-width of the 95 %% interval of METRIC is within this in every run condition "
         '(--precision "one_way_delay_ms_mean=5 %%"); all then have as many replications as the one that needs most',
     )
-    run.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of threads (default: one per core); the results do not depend on it",
-    )
-    run.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
-    )
+    add_jobs(run, cluster=True)
     run.add_argument(
         "--hours",
         type=float,
