@@ -34,19 +34,18 @@ def behaviour(path: Path, scheme: str, network: sj.Network) -> None:
         axis.tick_params(labelsize=8.5)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_title(scheme, fontsize=10, loc="left")
-    axes[-1].set_xlabel(
-        "time (s)\nshaded: a UDP flow of 16 Mbit/s joins ten CUBIC flows on 20 Mbit/s", fontsize=8.5
-    )
+    axes[-1].set_xlabel("time (s)\nshaded: a UDP flow of 16 Mbit/s joins ten CUBIC flows on 20 Mbit/s", fontsize=8.5)
+    figure.align_ylabels(axes)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=120)
     plt.close(figure)
-    # A few dozen of them are kept with the sources: 32 colours are a third of the bytes.
+    # A few dozen of them are kept with the sources, so they have few colours. With 32, a short line lost its own.
     with Image.open(drawn) as image:
-        image.convert("RGB").quantize(32, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main() -> None:
-    """Draw the README's comparison and one picture an algorithm."""
+    """Draw the README's comparison and one picture per algorithm."""
     images = DOCS / "images"
     home = sj.compare(sj.load(demo.SCENARIO), demo.SCHEMES, replicates=10, seed=1)
     # Two panels side by side, in the largest text for which there is room.
