@@ -41,11 +41,6 @@ def check_manual(page: str) -> None:
     if shutil.which("groff"):
         done = subprocess.run(
             ["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, encoding="utf-8", check=True
-            input=page,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=True,
         )
         assert done.stderr == ""
 
