@@ -1,4 +1,4 @@
-"""A plan: what varies, what is paired, how often, how precisely, what to show."""
+"""A plan: factors, pairing, replications, precision goals, and the metrics and figures to show."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Plan:
     series_replications
         How many replications of each cell are sampled.
     metrics
-        To show, the first first.
+        The metrics to show, in order.
     figures
         To draw.
     description

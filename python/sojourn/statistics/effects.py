@@ -18,7 +18,7 @@ _BISECTIONS: Final = 45
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How large paired differences are beside their own scatter, and whether they are zero.
+    """The size of paired differences relative to their scatter, and the test whether their mean is zero.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The search, and what is left of its best when they are run again."""
+"""The search, and the results of its best trials when they are run again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sojourn.tune.space import Point, scheme_text
 
 FORMAT: Final = "sojourn tune 1"
 _AT_ONCE: Final = 8
-"""Trials drawn before their results are known, whatever the number of threads: the result must not depend on it."""
+"""Trials drawn before their results are known. It does not depend on the number of threads, nor does the result."""
 _DRAWS: Final = 20
 """Draws for each trial at most: ranges may hold points that are no scheme (min above max)."""
 _MOST_CANDIDATES: Final = 16
@@ -69,7 +69,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What a tuning found.
+    """The result of a tuning.
 
     Parameters
     ----------
@@ -177,13 +177,13 @@ class Tuning:
 
     @cached_property
     def besides(self) -> tuple[Objective, ...]:
-        """What was not asked for, and may have paid for what was."""
+        """Metrics that are not objectives, and that may have become worse in exchange."""
         asked = {objective.name for objective in self.plan.objectives}
         return tuple(each for each in _BESIDES if each.name not in asked)
 
     @cached_property
     def side_effects(self) -> dict[tuple[str, str], int]:
-        """As :attr:`verdicts`, of what was not asked for."""
+        """Like :attr:`verdicts`, for the metrics of :attr:`besides`."""
         return self._judged(self.besides)
 
     def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:
@@ -217,8 +217,8 @@ def run(
     plan
         What to do.
     out
-        A folder for results and report. A tuning that was stopped there, even by a kill, goes on where it was; a
-        finished one is drawn again. By default nothing is written.
+        A folder for results and report. An interrupted tuning in this folder is continued, even after a kill. For a
+        finished one, the report is drawn again. By default nothing is written.
     jobs
         Number of threads; by default one per core. The results do not depend on it.
     progress
