@@ -1,4 +1,4 @@
-"""Empty pictures in the house style, for a page or for a column of a paper, and what all pictures share."""
+"""Empty pictures in the project's style, for a page or for a column of a paper, and helpers for all pictures."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _SHEET: ContextVar[float | None] = ContextVar("sheet", default=None)
 PAPER_POINTS: Final = 8.0
 """Size of the text of a figure for a paper."""
 _LINE: Final = 0.17
-"""Inches that a row of such a figure needs."""
+"""Height in inches of a row in a figure for a paper."""
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def is_narrow() -> bool:
 
 
 def points(size: float) -> float:
-    """Return the size of a text, on a sheet that of papers."""
+    """Return the size of a text: the given one, or at most that of a paper inside :func:`sheet`."""
     return size if _SHEET.get() is None else min(size, PAPER_POINTS)
 
 
@@ -169,7 +169,7 @@ def logarithmic(axes: Axes, which: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     low, high = axis.get_view_interval()
-    # With few decades their ends alone would leave a reader without a scale.
+    # With few decades, ticks only at the powers of ten are too few to read values.
     subs = (2.0, 3.0, 5.0) if high / max(low, 1e-12) < 100 else ()
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(LogLocator(subs=subs) if subs else NullLocator())

@@ -315,7 +315,7 @@ class Network:
         )
 
     def change(self, *, at: Time, scheme: SchemeLike, queue: str | None = None) -> Network:
-        """Give queues another scheme during the run; what waits moves over and keeps its age.
+        """Switch the scheme of queues during the run; queued packets move to the new scheme and keep their age.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class Network:
         return core.load(self.to_toml(), source=f"network {self.name!r}", sets=sets)
 
     def check(self) -> Network:
-        """Raise :class:`SojournError` unless the network is whole and possible; return it."""
+        """Raise :class:`SojournError` unless the network is complete and possible; return it."""
         self.canonical()
         return self
 

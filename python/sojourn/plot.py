@@ -49,11 +49,11 @@ _MOST_LABELS: Final = 13
 """More points than this get a legend: their labels would cover each other."""
 _GROUP_MARKERS: Final = "os^Dv"
 _GROUP_BAND: Final = 0.75
-"""Of a scheme's row, shared by the groups of flows."""
+"""Share of a scheme's row in which its groups of flows are drawn."""
 _LOG_FROM: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
 _SHORT: Final = 18
-"""Characters of a label of which two stand side by side in a column."""
+"""Longest labels, in characters, of which a column holds two side by side."""
 
 
 class Plots:
@@ -267,7 +267,7 @@ class Plots:
                 if warm_up > 0:
                     axes.axvspan(0, warm_up, color=RULE, alpha=0.45, linewidth=0)
                 axes.margins(x=0)
-            # Panels above a hole need the labels that the hole would have had.
+            # A panel above an empty place needs the labels of the axis that would be below it.
             for axes in panels[-1 if len(shown) == rows * columns else -2 :].flat:
                 axes.tick_params(labelbottom=True)
             figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=points(9.5))
@@ -354,7 +354,7 @@ class Plots:
         return figure
 
     def groups(self) -> Picture:
-        """Draw what each group of flows got, a panel for each group: see :mod:`sojourn.groups`."""
+        """Draw the main metric of each group of flows, a panel for each group: see :mod:`sojourn.groups`."""
         known = groups.of(self._results)
         columns = 1 if is_narrow() else min(len(known), 2)
         lines = math.ceil(len(known) / columns)

@@ -35,7 +35,7 @@ _DIFFERENCES = (
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What one run or comparison found.
+    """The results of one run or comparison.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Results:
 
     @property
     def groups(self) -> pd.DataFrame:
-        """One row a group of flows and run: what the flows of one ``[[flows]]`` table had together."""
+        """One row per group of flows and run: metrics over all flows of one ``[[flows]]`` table."""
         return self.frames["groups"]
 
     @property
@@ -139,7 +139,7 @@ class Results:
         return Plots(self)
 
     def only(self, labels: Sequence[str]) -> Results:
-        """Return the results of some schemes alone, in the order given; the first is the baseline.
+        """Return the results of some schemes only, in the given order; the first is the baseline.
 
         Raises
         ------
@@ -228,9 +228,8 @@ class Results:
     def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
 
-        The family is one metric's differences of all other schemes: the question "which of these schemes differ
-        from the baseline in this metric?" has a false answer among them with probability at most 5 % where values
-        below 0.05 count.
+        The family is one metric's differences of all other schemes to the baseline. If values below 0.05 count as
+        significant, the probability of any false finding in this family is at most 5 %.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]
@@ -240,7 +239,7 @@ class Results:
         return dict(zip(others, map(float, found), strict=True))
 
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
-        """Return a quantile of what all replications saw together, with a bootstrap interval (BCa over runs).
+        """Return a quantile of the pooled distribution of all replications, with a BCa bootstrap interval over runs.
 
         The interval includes half of the bucket that the quantile is read from, on either side.
 
@@ -287,7 +286,7 @@ class Results:
 
     @cached_property
     def warnings(self) -> tuple[warmup.Warning | inert.Inert, ...]:
-        """What a reader should check before trusting the results, each with a sentence in ``text``.
+        """Warnings to check before trusting the results; each has a sentence in ``text``.
 
         Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose warm-up is too short, or that
         reached no steady state, which needs time series.

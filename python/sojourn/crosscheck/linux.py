@@ -28,7 +28,7 @@ SCHEMES: Final = {
     "sfq": "sfq limit 127p",
 }
 
-# These give the ping a queue of its own: the delay of the flows themselves is in their RTT.
+# These put the ping into a separate queue, so the delay of the flows is taken from their own RTT.
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie", "sfq")
 
 _NOT_REPEATED: Final = (
@@ -202,7 +202,7 @@ def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
 
 
 def _our_teeth(run: Run) -> teeth.Teeth:
-    # The path is full all the time, so the window is the queue and a constant: the amplitudes are the same.
+    # The path is always full, so the window is the queue plus a constant, and both have the same amplitude.
     series = next(entry for entry in run.measured["series"] if entry["name"] == "queue_packets")
     samples = [(t_s, value) for t_s, value in zip(series["t_s"], series["value"], strict=True) if value is not None]
     return teeth.teeth([t_s for t_s, _ in samples], [value for _, value in samples])
