@@ -52,8 +52,9 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--precision",
         metavar="METRIC=WITHIN",
-        help="replicate until the half-width of the 95 %% interval of METRIC is within this in every run condition "
-        '(--precision "one_way_delay_ms_mean=5 %%"); all then have as many replications as the one that needs most',
+        help="replicate until the half-width of the 95 %% interval of METRIC is at most this in every condition that "
+        'is run (--precision "one_way_delay_ms_mean=5 %%"); all conditions then have as many replications as the one '
+        "that needs most",
     )
     add_jobs(run, cluster=True)
     run.add_argument(
