@@ -95,7 +95,7 @@ def estimate(values: Sequence[float] | Floats, level: float = LEVEL) -> Estimate
 
 
 def paired(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, level: float = LEVEL) -> Estimate:
-    """Estimate the mean of ``values - baseline`` from pairs that saw the same traffic.
+    """Estimate the mean of ``values - baseline`` from pairs with the same traffic.
 
     Parameters
     ----------

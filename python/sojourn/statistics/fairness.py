@@ -67,7 +67,7 @@ MEASURES: Final = (
 """What :func:`table` computes."""
 
 _SPREAD: Final = 1.2
-"""Greatest over smallest round-trip time from which a slope over them says something."""
+"""Smallest ratio of the largest to the smallest round-trip time for which a slope over them is computed."""
 
 
 def max_min_share(shares: Floats) -> float:
