@@ -223,7 +223,7 @@ class Simulation:
             self._stepper.switch(name, text)
 
     def report(self) -> Results:
-        """Return the results of the whole run; its remaining time is simulated in a copy, with the present schemes."""
+        """Return the whole run's results; its remaining time is simulated in a copy, with the present scheme."""
         document: Document = json.loads(self._stepper.report())
         scheme = self._scheme or Scheme("")
         return Results(

@@ -100,7 +100,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             rows["series"].append({**key, "name": series["name"], "unit": series["unit"], **samples})
 
     def rows(self, name: str) -> list[Row]:
-        """Return the rows of a table; in ``distributions`` and ``series`` one row per curve, with lists of its points."""
+        """Return the rows of a table; ``distributions`` and ``series`` have one row per curve, with lists."""
         return self._rows[name]
 
     def __getitem__(self, name: str) -> pd.DataFrame:
