@@ -322,7 +322,7 @@ class Network:
         at
             When; before the end of the run.
         scheme
-            The new one; what it cannot hold of what waits is dropped.
+            The new scheme. Queued packets that it cannot hold are dropped.
         queue
             As results call it, ``left->right``; by default every queue under test.
         """

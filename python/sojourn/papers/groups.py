@@ -42,7 +42,7 @@ def jain(values: Floats) -> float:
 
 
 def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Floats:
-    """Return Jain's index where the flows of each kind have the same: what is left to a scheme is the difference.
+    """Return Jain's index if all flows of a kind have the same throughput; the rest is the effect of the scheme.
 
     Parameters
     ----------

@@ -222,7 +222,7 @@ def search(
     4. On fresh replications: all of these, and every router.
 
     Candidates are the routers that send any traffic, by their mean rank over the centralities but ``random``, as many
-    as let greedy spend 70 % of what is left of `runs` after the first step.
+    as greedy can try with 70 % of the `runs` that remain after the first step.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
 
 
 def apart(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence[Scheme]) -> Picture:
-    """Draw each scheme in a panel of its own: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
+    """Draw each scheme in a separate panel: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
     look = looks_of(paper)
     grid = np.linspace(paper.low, paper.high, _GRID)
     lines = math.ceil(len(schemes) / _ACROSS)

@@ -259,7 +259,7 @@ def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...
         last = min(start + (of["flow_duration_s"] or 0.0), end)
         life = max(last - max(start, begin), 1e-3)
         dropped, burst = int(of["dropped_packets"]), of["burst_ratio"]
-        # The burst ratio is dropped over runs times one less the loss ratio.
+        # The burst ratio is dropped / runs * (1 - loss ratio).
         runs = round(dropped * (1 - dropped / sent) / burst) if burst else 0
         name = (
             flow["transport"],
