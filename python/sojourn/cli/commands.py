@@ -1,4 +1,4 @@
-"""What each command does."""
+"""The commands ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
         if options.out:
             from sojourn import folder
 
-            # Before the runs: an output folder that cannot be written must not cost an hour.
+            # Before the runs, so that a folder that cannot be written is not found only after an hour.
             staging = stack.enter_context(folder.staged(options.out, force=options.force))
         replicates = 1 if options.replicates is None else options.replicates
         results = runner.run(options.file, replicates=replicates, **given)
