@@ -1,22 +1,56 @@
-"""Results as one JSON document: every run, the estimates and differences, and what made them."""
+"""Results without pandas: rows of estimates and differences, and one JSON document with these and every run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sojourn import stats, tables
+from sojourn import metrics, stats, tables
 from sojourn.core import Document
+from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sojourn.results import Results
 
-__all__ = ["document"]
+__all__ = ["DIFFERENCES", "SUMMARY", "differences", "document", "summary"]
+
+SUMMARY: Final = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
+DIFFERENCES: Final = (
+    *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
+    *("effect", "effect_low", "effect_high", "p", "p_holm"),
+)
+
+
+def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of :meth:`sojourn.results.Results.summary`: columns :data:`SUMMARY`."""
+    for label in results.labels:
+        for name in results.metric_names() if names is None else names:
+            found = results.estimate(label, name)
+            yield label, name, metrics.unit_of(name), *_limits(found), found.replications
+
+
+def differences(
+    results: Results, baseline: str | None = None, names: Sequence[str] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of :meth:`sojourn.results.Results.differences`: columns :data:`DIFFERENCES`."""
+    base = results.labels[0] if baseline is None else baseline
+    chosen = results.metric_names() if names is None else names
+    if len(results.labels) < 2:
+        return
+    holm = {name: results.corrected(name, base) for name in chosen}
+    for label in results.labels:
+        if label == base:
+            continue
+        for name in chosen:
+            found, size = results.difference(label, name, base), results.effect(label, name, base)
+            limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
+            yield (
+                *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
+                *(size.size, *limits, size.p, holm[name][label]),
+            )
 
 
 def document(results: Results, *, series: bool) -> Document:
@@ -46,8 +80,8 @@ def document(results: Results, *, series: bool) -> Document:
         "replications": results.replications,
         "level": stats.LEVEL,
         "runs": _runs(results, series=series),
-        "summary": _with_intervals(results.summary()),
-        "differences": _with_intervals(results.differences()),
+        "summary": [_with_interval(SUMMARY, row) for row in summary(results)],
+        "differences": [_with_interval(DIFFERENCES, row) for row in differences(results)],
         "warnings": [found.text for found in results.warnings],
     }
 
@@ -76,9 +110,12 @@ def _runs(results: Results, *, series: bool) -> list[Document]:
     return runs
 
 
-def _with_intervals(table: pd.DataFrame) -> list[Document]:
-    columns = [str(name) for name in table.columns]
-    return [_with_interval(columns, row) for row in table.itertuples(index=False, name=None)]
+def _limits(found: Estimate) -> tuple[float, float, float]:
+    return (
+        found.mean,
+        math.nan if found.low is None else found.low,
+        math.nan if found.high is None else found.high,
+    )
 
 
 def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sojourn.plot import Plots
-
-
-_SUMMARY = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
-_DIFFERENCES = (
-    *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
-    *("effect", "effect_low", "effect_high", "p", "p_holm"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,13 +301,9 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        return _frame(_SUMMARY, self._summary(names), 3)
+        from sojourn.export import SUMMARY, summary
 
-    def _summary(self, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        for label in self.labels:
-            for name in self.metric_names() if names is None else names:
-                found = self.estimate(label, name)
-                yield label, name, metrics.unit_of(name), *_limits(found), found.replications
+        return _frame(SUMMARY, summary(self, names), 3)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -340,26 +329,9 @@ class Results:
         SojournError
             Unknown scheme or metric.
         """
-        return _frame(_DIFFERENCES, self._differences(baseline, names), 4)
+        from sojourn.export import DIFFERENCES, differences
 
-    def _differences(
-        self, baseline: str | None = None, names: Sequence[str] | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        base = self.labels[0] if baseline is None else self._known(baseline)
-        chosen = self.metric_names() if names is None else names
-        if len(self.labels) < 2:
-            return
-        holm = {name: self.corrected(name, base) for name in chosen}
-        for label in self.labels:
-            if label == base:
-                continue
-            for name in chosen:
-                found, size = self.difference(label, name, base), self.effect(label, name, base)
-                limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
-                yield (
-                    *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
-                    *(size.size, *limits, size.p, holm[name][label]),
-                )
+        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 4)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -535,14 +507,6 @@ class Results:
         if label not in self.labels:
             raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
-
-
-def _limits(found: Estimate) -> tuple[float, float, float]:
-    return (
-        found.mean,
-        math.nan if found.low is None else found.low,
-        math.nan if found.high is None else found.high,
-    )
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:
