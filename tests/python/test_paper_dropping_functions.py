@@ -172,7 +172,7 @@ def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], tmp_path
         (["dropping-functions", "--precision", "loss_ratio=1 %"], "--precision"),
         (["dropping-functions", "--hours", "0"], "above 0"),
         (["dropping-functions", "--only", "Figure 9"], "simulation, device, report"),
-        (["daqm", "--hours", "1"], "papers of windows alone"),
+        (["daqm", "--hours", "1"], "studies of measurement windows"),
     ):
         assert main(["papers", "run", *words, "--out", str(tmp_path)]) == 2
         assert why in capsys.readouterr().err
@@ -254,7 +254,7 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(SojournError, match="there is no store"):
+    with pytest.raises(SojournError, match="this store of windows does not exist"):
         store.read_device(tmp_path / "none.sqlite")
     (tmp_path / "text.sqlite").write_text("not a database, but long enough to be looked at as one" * 40)
     with pytest.raises(SojournError, match="is not a store of windows"):
