@@ -46,7 +46,7 @@ def provenance(scenario: str, command: str) -> str:
 
 
 def group(results: sj.Results, scheme: str, name: str) -> pd.DataFrame:
-    """Means over the flows of one group, one row a replication."""
+    """Means over the flows of one group, one row per replication."""
     flows = results.flows
     rows = flows[(flows["scheme"] == scheme) & (flows["group"] == name)]
     return rows.groupby("replication").mean(numeric_only=True)

@@ -115,7 +115,7 @@ def shown(estimate: stats.Estimate) -> str:
 
 
 def share(each: Found, name: str) -> str:
-    """A share in per cent with its interval; bold where the choice is not told from the best."""
+    """A share in per cent with its interval; bold if the choice is not significantly worse than the best."""
     if name == GREEDY and GREEDY not in {choice.name for choice in each.choices}:
         return "–"
     value = each.share(name)

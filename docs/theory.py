@@ -75,7 +75,7 @@ class Beside:
 
 
 def simulated(net: sj.Network, schemes: list[str], replicates: int) -> dict[str, dict[str, np.ndarray]]:
-    """Metrics by scheme: one value a replication."""
+    """Metrics by scheme: one value per replication."""
     runs = sj.compare(net, schemes, replicates=replicates, seed=1).runs
     return {
         str(label): {name: part[name].to_numpy(dtype=np.float64) for name in METRICS}

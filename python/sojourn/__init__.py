@@ -140,7 +140,7 @@ _HOME = {
         "us",
     ),
 }
-"""Where each name lives: a module is imported when one of its names is first used, so that commands start at once."""
+"""The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
 
 _MODULES = {name: module for module, names in _HOME.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""A comparison in a folder: a plan underneath, so that runs are written as they finish.
+"""A comparison in a folder. It is carried out as a plan, so runs are written as they finish.
 
 The folder is a run folder (:mod:`sojourn.folder`) and a store (:mod:`sojourn.plan.store`) in one. Runs go to the
 store as they finish, so the same comparison continues after an interruption. The files of the run folder are written
@@ -50,7 +50,7 @@ def run(
     command: str | None = None,
     progress: bool | None = None,
 ) -> Results:
-    """Run what a folder does not hold yet of a comparison, and write its run folder.
+    """Do the runs of a comparison that a folder does not hold yet, and write its run folder.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The demonstration: what the choice of a scheme means for a home's network."""
+"""The demonstration: the effect of the scheme on a home network."""
 
 from __future__ import annotations
 

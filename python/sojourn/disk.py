@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and stay when the power fails."""
+"""Files that are written completely or not at all, and that survive a power failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARTIAL: Final = ".partial"
 
 
 def put(file: Path, content: bytes) -> None:
-    """Write a file aside, flush it to the disk, and give it its name, which lasts after :func:`flush` of its folder.
+    """Write a temporary file, flush it to the disk and rename it; after :func:`flush` of the folder this is durable.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def put(file: Path, content: bytes) -> None:
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a file where it is."""
+    """Write a file in its final place."""
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
         left = memoryview(content)

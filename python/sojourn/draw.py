@@ -1,4 +1,4 @@
-"""Random times and sizes, drawn afresh each time: ``sj.draw.exponential(mean=sj.s(1))``.
+"""Random times and sizes, drawn anew for every use: ``sj.draw.exponential(mean=sj.s(1))``.
 
 A function takes quantities of one kind, times or sizes, as the place where it is used needs them.
 """

@@ -1,10 +1,10 @@
-"""Run folders: everything about a run or a comparison on disk, whole or not at all.
+"""Run folders: all files of a run or a comparison, written completely or not at all.
 
 ========================= =====================================================================
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row a run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
+``runs.parquet``          one row per run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
                           ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone
@@ -37,7 +37,7 @@ from sojourn.scheme import Scheme
 FORMAT: Final = "sojourn run folder 1"
 REPORT: Final = "report.html"
 AUTO: Final = "auto"
-"""The sampling of time series where nothing was asked for: the first replication."""
+"""The default sampling of time series: in the first replication only."""
 
 _OWN_FILES: Final = frozenset(
     {
@@ -232,7 +232,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Do as :func:`write_text` for bytes."""
+    """Write bytes as :func:`write_text` writes text."""
     with aside(path) as staging:
         disk.write(staging, content)
 

@@ -1,4 +1,4 @@
-"""What each group of flows got: downloads beside calls, games and web objects.
+"""The main metric of each group of flows: downloads, calls, games, web objects.
 
 A scenario often has bulk transfers, which fill the queue, and flows that suffer from the delay. One metric says most
 about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the
@@ -67,7 +67,7 @@ def estimate(results: Results, label: str, group: Group) -> stats.Estimate:
 
 
 def verdict(results: Results) -> str:
-    """Say which scheme keeps delay-sensitive flows short, and what that costs the bulk transfers.
+    """Return sentences: which scheme keeps the delay of sensitive flows lowest, and its cost for bulk transfers.
 
     The first group that is not bulk decides: the schemes whose mean is within 1/128 of the lowest are as good as that
     one, since quantiles are read from buckets of this width. The one of them with the greatest goodput of bulk
@@ -109,7 +109,7 @@ def verdict(results: Results) -> str:
 
 
 def _unsure(results: Results, best: str, group: Group, level: list[str]) -> list[str]:
-    """Return the schemes whose difference to the best one may be chance."""
+    """Return the schemes that do not differ significantly from the best one."""
     others = [label for label in results.labels if label != best]
     values = _values(results, best, group)
     corrected = stats.holm([stats.paired_p(_values(results, label, group), values) for label in others])

@@ -1,4 +1,4 @@
-"""Warnings about what was set and cannot act in a run.
+"""Warnings about settings that have no effect in a run.
 
 :data:`NEEDS` lists, as data, which parameter of a scheme acts only with which value of another one; :data:`TRANSPORT`
 does so for the transport of flows. Only what a text or a scenario sets is warned of, never a default.
@@ -75,7 +75,7 @@ NEEDS: Final[tuple[Need, ...]] = (
 """Parameters of schemes that need another one."""
 
 WITHOUT_EFFECT: Final[dict[str, tuple[str, ...]]] = {"dualpi2": ("split_gso",)}
-"""Parameters that the simulator reads for tc's sake, and that act in no run."""
+"""Parameters that the simulator accepts because tc has them, and that have no effect in any run."""
 
 TRANSPORT: Final[dict[str, tuple[object, str, object]]] = {
     "ect": (0, "ecn", True),
@@ -95,7 +95,7 @@ _QUEUES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Inert:
-    """Something that was set and cannot act.
+    """A setting that has no effect.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Inert:
 
 
 def check(scenario: Document, schemes: Sequence[Scheme]) -> tuple[Inert, ...]:
-    """Return what cannot act in the runs of a scenario under some schemes.
+    """Return the settings that have no effect in the runs of a scenario under some schemes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How deeply documents may nest: as deeply as the native reader takes them."""
+"""The allowed depth of documents, which is that of the native reader."""
 
 from __future__ import annotations
 

@@ -315,14 +315,14 @@ class Network:
         )
 
     def change(self, *, at: Time, scheme: SchemeLike, queue: str | None = None) -> Network:
-        """Give queues another scheme during the run; what waits moves over and keeps its age.
+        """Switch the scheme of queues during the run; queued packets move to the new scheme and keep their age.
 
         Parameters
         ----------
         at
             When; before the end of the run.
         scheme
-            The new one; what it cannot hold of what waits is dropped.
+            The new scheme. Queued packets that it cannot hold are dropped.
         queue
             As results call it, ``left->right``; by default every queue under test.
         """
@@ -356,7 +356,7 @@ class Network:
         return core.load(self.to_toml(), source=f"network {self.name!r}", sets=sets)
 
     def check(self) -> Network:
-        """Raise :class:`SojournError` unless the network is whole and possible; return it."""
+        """Raise :class:`SojournError` unless the network is complete and possible; return it."""
         self.canonical()
         return self
 

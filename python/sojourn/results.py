@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,16 +26,9 @@ if TYPE_CHECKING:
     from sojourn.plot import Plots
 
 
-_SUMMARY = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
-_DIFFERENCES = (
-    *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
-    *("effect", "effect_low", "effect_high", "p", "p_holm"),
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What one run or comparison found.
+    """The results of one run or comparison.
 
     Parameters
     ----------
@@ -93,27 +86,27 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a run, one column a metric."""
+        """One row per run, one column per metric."""
         return self.frames["runs"]
 
     @property
     def queues(self) -> pd.DataFrame:
-        """One row a queue and run; ``under_test`` marks the queues that a comparison replaces."""
+        """One row per queue and run; ``under_test`` marks the queues that a comparison replaces."""
         return self.frames["queues"]
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row a flow and run."""
+        """One row per flow and run."""
         return self.frames["flows"]
 
     @property
     def groups(self) -> pd.DataFrame:
-        """One row a group of flows and run: what the flows of one ``[[flows]]`` table had together."""
+        """One row per group of flows and run: metrics over all flows of one ``[[flows]]`` table."""
         return self.frames["groups"]
 
     @property
     def stations(self) -> pd.DataFrame:
-        """One row a station of an 802.11 cell and run, each cell's access point first; empty without cells.
+        """One row per station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
         Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
         ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry
@@ -139,7 +132,7 @@ class Results:
         return Plots(self)
 
     def only(self, labels: Sequence[str]) -> Results:
-        """Return the results of some schemes alone, in the order given; the first is the baseline.
+        """Return the results of some schemes only, in the given order; the first is the baseline.
 
         Raises
         ------
@@ -197,7 +190,7 @@ class Results:
 
     @cached_property
     def _metrics(self) -> dict[str, Floats]:
-        """Every metric of the runs, a value a row."""
+        """Every metric of the runs, a value per row."""
         names = tables.metric_names("runs", self._rows[0]) if self._rows else []
         return {name: np.array([row[name] for row in self._rows], dtype=np.float64) for name in names}
 
@@ -228,9 +221,8 @@ class Results:
     def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
 
-        The family is one metric's differences of all other schemes: the question "which of these schemes differ
-        from the baseline in this metric?" has a false answer among them with probability at most 5 % where values
-        below 0.05 count.
+        The family is one metric's differences of all other schemes to the baseline. If values below 0.05 count as
+        significant, the probability of any false finding in this family is at most 5 %.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]
@@ -240,7 +232,7 @@ class Results:
         return dict(zip(others, map(float, found), strict=True))
 
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
-        """Return a quantile of what all replications saw together, with a bootstrap interval (BCa over runs).
+        """Return a quantile of the pooled distribution of all replications, with a BCa bootstrap interval over runs.
 
         The interval includes half of the bucket that the quantile is read from, on either side.
 
@@ -287,7 +279,7 @@ class Results:
 
     @cached_property
     def warnings(self) -> tuple[warmup.Warning | inert.Inert, ...]:
-        """What a reader should check before trusting the results, each with a sentence in ``text``.
+        """Warnings to check before trusting the results; each has a sentence in ``text``.
 
         Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose warm-up is too short, or that
         reached no steady state, which needs time series.
@@ -309,13 +301,9 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        return _frame(_SUMMARY, self._summary(names), 3)
+        from sojourn.export import SUMMARY, summary
 
-    def _summary(self, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        for label in self.labels:
-            for name in self.metric_names() if names is None else names:
-                found = self.estimate(label, name)
-                yield label, name, metrics.unit_of(name), *_limits(found), found.replications
+        return _frame(SUMMARY, summary(self, names), 3)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -341,26 +329,9 @@ class Results:
         SojournError
             Unknown scheme or metric.
         """
-        return _frame(_DIFFERENCES, self._differences(baseline, names), 4)
+        from sojourn.export import DIFFERENCES, differences
 
-    def _differences(
-        self, baseline: str | None = None, names: Sequence[str] | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        base = self.labels[0] if baseline is None else self._known(baseline)
-        chosen = self.metric_names() if names is None else names
-        if len(self.labels) < 2:
-            return
-        holm = {name: self.corrected(name, base) for name in chosen}
-        for label in self.labels:
-            if label == base:
-                continue
-            for name in chosen:
-                found, size = self.difference(label, name, base), self.effect(label, name, base)
-                limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
-                yield (
-                    *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
-                    *(size.size, *limits, size.p, holm[name][label]),
-                )
+        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 4)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -519,46 +490,9 @@ class Results:
         -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
-        names = ("queues", "flows", "groups", "stations", "series")
-        parts = {name: _by_run(tables.rows(self.frames, name)) for name in names}
-        metric = [*self._metrics]
-        runs = []
-        for row in self._rows:
-            key = (row["scheme"], row["replication"])
-            run: Document = {name: _number(value) for name, value in row.items() if name not in self._metrics}
-            run["metrics"] = {name: _number(row[name]) for name in metric}
-            run["queues"] = [_nested("queues", part) for part in parts["queues"].get(key, ())]
-            run["flows"] = [_nested("flows", part) for part in parts["flows"].get(key, ())]
-            run["groups"] = [_nested("groups", part) for part in parts["groups"].get(key, ())]
-            if key in parts["stations"]:
-                run["stations"] = [_without_key(part) for part in parts["stations"][key]]
-            if series and key in parts["series"]:
-                run["series"] = [
-                    {**_without_key(part), "value": [_number(value) for value in part["value"]]}
-                    for part in parts["series"][key]
-                ]
-            runs.append(run)
-        return {
-            "sojourn": self.code_version,
-            "build": self.build,
-            "kind": self.kind,
-            "scenario": self.scenario,
-            "schemes": [
-                {
-                    "scheme": scheme.label,
-                    "text": scheme.text,
-                    "parameters": {p.name: p.value for p in scheme.parameters()},
-                }
-                for scheme in self.schemes
-            ],
-            "seed": self.seed,
-            "replications": self.replications,
-            "level": stats.LEVEL,
-            "runs": runs,
-            "summary": [_with_interval(_SUMMARY, row) for row in self._summary()],
-            "differences": [_with_interval(_DIFFERENCES, row) for row in self._differences()],
-            "warnings": [found.text for found in self.warnings],
-        }
+        from sojourn.export import document
+
+        return document(self, series=series)
 
     @cached_property
     def _html(self) -> str:
@@ -575,55 +509,9 @@ class Results:
         return label
 
 
-def _limits(found: Estimate) -> tuple[float, float, float]:
-    return (
-        found.mean,
-        math.nan if found.low is None else found.low,
-        math.nan if found.high is None else found.high,
-    )
-
-
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:
     """Make a table whose columns from `first` on are numbers."""
     import pandas as pd
 
     numbers = [name for name in columns[first:] if name != "replications"]
     return pd.DataFrame(list(rows), columns=list(columns)).astype(dict.fromkeys(numbers, "float64"))
-
-
-def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:
-    """Write the limits as one ``interval``, null where there is none."""
-    row = dict(zip(columns, values, strict=True))
-    document: Document = {}
-    for name, value in row.items():
-        stem = name.removesuffix("low")
-        if stem == name and not name.endswith("high"):
-            document[name] = _number(value)
-        elif stem != name:
-            low, high = _number(value), _number(row[f"{stem}high"])
-            document[f"{stem}interval"] = None if low is None or high is None else [low, high]
-    return document
-
-
-def _number(value: Any) -> Any:
-    """Write what JSON can hold: NaN is null, and numpy's numbers are Python's."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _by_run(rows: Iterable[tables.Row]) -> dict[tuple[str, int], list[tables.Row]]:
-    found: dict[tuple[str, int], list[tables.Row]] = {}
-    for row in rows:
-        found.setdefault((row["scheme"], row["replication"]), []).append(row)
-    return found
-
-
-def _without_key(row: tables.Row) -> Document:
-    return {name: value for name, value in row.items() if name not in tables.KEYS["runs"]}
-
-
-def _nested(name: str, row: tables.Row) -> Document:
-    measured = tables.metric_names(name, row)
-    own = {column: _number(value) for column, value in _without_key(row).items() if column not in measured}
-    return {**own, "metrics": {column: _number(row[column]) for column in measured}}

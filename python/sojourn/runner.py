@@ -1,4 +1,4 @@
-"""Running scenarios: replications, schemes side by side on the same traffic, all cores."""
+"""Run scenarios: replications, comparisons of schemes with the same traffic, on all cores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(
     sets: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Results:
-    """Run a network as it is written.
+    """Run a network with the schemes that it names.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def run(
     seed
         Of the runs; by default the scenario's own. Replications differ in their random streams.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
@@ -88,7 +88,7 @@ def compare(
     force: bool = False,
     command: str | None = None,
 ) -> Results:
-    """Compare schemes on a network: each replaces the queues under test, on the same traffic.
+    """Compare schemes on a network: each replaces those of the queues under test, and all get the same traffic.
 
     Replication r has the same traffic for every scheme, so differences between schemes are paired.
 
@@ -103,7 +103,7 @@ def compare(
     seed
         Of the comparison; by default the scenario's own.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     series
         Sampling interval of time series (a time), ``"auto"``, or None for none.
     sets
@@ -160,7 +160,7 @@ def canonical(network: Scenario, sets: Sequence[str] = (), series: Series = None
     Parameters
     ----------
     network
-        Which.
+        The network to run.
     sets
         Overrides ``key=value``.
     series
@@ -237,7 +237,7 @@ def _checked(scenario: Document, replicates: int, seed: int | None, jobs: int | 
 
 
 def _meta(series: Series) -> dict[str, str | None]:
-    """Return what the command that repeats the runs must say of time series."""
+    """Return the options on time series for the command that repeats the runs."""
     return {"series": series if series is None or isinstance(series, str) else as_text("series", series, "time")}
 
 
@@ -247,7 +247,7 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
     if series is None or (series == "auto" and replication > 0):
         return None
     if series != "auto":
-        # Text goes to the core as it is, whose message suits a command line too.
+        # Text is passed to the core unchanged; its error message is suitable for a command line, too.
         return series if isinstance(series, str) else as_text("series", series, "time")
     return str(from_ns(auto_interval_ns(str(scenario["duration"]))))
 

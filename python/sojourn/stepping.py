@@ -1,4 +1,4 @@
-"""Stepping through a run: look at a queue over windows of time, and give it another scheme on the way.
+"""Step through a run: measure a queue over windows of time, and switch its scheme during the run.
 
 What a controller needs that chooses schemes while traffic runs, in the manner of a reinforcement-learning
 environment: :meth:`Simulation.advance`, :meth:`Simulation.window` (what it sees), :meth:`Simulation.switch` (what it
@@ -28,7 +28,7 @@ FEATURES: Final = ("s0", "s1", "s2", "s3", "q0", "q1", "q2", "q3")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one queue did over a window of time. NaN where there was nothing to measure.
+    """Measurements of one queue over a window of time; NaN if there was nothing to measure.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Window:
 
     @property
     def loss_ratio(self) -> float:
-        """Dropped over offered; NaN where nothing arrived."""
+        """Dropped packets divided by offered packets; NaN if none arrived."""
         return self.drops_packets / self.arrivals_packets if self.arrivals_packets else math.nan
 
     @classmethod
@@ -97,7 +97,7 @@ class Window:
 
 
 class Simulation:
-    """A run under way: it stands still until it is told how far to go.
+    """A run that simulates only as far as it is told to.
 
     If nothing is switched, its report is that of an ordinary run with the same scheme, seed and replication, bit for
     bit.
@@ -168,12 +168,12 @@ class Simulation:
 
     @property
     def is_done(self) -> bool:
-        """Whether the scenario is at its end."""
+        """Whether the scenario has ended."""
         now, end = self._stepper.times_ns()
         return now >= end
 
     def advance(self, time: Time) -> None:
-        """Let so much time pass; at the end of the scenario time stands still.
+        """Simulate for a time, at most to the end of the scenario.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Simulation:
         self._stepper.run_until(min(now + to_ns("time", time), end))
 
     def window(self, queue: str | None = None) -> Window:
-        """Return what a queue did since it was last asked, or since the start; the next window begins.
+        """Return the measurements of a queue since the previous call, or since the start, and begin the next window.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Simulation:
         return Window._of(json.loads(self._stepper.window(self._one(queue))))
 
     def switch(self, scheme: SchemeLike, queue: str | None = None) -> None:
-        """Give queues another scheme, now. What waits moves over and keeps its age.
+        """Switch the scheme of queues now; queued packets move to the new scheme and keep their age.
 
         What the new scheme cannot hold is dropped. What the old one had learnt is lost, also if the new one is the
         same.
@@ -223,7 +223,7 @@ class Simulation:
             self._stepper.switch(name, text)
 
     def report(self) -> Results:
-        """Return the results of the whole run; what is left of it is run with the schemes of now, in a copy."""
+        """Return the whole run's results; its remaining time is simulated in a copy, with the present scheme."""
         document: Document = json.loads(self._stepper.report())
         scheme = self._scheme or Scheme("")
         return Results(

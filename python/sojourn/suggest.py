@@ -1,4 +1,4 @@
-"""Error messages for a name that is not known: what was meant, and what is allowed."""
+"""Error messages for an unknown name: a suggestion, and the allowed names."""
 
 from __future__ import annotations
 

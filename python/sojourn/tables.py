@@ -1,4 +1,4 @@
-"""Results as tables: one row a run, queue, flow, group of flows, 802.11 station, point of a distribution, sample."""
+"""Results as tables: one row for each run, queue, flow, group of flows, 802.11 station, point, or sample."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             rows["series"].append({**key, "name": series["name"], "unit": series["unit"], **samples})
 
     def rows(self, name: str) -> list[Row]:
-        """Return the rows of a table; of ``distributions`` and ``series`` one a curve, its points in lists."""
+        """Return the rows of a table; ``distributions`` and ``series`` have one row per curve, with lists."""
         return self._rows[name]
 
     def __getitem__(self, name: str) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def _block(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
 
 
 def _is_block(value: Any) -> bool:
-    """Whether a value needs a block of its own rather than a place on one line."""
+    """Return whether a value needs a separate block and does not fit on one line."""
     if isinstance(value, Mapping):
         return "kind" in value and len(value) > 2
     return _is_list(value) and bool(value) and all(isinstance(element, Mapping) for element in value)

@@ -109,7 +109,7 @@ def lan(
     duration: Time = s(10),
     name: str = "lan",
 ) -> Network:
-    """Clients that upload to servers over one shared CSMA bus, client i from second i on.
+    """Clients that upload to servers over one shared CSMA bus; client i begins at second i.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def bulk() -> Traffic:
 
 
 def transfer(*, size: Data) -> Traffic:
-    """So much data once, over TCP; its completion time is measured."""
+    """A fixed amount of data once, over TCP; its completion time is measured."""
     return Traffic({"kind": "transfer", "size": as_text("size", size, "data")})
 
 

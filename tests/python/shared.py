@@ -1,9 +1,14 @@
-"""What several tests share: a small network and the type of the `command` fixture."""
+"""What several tests share: a small network, scripts as modules, terminals, and the type of the `command` fixture."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
 import sojourn as sj
 
@@ -18,3 +23,28 @@ def small_network() -> sj.Network:
     return sj.dumbbell(
         flows=4, rate=sj.mbit_s(5), base_rtt=sj.ms(40), duration=sj.s(4), warm_up=sj.s(1), name="small"
     )
+
+
+def script(path: str) -> ModuleType:
+    """A script of the repository as a module: ``docs/blocks.py``."""
+    file = Path(__file__).resolve().parents[2] / path
+    spec = importlib.util.spec_from_file_location(f"script_{file.stem}", file)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look up their module.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_terminal(ours: int) -> str:
+    """What programs wrote to a pseudo-terminal until all of them ended; closes our side."""
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 4096)
+        except OSError:  # Linux reports the end of a terminal so
+            break
+    os.close(ours)
+    return shown.decode(errors="replace")

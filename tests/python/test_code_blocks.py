@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from shared import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("blocks_of_docs", ROOT / "docs" / "blocks.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-BLOCKS = load()
+BLOCKS = script("docs/blocks.py")
 PAGES = BLOCKS.pages()
 #: `.ci/weekly` sets it to "all"; otherwise pages that changed are run, and those under a second.
 WHICH = os.environ.get("SOJOURN_TEST_BLOCKS", "changed")

@@ -109,3 +109,22 @@ def test_former_names_of_presets_warn_once_and_name_the_present_one() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         core.load(json.dumps(loaded), source="office.toml")
+
+
+FORMER_TWICE = """
+import warnings
+from sojourn import core
+core.parse_aqm("red preset seed000")
+# As plotting libraries do: Python then forgets which warnings it has shown.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+core.parse_aqm("red preset seed000")
+core.parse_aqm("avq preset seed004")
+"""
+
+
+def test_a_former_name_of_a_preset_warns_once_in_a_process() -> None:
+    done = subprocess.run([sys.executable, "-c", FORMER_TWICE], capture_output=True, text=True, check=True)
+    shown = [line for line in done.stderr.splitlines() if "is now called" in line]
+    assert len(shown) == 2, done.stderr
+    assert ["red:" in shown[0], "avq:" in shown[1]] == [True, True]

@@ -36,6 +36,15 @@ def metrics() -> set[str]:
     return names | {f"{name}_{end}" for name in names for end in ("total", "bucket", "sum", "count")}
 
 
+def check_manual(page: str) -> None:
+    """Have groff, if it is installed, format a manual page without a warning."""
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, encoding="utf-8", check=True
+        )
+        assert done.stderr == ""
+
+
 def test_the_device_has_the_metrics_that_the_source_names() -> None:
     known = metrics()
     for name in ("sojourn_arrived_packets_total", "sojourn_port_sent_frames_total", "sojourn_time_seconds_bucket"):
@@ -178,16 +187,7 @@ def test_manual_pages_are_clean_and_name_every_command() -> None:
     # A line that begins with a dot would be a request.
     known = {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".I"}
     assert {line.split()[0] for line in page.splitlines() if line.startswith(".")} <= known
-    if shutil.which("groff"):
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-Tutf8"],
-            input=page,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=True,
-        )
-        assert done.stderr == ""
+    check_manual(page)
 
 
 def test_sojournd_says_its_name_completes_and_has_a_manual() -> None:
@@ -217,13 +217,4 @@ def test_sojournd_says_its_name_completes_and_has_a_manual() -> None:
         assert f".SS {command}\n" in page
         for shell in completion.SHELLS:
             assert command in said("completion", shell)
-    if shutil.which("groff"):
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-Tutf8"],
-            input=page,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=True,
-        )
-        assert done.stderr == ""
+    check_manual(page)

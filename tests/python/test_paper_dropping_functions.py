@@ -151,7 +151,7 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     assert said.startswith("7 runs made, 0 found")
     text = (place / "report.html").read_text(encoding="utf-8")
     assert "Figure 4" in text
-    assert "Not run: it was not asked for." in text
+    assert "Not run: the option --only leaves it out." in text
     assert run(only="simulation").startswith("0 runs made, 7 found")
     assert (place / "report.html").read_text(encoding="utf-8") == text
     with sqlite3.connect(place / "windows.sqlite") as base:
@@ -172,7 +172,7 @@ def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], tmp_path
         (["dropping-functions", "--precision", "loss_ratio=1 %"], "--precision"),
         (["dropping-functions", "--hours", "0"], "above 0"),
         (["dropping-functions", "--only", "Figure 9"], "simulation, device, report"),
-        (["daqm", "--hours", "1"], "papers of windows alone"),
+        (["daqm", "--hours", "1"], "studies of measurement windows"),
     ):
         assert main(["papers", "run", *words, "--out", str(tmp_path)]) == 2
         assert why in capsys.readouterr().err
@@ -254,7 +254,7 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(SojournError, match="there is no store"):
+    with pytest.raises(SojournError, match="this store of windows does not exist"):
         store.read_device(tmp_path / "none.sqlite")
     (tmp_path / "text.sqlite").write_text("not a database, but long enough to be looked at as one" * 40)
     with pytest.raises(SojournError, match="is not a store of windows"):

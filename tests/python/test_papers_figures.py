@@ -85,7 +85,7 @@ def test_every_claim_has_one_place() -> None:
         ('every = "500 ms"', "", "Figure 7: a figure of kind series needs"),
         ('series = ["queue', 'series = ["heap', "Figure 7: series: 'heap_packets'; allowed: queue_packets"),
         ('schemes = "eleven"', 'schemes = "twelve"', "Figure 6b: schemes: 'twelve'; allowed: red"),
-        ('name = "Figure 7"', 'name = "Figure 8"', "Figure 8 is there twice"),
+        ('name = "Figure 7"', 'name = "Figure 8"', "Figure 8 occurs twice"),
         ('sweep = "packet_size"', 'swept = "packet_size"', "Figure 15: unknown key `swept`; allowed: name"),
         ('sweep = "packet_size"', "", "Figure 15: a figure of kind lines needs `sweep`"),
         ('section = "6.1"', "", "Figure 6a: `section` is missing"),

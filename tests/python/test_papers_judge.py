@@ -254,5 +254,5 @@ def test_what_is_missing_is_not_run_and_says_what() -> None:
 
 def test_an_amount_that_is_none_is_refused() -> None:
     one = claim("lower_by", "a", "b", amount="much", bound="about")
-    with pytest.raises(sj.SojournError, match="claim one: amount='much' is no share"):
+    with pytest.raises(sj.SojournError, match="claim one: amount='much' is not a share"):
         outcome(one, LEVELS)

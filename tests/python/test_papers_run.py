@@ -167,8 +167,8 @@ def test_only_takes_tables_figures_and_names() -> None:
     assert (len(points), points["99 %"], points["1 %"]) == (8, "5", "")
     with pytest.raises(
         sj.SojournError,
-        match=r"'Figure 99': no such figure or table is run here.*; "
-        "there are: .*Table 4",
+        match=r"'Figure 99': this study runs no figure or table of that name.*; "
+        "use one of: .*Table 4",
     ):
         chosen(PAPER, "Figure 99")
 
@@ -208,7 +208,9 @@ def test_a_wrong_document_is_refused(file: str, old: str, new: str, message: str
 
 
 def test_no_paper_and_no_folder_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(sj.SojournError, match=r"there is no paper 'dqam' \(did you mean `daqm`\?\); there are: daqm"):
+    with pytest.raises(
+        sj.SojournError, match=r"there is no study 'dqam' \(did you mean `daqm`\?\); the studies are: daqm"
+    ):
         papers.load("dqam")
     monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
     with pytest.raises(sj.SojournError, match=r"there are no papers at .*studies: .* an installed package has them"):

@@ -432,7 +432,7 @@ def test_a_comparison_of_conditions_changes_what_it_names() -> None:
     [
         (traffic("lower", flow=("voip",)), "voip cbr has not been run"),
         (traffic("lower", sweep=("load",), at="2 Mbit/s"), "load 2 Mbit/s, ftp cbr has not been run"),
-        (traffic("lower", at="start"), "no condition stands for 'start'"),
+        (traffic("lower", at="start"), "no condition represents 'start'"),
         (traffic("increases_with", sweep=("rate",)),
          "the sweep of rate, ftp cbr: only 1 of its points have been run"),
         (traffic("increases_with", sweep=("drop_rate",), features=("Q0", "Q1")),

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from shared import Command, small_network
+from shared import Command, read_terminal, small_network
 from sojourn import core
 from sojourn.cli import main
 
@@ -229,15 +229,8 @@ def test_a_terminal_sees_counts_time_left_and_the_estimate(sweep: Path, tmp_path
     ours, theirs = pty.openpty()
     with start(sweep, tmp_path / "store", theirs) as process:
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # Linux reports the end of a terminal so
-                break
-    os.close(ours)
+        text = read_terminal(ours)
     assert process.returncode == 0
-    text = shown.decode(errors="replace")
     assert re.search(
         r"\d+ of 2400 runs done, \d+ running; .* left; sojourn_ms_mean [0-9.]+ ± [0-9.]+ ms \(scheme=", text
     )

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from shared import read_terminal
+
 
 def test_a_terminal_sees_progress_and_json_stays_clean(small_file: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
@@ -21,15 +23,8 @@ def test_a_terminal_sees_progress_and_json_stays_clean(small_file: Path, tmp_pat
         ) as process,
     ):
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # Linux reports the end of a terminal so
-                break
-    os.close(ours)
+        text = read_terminal(ours)
     assert process.returncode == 0
     assert json.loads(out.read_text())["runs"]
-    text = shown.decode(errors="replace")
     assert "of 1 run" in text
     assert "left," in text

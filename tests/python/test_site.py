@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import importlib.util
 import json
 import re
 import subprocess
@@ -13,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -23,6 +21,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import sojourn
 from browser import start_browser
+from shared import script
 from sojourn import cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,16 +36,6 @@ LOOKED_AT = [
     "papers/daqm.html",
     "comparison.html",
 ]
-
-
-def site_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +109,7 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 
 def test_every_page_of_the_repository_is_in_the_site(site: Path) -> None:
     for page in (ROOT / "docs").rglob("*.md"):
-        place = site_module().PLACES.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
+        place = script("docs/site.py").PLACES.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
         assert (site / place).with_suffix(".html").is_file(), page
     for paper in (ROOT / "papers").glob("*/README.md"):
         assert (site / "papers" / f"{paper.parent.name}.html").is_file()
@@ -143,7 +132,7 @@ def test_roles_of_sphinx_are_not_shown(site: Path) -> None:
 
 
 def test_a_dead_link_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = site_module()
+    module = script("docs/site.py")
     copy = tmp_path / "repository"
     (copy / "docs").mkdir(parents=True)
     page = copy / "docs" / "page.md"
@@ -161,7 +150,7 @@ def test_a_dead_link_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_list_below_a_paragraph_is_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = site_module()
+    module = script("docs/site.py")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     (tmp_path / "page.md").write_text("Three:\n* one\n* two\n  more\n* three\n")
     assert module.Site(tmp_path / "x").page("page.md") == "Three:\n\n* one\n* two\n  more\n* three\n"

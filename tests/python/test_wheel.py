@@ -7,7 +7,6 @@ Builds take minutes, so that `.ci/weekly` (step wheel) sets SOJOURN_TEST_WHEEL t
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -16,10 +15,10 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from shared import script
 from sojourn.core import version
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,15 +32,6 @@ def only(pattern: str) -> Path:
     return found
 
 
-def packaging() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("packaging_wheel", ROOT / "packaging" / "wheel.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, done.stdout + done.stderr
@@ -53,7 +43,7 @@ def test_files_beside_the_package_are_recorded(tmp_path: Path) -> None:
     with zipfile.ZipFile(plain, "w") as wheel:
         wheel.writestr("x/__init__.py", "")
         wheel.writestr("x-1.dist-info/RECORD", "x/__init__.py,sha256=abc,0\nx-1.dist-info/RECORD,,\n")
-    joined = packaging().join(plain, {"scripts/tool": (b"#!/bin/sh\n", 0o755)}, tmp_path / "out")
+    joined = script("packaging/wheel.py").join(plain, {"scripts/tool": (b"#!/bin/sh\n", 0o755)}, tmp_path / "out")
     with zipfile.ZipFile(joined) as wheel:
         assert wheel.read("x-1.data/scripts/tool") == b"#!/bin/sh\n"
         assert wheel.getinfo("x-1.data/scripts/tool").external_attr >> 16 == 0o100755

@@ -13,6 +13,7 @@ use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -68,10 +69,20 @@ fn aqms() -> String {
     Value::Array(registry::ALL.iter().map(one).collect()).to_string()
 }
 
-/// Warns of what is accepted and should be changed; Python shows the same warning once.
+/// The warnings that this process has given.
+static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Warns of what is accepted and should be changed, once in a process. Python's own list of what it has shown does not
+/// serve: it is emptied when any code changes a filter of warnings.
 fn warn(py: Python<'_>, what: &str) -> PyResult<()> {
     let text = CString::new(what).map_err(refuse)?;
-    PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &text, 1)
+    // The lock is not held while Python runs. A warning that a filter turned into an error is given again.
+    if WARNED.lock().map_err(refuse)?.contains(what) {
+        return Ok(());
+    }
+    PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &text, 1)?;
+    WARNED.lock().map_err(refuse)?.insert(what.to_owned());
+    Ok(())
 }
 
 /// The canonical text of an algorithm given in tc's syntax.

@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _silence() -> None:
-    """Drop what standard output has not taken, which Python would try again when it exits."""
+    """Discard unwritten standard output, which Python would otherwise try to write when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What each command does."""
+"""The commands ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
-from sojourn.cli.output import add_force, output
+from sojourn.cli.output import add_force, add_jobs, output
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def add(verbs: Any) -> None:
         "--replicates", type=int, metavar="N", help="number of replications (default: 10, with --quick 3)"
     )
     demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
-    demonstration.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    add_jobs(demonstration)
     demonstration.add_argument(
         "--out", metavar="DIR", help=f"folder for results and report (default {DEMO}, which is replaced)"
     )
@@ -102,12 +102,7 @@ def _scenario_of(parser: argparse.ArgumentParser) -> None:
 def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
     parser.add_argument("--replicates", type=int, metavar="N", help=replicates)
     parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of threads (default: one per core); the results do not depend on it",
-    )
+    add_jobs(parser)
     parser.add_argument(
         "--set",
         action="append",
@@ -180,7 +175,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
         if options.out:
             from sojourn import folder
 
-            # Before the runs: an output folder that cannot be written must not cost an hour.
+            # Before the runs, so that a folder that cannot be written is not found only after an hour.
             staging = stack.enter_context(folder.staged(options.out, force=options.force))
         replicates = 1 if options.replicates is None else options.replicates
         results = runner.run(options.file, replicates=replicates, **given)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import sojourn
 from sojourn import metrics, stats
 from sojourn.cli import text
+from sojourn.cli.output import add_jobs
 from sojourn.network import load
 from sojourn.results import Results
 
@@ -41,7 +42,7 @@ def add(verbs: Any) -> None:
         help=f"number of replications (default {REPLICATES})",
     )
     parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    add_jobs(parser)
     parser.add_argument(
         "--set",
         action="append",

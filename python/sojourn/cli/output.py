@@ -1,4 +1,4 @@
-"""Where a command writes: ``--out`` and ``--force``."""
+"""Options that several commands have: ``--out``, ``--force``, ``--jobs`` and ``--scheduler``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 
 
 def output(parser: argparse.ArgumentParser, *, help: str, metavar: str = "DIR", required: bool = False) -> None:  # noqa: A002
-    """Add ``--out``, and ``--force``, without which it replaces nothing.
+    """Add ``--out``, and ``--force``, without which the command does not replace anything.
 
     Parameters
     ----------
     parser
-        Of the command.
+        The command's.
     help
-        Says what is written.
+        Help text: what is written.
     metavar
         ``DIR`` or ``FILE``.
     required
@@ -25,4 +25,20 @@ def output(parser: argparse.ArgumentParser, *, help: str, metavar: str = "DIR", 
 
 def add_force(parser: argparse.ArgumentParser, what: str = "--out") -> None:
     """Add ``--force`` alone, to a command whose option for its output has another name or a default."""
-    parser.add_argument("--force", action="store_true", help=f"replace what {what} names, where it is there already")
+    parser.add_argument("--force", action="store_true", help=f"replace what {what} names, if it exists already")
+
+
+def add_jobs(parser: argparse.ArgumentParser, *, cluster: bool = False) -> None:
+    """Add the option ``--jobs``, and with `cluster` also ``--scheduler``."""
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
+    )
+    if cluster:
+        parser.add_argument(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
+        )

@@ -1,4 +1,4 @@
-"""``sojourn plot`` and ``sojourn table``: what a paper takes from a folder of results."""
+"""``sojourn plot`` and ``sojourn table``: figures and tables of a folder of results for a paper."""
 
 from __future__ import annotations
 

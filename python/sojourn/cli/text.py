@@ -53,7 +53,7 @@ def comparison(results: Results) -> str:
 
 
 def groups(results: Results) -> str:
-    """Return what each group of flows got, a row for each scheme."""
+    """Return the main metric of each group of flows, a row for each scheme."""
     from sojourn import groups
 
     known = groups.of(results)
@@ -78,7 +78,7 @@ def single(results: Results) -> str:
 
 
 def footnote(results: Results) -> str:
-    """Say what the numbers are."""
+    """Return a sentence about what the numbers are."""
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
     if results.replications == 1:
         long_run = one_run(results) if results.kind == "run" else ""
@@ -87,7 +87,7 @@ def footnote(results: Results) -> str:
 
 
 def one_run(results: Results) -> str:
-    """Say what the batch means of a single run's queue tell."""
+    """Return a sentence with the interval from batch means of a single run's queue."""
     if results.series.empty:
         return ""
     found = results.batch_means(results.labels[0])

@@ -1,4 +1,4 @@
-"""Agreement with Linux, ns-3 and ns-2: the same work on both sides, and a verdict by a rule fixed beforehand.
+"""Comparison with Linux, ns-3 and ns-2: the same work on both sides, judged by a rule that was fixed beforehand.
 
 The peers' results are recorded beside this module, so nothing needs to be installed; ``live`` runs the peer itself.
 """
@@ -52,7 +52,7 @@ def check(
     live
         Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     seed
         Of our runs.
     progress
@@ -80,7 +80,7 @@ def check(
         try:
             runs = _runs(point, QUICK_REPLICATIONS if quick else point.replications or REPLICATIONS, seed, jobs)
         except SojournError as error:
-            # A discipline or a congestion control that this version does not have: said, not hidden.
+            # Points with a discipline or a congestion control that this version does not have are reported.
             left_out.append((point, str(error).splitlines()[0]))
             continue
         rows.extend(row(point, metric, runs) for metric in point.metrics)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import crosscheck, folder
-from sojourn.cli.output import add_force
+from sojourn.cli.output import add_force, add_jobs
 from sojourn.core import SojournError
 from sojourn.crosscheck import page, text
 
@@ -35,7 +35,7 @@ def add(verbs: Any) -> None:
         help="run the other system, if it is installed, instead of reading its recorded results",
     )
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the simulator's runs (default 1)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    add_jobs(parser)
     parser.add_argument(
         "--page", metavar="FILE", help="also write the page that compares all systems (needs the peer `all`)"
     )

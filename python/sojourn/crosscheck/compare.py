@@ -1,4 +1,4 @@
-"""What is compared and by which rule: points, metrics, tolerances."""
+"""The rule of the comparison: points, metrics, tolerances."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from sojourn.core import Document
 
 STANDARD_ERRORS: Final = 3.0
-"""A difference of so many standard errors of both sides together may be chance."""
+"""A difference of up to this many standard errors of both sides together counts as noise."""
 
 SHARE: Final = 0.9
-"""Of the points that must pass, for each metric."""
+"""Share of the points that must pass, for each metric."""
 
 _NORMAL_95: Final = 1.96
 
@@ -71,7 +71,7 @@ class Metric:
     errors: float = STANDARD_ERRORS
 
     def tolerance(self, theirs: float) -> float:
-        """Return the greatest difference that passes whatever the noise."""
+        """Return the largest difference that passes independently of the noise."""
         return max(self.relative * abs(theirs), self.absolute)
 
     def rule(self) -> str:
@@ -88,14 +88,14 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """What the peer measured.
+    """A measurement of the peer.
 
     Parameters
     ----------
     value
         Mean over its runs.
     runs
-        How many.
+        The number of runs.
     sd
         Standard deviation over its runs; None where there was one run only. The spread of our runs then stands for
         it: both sides say that they run the same random experiment.
@@ -170,12 +170,12 @@ class Row:
 
     @property
     def is_within_tolerance(self) -> bool:
-        """Whether the difference is small."""
+        """Whether the difference is within the tolerance."""
         return abs(self.difference) <= self.metric.tolerance(self.theirs)
 
     @property
     def is_within_noise(self) -> bool:
-        """Whether the difference may be chance."""
+        """Whether the difference is within the noise."""
         return abs(self.difference) <= self.metric.errors * self.standard_error
 
     @property
@@ -206,7 +206,7 @@ def row(point: Point, metric: Metric, runs: Sequence[Run]) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many points pass one metric."""
+    """The number of points that pass one metric."""
 
     title: str
     rule: str
@@ -215,7 +215,7 @@ class Tally:
 
     @property
     def is_enough(self) -> bool:
-        """Whether nine in ten do."""
+        """Whether enough of the points agree: at least :data:`SHARE` of them."""
         return self.passed >= SHARE * self.points
 
 
@@ -238,7 +238,7 @@ class Outcome:
     left_out: tuple[tuple[Point, str], ...] = field(default=())
 
     def metrics(self) -> list[Tally]:
-        """Count, for each metric, the points that pass; those that are no reference do not count."""
+        """Count, for each metric, the points that pass, without those that have a reason not to be counted."""
         found: dict[str, list[Row]] = {}
         for entry in self.rows:
             if entry.point.no_reference is None:
@@ -250,6 +250,6 @@ class Outcome:
 
     @property
     def agrees(self) -> bool:
-        """Whether nine points in ten pass, for each metric; nothing compared is no agreement."""
+        """Whether at least :data:`SHARE` of the points pass for every metric; False if no point was compared."""
         tallies = self.metrics()
         return bool(tallies) and all(tally.is_enough for tally in tallies)

@@ -28,15 +28,15 @@ SCHEMES: Final = {
     "sfq": "sfq limit 127p",
 }
 
-# These give the ping a queue of its own: the delay of the flows themselves is in their RTT.
+# These put the ping into a separate queue, so the delay of the flows is taken from their own RTT.
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie", "sfq")
 
 _NOT_REPEATED: Final = (
-    "no reference: crosscheck/linux/run.py on the same kernel, twice, loses 691 to 747 (pie, 1 flow), 777 to 797 "
-    "(fq_pie, 1 flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 packets (fq_pie, 4 flows) in the whole run; the "
-    "points of the same name without `shared` are those recordings"
+    "later recordings do not confirm these. On the same kernel, two new recordings by crosscheck/linux/run.py lost "
+    "691 to 747 packets (pie, 1 flow), 777 to 797 (fq_pie, 1 flow), 941 to 1073 (pie, 4 flows) and 1379 to 1407 "
+    "(fq_pie, 4 flows), each in the whole run. They are the points of the same names without *shared*"
 )
-"""Why slow start into PIE's long queue does not count as it was first recorded."""
+"""Why the first recordings of slow start into PIE's long queue do not count."""
 
 PING_INTERVAL_S: Final = 0.05
 _SHARED_S: Final = 20
@@ -202,7 +202,7 @@ def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
 
 
 def _our_teeth(run: Run) -> teeth.Teeth:
-    # The path is full all the time, so the window is the queue and a constant: the amplitudes are the same.
+    # The path is always full, so the window is the queue plus a constant, and both have the same amplitude.
     series = next(entry for entry in run.measured["series"] if entry["name"] == "queue_packets")
     samples = [(t_s, value) for t_s, value in zip(series["t_s"], series["value"], strict=True) if value is not None]
     return teeth.teeth([t_s for t_s, _ in samples], [value for _, value in samples])

@@ -80,7 +80,7 @@ def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
     for point in points:
         program = point.recipe["program"]
         words = point.recipe["words"]
-        # What was measured before the project began has no program here.
+        # Some older measurements have no program here.
         if not program or words[0] in _NOT_IN_NS2:
             continue
         runs = []

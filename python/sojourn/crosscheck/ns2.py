@@ -27,8 +27,9 @@ SCHEMES: Final = {
 }
 
 _PHASE: Final = (
-    "phase effects: nothing is random on either side once the flows run, so who finds the queue full is decided by "
-    "the last microseconds of access links and clocks, not by the discipline"
+    "phase effects. Once the flows run, nothing is random on either side. Differences of microseconds in links and "
+    "clocks then decide whose packets find the queue full, and the discipline does not. The rows ending in "
+    "`_nophase` have random times and are counted"
 )
 
 

@@ -24,7 +24,7 @@ Five a side would leave a standard error of 8 %, half the tolerance (drop tail a
 """
 
 _REPLICATIONS: Final = 20
-"""Ours, which cost a hundredth of ns-3's time."""
+"""Number of our seeds, which take a hundredth of ns-3's time."""
 
 _SCENARIO: Final = Path(__file__).resolve().parents[3] / "papers" / "threshold" / "six_routers.toml"
 

@@ -1,4 +1,4 @@
-"""Open-loop decisions: one sequence of arrivals and requests into two implementations; the drops must be the same."""
+"""Open-loop decisions: two implementations get the same arrivals and requests, and must drop the same packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COBALT: Final = "cobalt preset ns3 limit 1000p"
 
 COBALT_RECORD: Final = "cobalt_ns3.csv"
 COBALT_UNTIL_S: Final = 4
-"""ns-3 3.37 keeps the time of BLUE's last move in 32 bits of nanoseconds: later nothing holds its moves apart."""
+"""ns-3 3.37 stores the time of BLUE's last change in 32 bits of nanoseconds; later changes follow without a pause."""
 
 _RATE_BIT_S: Final = 10_000_000
 _EVENTS: Final = 40_000

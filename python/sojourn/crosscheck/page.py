@@ -135,7 +135,7 @@ def _peer(outcome: Outcome) -> str:
         reasons.setdefault(str(reason), []).append(name)
     if reasons:
         parts.append("### Points that are shown but not counted\n\n")
-        parts += [f"* {', '.join(names)}: {reason}.\n" for reason, names in reasons.items()]
+        parts += [f"* {'; '.join(names)}: {reason}.\n" for reason, names in reasons.items()]
         parts.append("\n")
     if outcome.left_out:
         parts.append("### Points that are recorded but not compared yet\n\n")

@@ -23,7 +23,7 @@ def table(name: str) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a metric of some points misses: which side is right, and how we know.
+    """The explanation of a disagreement: which side is right, and the evidence.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _FALL: Final = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Teeth:
-    """What a sawtooth looks like.
+    """The measures of a sawtooth.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What ``sojournd``, the algorithms on real packets, leaves behind: windows, and the schedule that was in force.
+"""Results of ``sojournd``, which runs the algorithms on real packets: windows, and the schedule of schemes.
 
 >>> from sojourn.device import windows
 >>> store = windows.read("/var/lib/sojournd/windows.sqlite")  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""A switchback experiment with ``sojournd`` between network namespaces: the kernel's TCP, a delay for every client.
+"""A switchback experiment with ``sojournd`` between network namespaces, with the kernel's TCP and a delay per client.
 
 Clients send to a server through the device, which shapes, measures, and switches schemes at random; what they send is
 :mod:`sojourn.device.traffic`. Round-trip times come from the device itself, whose return path delays what goes back
@@ -28,7 +28,7 @@ OVERHEAD: Final = "24 B"
 """Ethernet's check sequence, preamble and gap; the header is part of the frame."""
 
 _SWING_SLOTS: Final = 2.3
-"""Period of the demand in slots: each sees most loads; no whole number, so that their order differs."""
+"""Period of the demand in slots. A slot covers most loads; the period is no integer, so their order varies."""
 
 TRANSFERS: Final[dict[str, Any]] = {
     "shape": 1.2,
@@ -49,7 +49,7 @@ STREAMS: Final[tuple[dict[str, float], ...]] = (
 
 
 class Plan(Protocol):
-    """What is done: :class:`Experiment` is one."""
+    """The settings of an experiment; :class:`Experiment` has them."""
 
     @property
     def schemes(self) -> tuple[tuple[str, str], ...]:
@@ -61,11 +61,11 @@ class Plan(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many slots."""
+        """The number of slots."""
 
     @property
     def slot_s(self) -> float:
-        """How long each is, seconds."""
+        """The duration of a slot in seconds."""
 
     @property
     def design(self) -> str:
@@ -85,7 +85,7 @@ class Plan(Protocol):
 
     @property
     def demands(self) -> tuple[float, float]:
-        """Between which the demand swings."""
+        """The smallest and the largest demand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def run(plan: Plan, place: str | Path, say: Callable[[str], None] = lambda _: No
 
 def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
     lasts = plan.slots * plan.slot_s
-    # Before the schedule's first slot, so that the last has ended when this time is over, and no other has begun.
+    # Begins before the first slot, so that at its end the last slot is over and no other has begun.
     ends = time.monotonic() + lasts
     device = lab.start_device(configuration(plan, lab, store))
     receiver = lab.start("server", sys.executable, traffic.__file__, "receive", stdout=subprocess.DEVNULL)

@@ -1,8 +1,8 @@
 """Send Ethernet frames at a given rate through a packet socket; run as a script inside a network namespace.
 
-Needs only the standard library, so that it starts at once: ``python flood.py eth0 --rate 1000 --count 50 < frames``.
-Frames come from standard input as lines of hexadecimal digits and are sent in turn. Prints how many the
-kernel took, and the seconds that it took.
+It needs only the standard library, so it starts quickly: ``python flood.py eth0 --rate 1000 --count 50 < frames``.
+Frames come from standard input, as lines of hexadecimal digits. They are sent in order, again and again. The program
+prints how many frames the kernel accepted, and for how many seconds it sent.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ class _Message(ctypes.Structure):
 
 
 def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> tuple[int, float]:
-    """Send frames from an interface, evenly in bursts.
+    """Send frames from an interface, in bursts at equal distances.
 
     Parameters
     ----------
     interface
         Its name in this network namespace.
     frames
-        Whole frames, from the destination address on; sent in turn.
+        Frames that begin with the destination address; sent in order, again and again.
     rate
-        Frames a second; 0 as fast as it goes.
+        Frames per second; 0 sends as fast as possible.
     count
-        Frames in all.
+        Number of frames to send in total.
 
     Returns
     -------
     tuple of int and float
-        Frames that the kernel took, and the time from first to last, seconds.
+        The number of frames that the kernel accepted, and the seconds from the first to the last.
 
     Raises
     ------
     OSError
-        The interface is not there, or the process is not root.
+        If the interface does not exist, or the process is not root.
     """
     library = ctypes.CDLL(None, use_errno=True)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as link:
         link.bind((interface, 0))
         link.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
         buffers = [ctypes.create_string_buffer(frame, len(frame)) for frame in frames]
-        # Enough turns of the frames that a burst can begin anywhere in the first turn.
+        # The list of frames is repeated so that a burst can begin at any of them.
         slots = len(frames) + BURST
         vectors = (_Vector * slots)()
         messages = (_Message * slots)()
@@ -78,7 +78,7 @@ def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> tu
             messages[slot].header.vectors = 1
         offered = sent = 0
         begin = time.perf_counter()
-        # A late burst is caught up with, as a token bucket would, so the rate is exact over time.
+        # The next bursts after a late one come sooner, as with a token bucket, so the rate is exact over time.
         burst = max(1, min(BURST, round(rate * 1e-3))) if rate else BURST
         while offered < count:
             due = begin + offered / rate if rate else 0.0
@@ -88,7 +88,7 @@ def flood(interface: str, frames: list[bytes], *, rate: float, count: int) -> tu
             at = ctypes.addressof(messages) + offered % len(frames) * ctypes.sizeof(_Message)
             took = library.sendmmsg(link.fileno(), ctypes.c_void_p(at), many, 0)
             sent += max(took, 0)
-            # What the kernel refuses is not tried again: the far side's queue is full.
+            # A frame that the kernel refuses, because the queue of the other end is full, is not sent again.
             offered += many
         return sent, time.perf_counter() - begin
 
@@ -97,8 +97,8 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Send frames, given as hexadecimal lines, from an interface.")
     parser.add_argument("interface")
-    parser.add_argument("--rate", type=float, default=0.0, help="frames a second; 0: as fast as it goes")
-    parser.add_argument("--count", type=int, required=True, help="frames in all")
+    parser.add_argument("--rate", type=float, default=0.0, help="frames per second; 0: as fast as possible")
+    parser.add_argument("--count", type=int, required=True, help="number of frames to send in total")
     arguments = parser.parse_args()
     frames = [bytes.fromhex(line) for line in sys.stdin.read().split()]
     if not frames:

@@ -1,4 +1,4 @@
-"""Hosts on one machine: clients, a device and a server in network namespaces, joined by veth pairs."""
+"""Hosts on one machine: clients, a device and a server in network namespaces, connected by veth pairs."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ _TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping", "iperf
 
 
 class LabError(RuntimeError):
-    """The laboratory cannot be built, or a command in it failed."""
+    """The laboratory cannot be set up, or a command in it failed."""
 
 
 class Hosts:
     """Namespaces ``client`` (or ``client0``, ``client1``, ...), ``device`` and ``server``; a context manager.
 
-    The device's interfaces are ``port-a`` (towards the clients) and ``port-b`` (towards the server), every end host's
-    is ``eth0``. Several clients reach ``port-a`` over a bridge of their own. Nothing is left behind at the end.
+    The device has the interfaces ``port-a`` (towards the clients) and ``port-b`` (towards the server). Every end host
+    has ``eth0``. Several clients are connected to ``port-a`` by a bridge. At the end, all namespaces and files are
+    removed.
 
     Parameters
     ----------
     name
-        Begins the names of the namespaces, so that laboratories can be side by side.
+        The beginning of the names of the namespaces, so that several laboratories can exist at the same time.
     clients
-        End hosts on side A, from 1.
+        Number of end hosts on side A, at least 1.
     mtu
-        Of all interfaces, bytes.
+        MTU of all interfaces in bytes.
     offloads
-        Leave segmentation and checksum offload on, as a kernel has them at first: TCP then does not pass a device in
-        user space, which must notice.
+        Whether segmentation and checksum offload stay on, which is the kernel's default. TCP then does not pass a
+        device in user space, and the device must detect this.
     bridge
-        Put ``port-a`` and ``port-b`` in a bridge, over which traffic passes while no device takes it.
+        Whether ``port-a`` and ``port-b`` are in a bridge, which forwards traffic while no device receives it.
     queues
-        Receive queues of ``port-a`` and of ``port-b``; what is joined to them has as many to transmit by.
+        Numbers of receive queues of ``port-a`` and of ``port-b``. The interfaces at the other end of the cables have
+        as many transmit queues.
 
     Raises
     ------
     LabError
-        Not root, or a tool is missing.
+        If the user is not root, or a tool is missing.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class Hosts:
         name = self.namespace(host)
         _system("ip", "netns", "add", name)
         self._namespaces.append(name)
-        # Before there is an interface: neighbour discovery of the device itself would be in the counts.
+        # Before the first interface exists. Otherwise the counters would include neighbour discovery of the device.
         quiet = host in ("device", "lan")
         if quiet:
             self.run(
@@ -155,7 +157,7 @@ class Hosts:
 
     @property
     def clients(self) -> list[str]:
-        """Hosts on side A."""
+        """The names of the hosts on side A."""
         return ["client"] if self._clients == 1 else [f"client{number}" for number in range(self._clients)]
 
     @property
@@ -193,28 +195,28 @@ class Hosts:
         Parameters
         ----------
         host
-            ``client``, ``device``, ``server``.
+            ``client``, ``device`` or ``server``.
         command
             Program and arguments.
         timeout_s
-            Longest wait, seconds.
+            Longest time to wait, in seconds.
         stdin
-            What it reads.
+            Text for its standard input.
 
         Returns
         -------
         str
-            What it printed.
+            Its standard output.
 
         Raises
         ------
         LabError
-            It failed; with what it said.
+            If it fails or does not end in time; the message has its output.
         """
         return _system(*self._inside(host), *command, timeout_s=timeout_s, stdin=stdin)
 
     def start(self, host: str, *command: str, stdout: IO[str] | int | None = None) -> subprocess.Popen[str]:
-        """Start a command in a host; it ends with the laboratory at the latest."""
+        """Start a command in a host; the laboratory stops it at the end if it still runs."""
         process = subprocess.Popen(
             [*self._inside(host), *command], stdout=stdout, stderr=stdout, stdin=subprocess.DEVNULL, text=True
         )
@@ -222,7 +224,7 @@ class Hosts:
         return process
 
     def stop(self, process: subprocess.Popen[str], *, kill: bool = False) -> None:
-        """End a process that :meth:`start` began: politely and after 10 s by force, or by force at once."""
+        """Stop a process of :meth:`start`: with SIGTERM and after 10 s with SIGKILL, or with SIGKILL at once."""
         if process.poll() is None:
             process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             try:

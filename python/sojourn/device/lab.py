@@ -1,7 +1,7 @@
-"""A laboratory on one machine: clients, a device and a server in network namespaces, joined by veth pairs.
+"""A laboratory on one machine: clients, a device and a server in network namespaces, connected by veth pairs.
 
-Everything that crosses it is the Linux kernel's own: its TCP, its ``ping``, its interfaces. It needs root,
-``iproute2``, ``ethtool``, and for the methods of their names ``iperf3`` and ``iputils-ping``.
+The hosts use the Linux kernel's TCP/IP stack and interfaces. The laboratory needs root, ``iproute2`` and
+``ethtool``; :meth:`Lab.iperf` needs ``iperf3``, and :meth:`Lab.ping` and :meth:`Lab.watch` need ``iputils-ping``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 
 _FLOOD = Path(__file__).with_name("flood.py")
 
-# Prints a line when it is ready and every UDP frame as hexadecimal digits. The kernel takes the outermost tag out of
-# a frame and hands it over beside it (tpacket_auxdata: status, lengths and offsets, then tag and its type). The
-# receive buffer (SO_RCVBUFFORCE) holds more frames than a test sends.
+# Prints a line when it is ready, then every UDP frame as hexadecimal digits. The kernel removes a frame's outermost
+# VLAN tag and passes it separately (tpacket_auxdata: status, lengths and offsets, then the tag and its type), so the
+# program inserts it again. The receive buffer (SO_RCVBUFFORCE) holds more frames than a test sends.
 _CAPTURE = """
 import socket, struct, sys, time
 count, seconds, last = int(sys.argv[1]), float(sys.argv[2]), bytes.fromhex(sys.argv[3])
@@ -57,17 +57,17 @@ while count > 0 and (left := until - time.monotonic()) > 0:
 
 
 def find_sojournd() -> Path:
-    """Find the program: ``$SOJOURND``, beside these sources, or on the path.
+    """Find ``sojournd``: the file that ``$SOJOURND`` names, the release build of these sources, or one on the path.
 
     Returns
     -------
     Path
-        Where it is.
+        The program.
 
     Raises
     ------
     LabError
-        It is nowhere.
+        If it is not found.
     """
     given = os.environ.get("SOJOURND")
     beside = Path(__file__).resolve().parents[3] / "target" / "release" / "sojournd"
@@ -81,17 +81,17 @@ def find_sojournd() -> Path:
 
 
 def find_sojournd_dpdk() -> Path | None:
-    """Find a build of the program with the feature ``dpdk``: ``$SOJOURND_DPDK``, or beside these sources.
+    """Find a ``sojournd`` built with the feature ``dpdk``: ``$SOJOURND_DPDK``, or ``target/dpdk`` of these sources.
 
     Returns
     -------
     Path or None
-        Where it is; ``None``: there is none.
+        The program, or None if there is none.
 
     Raises
     ------
     LabError
-        ``$SOJOURND_DPDK`` names no file.
+        If ``$SOJOURND_DPDK`` does not name a file.
     """
     given = os.environ.get("SOJOURND_DPDK")
     if given is not None and not Path(given).is_file():
@@ -102,7 +102,7 @@ def find_sojournd_dpdk() -> Path | None:
 
 
 class Lab(Hosts):
-    """Hosts with ``sojournd`` between them, and what is measured there; a context manager, as :class:`Hosts` says.
+    """Hosts with ``sojournd`` between them, and tools that measure traffic; a context manager like :class:`Hosts`.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Lab(Hosts):
     ...     lab.iperf(seconds=10, congestion="cubic")["end"]["sum_received"]["bits_per_second"]
     """
 
-    # Of the next iperf3 server.
+    # The port of the next iperf3 server.
     _next_port = 5201
 
     def toml(
@@ -136,23 +136,23 @@ class Lab(Hosts):
         back_end
             ``af_xdp``, ``af_packet``, or ``dpdk`` with its driver ``net_af_packet``.
         scheme
-            From A to B, as tc writes it; ``None``: both directions are forwarded at once.
+            The scheme from A to B, as tc writes it. None: frames are forwarded in both directions without a queue.
         rate
-            From A to B, as in ``"100 Mbit/s"``.
+            The rate from A to B, for example ``"100 Mbit/s"``.
         delay, return_delay
-            Delay lines from A to B and back.
+            The lengths of the delay lines from A to B and from B to A.
         overhead
-            Counted on the link with every frame.
+            Bytes that every frame takes on the link in addition to its own.
         frame
-            Frame memory of one frame: ``"2048 B"``, ``"4096 B"``; for jumbo frames with ``af_packet``: ``"16384 B"``.
+            Memory for one frame: ``"2048 B"``, ``"4096 B"``; for jumbo frames with ``af_packet``: ``"16384 B"``.
         idle
-            ``wait`` or ``spin``.
+            What the packet thread does without traffic: ``wait`` or ``spin``.
         window
-            Arrivals in a measurement window; windows are kept in ``windows.sqlite`` in :attr:`folder`.
+            Number of arrivals in a measurement window. Windows are stored in ``windows.sqlite`` in :attr:`folder`.
         mode
             Where the XDP program runs: ``auto``, ``native`` or ``generic``.
         cores
-            CPUs of ``dpdk``: the packet thread's, then those that receive and send.
+            The CPUs that ``dpdk`` uses: first the packet thread's, then those that receive and send.
 
         Returns
         -------
@@ -186,24 +186,24 @@ class Lab(Hosts):
         return self.folder / "control.sock"
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Ask the device's control interface over its Unix socket.
+        """Send a request to the device's control interface over its Unix socket.
 
         Parameters
         ----------
         method, path
-            As ``"GET", "/status"``.
+            For example ``"GET", "/status"``.
         body
-            Sent as JSON, where there is one.
+            Sent as JSON, unless it is None.
 
         Returns
         -------
         object
-            The JSON of the answer.
+            The parsed JSON of the answer; None if the answer is empty.
 
         Raises
         ------
         LabError
-            It refused, or does not answer.
+            If the device refuses the request or does not answer.
         """
         connection = http.client.HTTPConnection("localhost", timeout=5)
         connection.sock = socket.socket(socket.AF_UNIX)
@@ -223,17 +223,17 @@ class Lab(Hosts):
         return json.loads(text) if text else None
 
     def status(self) -> dict[str, Any]:
-        """Return the device's status, consistent to the packet, as its last publication has it."""
+        """Return the status that the device published last; its counters all belong to the same instant."""
         status: dict[str, Any] = self.ask("GET", "/status")
         return status
 
     def settled(self, *, limit_s: float = 10.0) -> dict[str, Any]:
-        """Return the status once no frame is under way: two equal publications of the counters, and no backlog.
+        """Return the status when no frame is left in the device: equal counters twice in succession, and no backlog.
 
         Raises
         ------
         LabError
-            Frames still move when the time is over.
+            If frames are still being forwarded after `limit_s`.
         """
         until = time.monotonic() + limit_s
         before: object = None
@@ -244,31 +244,31 @@ class Lab(Hosts):
             if counters == before and waits == 0:
                 return status
             before = counters
-            # Longer than the time between two publications.
+            # Longer than the time between two publications of the status.
             time.sleep(0.5)
-        raise LabError(f"frames still move after {limit_s:g} s")
+        raise LabError(f"the device is still forwarding frames after {limit_s:g} s")
 
     def start_device(self, toml: str, *, wait: bool = True, program: Path | None = None) -> subprocess.Popen[str]:
-        """Start ``sojournd`` between ``port-a`` and ``port-b`` under a configuration.
+        """Start ``sojournd`` between ``port-a`` and ``port-b`` with a configuration.
 
         Parameters
         ----------
         toml
-            The configuration's text; its ports are the interfaces ``port-a`` and ``port-b``.
+            The text of the configuration, whose ports must be the interfaces ``port-a`` and ``port-b``.
         wait
-            Return when it forwards (a client reaches the server), at most after 10 s.
+            Whether to wait, for at most 10 s, until a client reaches the server through the device.
         program
-            The build that runs; ``None``: that of :func:`find_sojournd`.
+            The program to run; by default :func:`find_sojournd` finds it.
 
         Returns
         -------
         Popen
-            The process; its log is :meth:`device_log`.
+            The process; :meth:`device_log` returns its log.
 
         Raises
         ------
         LabError
-            It ended, or does not forward.
+            If the process ends or does not forward.
         """
         path = self.folder / "sojournd.toml"
         path.write_text(toml)
@@ -284,28 +284,28 @@ class Lab(Hosts):
         Raises
         ------
         LabError
-            The process ended before, or the time is over.
+            If the process ends before, or this takes longer than `limit_s`.
         """
         until = time.monotonic() + limit_s
         while time.monotonic() < until:
             if process.poll() is not None:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
             try:
-                # Its ports are open then; a bridge would answer the ping before.
+                # With a status its ports are open. The ping alone proves nothing: a bridge forwards it before that.
                 self.status()
                 self.run(self.clients[0], "ping", "-c1", "-W1", self.address("server"))
             except LabError:
                 time.sleep(0.05)
                 continue
             return
-        raise LabError(f"the device does not forward after {limit_s} s:\n{self.device_log()}")
+        raise LabError(f"the device has not begun to forward within {limit_s} s:\n{self.device_log()}")
 
     def device_log(self) -> str:
-        """Return what the device wrote so far."""
+        """Return the device's log so far."""
         path = self.folder / "sojournd.log"
         return path.read_text() if path.exists() else ""
 
-    # Traffic and its measures
+    # Traffic and measurements
 
     def ping(
         self,
@@ -321,18 +321,18 @@ class Lab(Hosts):
         Parameters
         ----------
         count, interval_s
-            How many requests, and the time between two.
+            The number of requests and the time between two of them.
         data_bytes
-            Their data; 28 B of ICMP and IPv4 (48 B with IPv6) come on top.
+            Data in each request, without the 28 B of headers of ICMP and IPv4 (48 B with IPv6).
         ipv6
-            Over IPv6.
+            Whether to use IPv6.
         client
-            Which one.
+            The client that sends; by default the first.
 
         Returns
         -------
         list of float
-            Milliseconds, one for each answer; the unanswered are missing.
+            Round-trip times in milliseconds, only of requests that were answered.
         """
         client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
@@ -346,7 +346,7 @@ class Lab(Hosts):
         return [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
 
     def watch(self, *, interval_s: float = 0.01) -> Callable[[], list[int]]:
-        """Ask the server for an answer again and again, to see when nothing passes.
+        """Ping the server in the background, to see when the device does not forward.
 
         Parameters
         ----------
@@ -356,8 +356,8 @@ class Lab(Hosts):
         Returns
         -------
         callable
-            Ends it and returns the numbers of the requests that were answered, from 1, in their order. Each number
-            that is missing is an interval without forwarding.
+            Ends the pings and returns the numbers of the answered requests in order, counted from 1. A missing number
+            means that the device did not forward during this interval.
         """
         path = self.folder / "watch.txt"
         with path.open("w") as file:
@@ -388,31 +388,31 @@ class Lab(Hosts):
         Parameters
         ----------
         seconds
-            How long it sends, whole seconds.
+            For how long to send, in whole seconds.
         congestion
-            The kernel's congestion control; ``None``: the kernel's own choice.
+            The kernel's congestion control; None for the kernel's default.
         flows
-            Connections side by side.
+            Number of parallel connections.
         reverse
-            The server sends.
+            Whether the server sends and the client receives.
         ipv6
-            Over IPv6.
+            Whether to use IPv6.
         udp_bit_s
-            Send UDP at this rate in place of TCP.
+            Send UDP at this rate instead of TCP.
         client
-            Which one.
+            The client that connects; by default the first.
         extra
             Further arguments of ``iperf3``.
 
         Returns
         -------
         dict
-            Its JSON document; ``["end"]["sum_received"]["bits_per_second"]`` is the goodput.
+            The JSON document of ``iperf3``; ``["end"]["sum_received"]["bits_per_second"]`` is the goodput.
 
         Raises
         ------
         LabError
-            It failed, as when the connection was not established.
+            If ``iperf3`` fails, for example because the connection is not established.
         """
         process, port = self.start_iperf_server()
         address = self.address6("server") if ipv6 else self.address("server")
@@ -436,17 +436,17 @@ class Lab(Hosts):
         Returns
         -------
         tuple of Popen and int
-            The process, listening, and its port.
+            The process, which is listening, and its port.
         """
         port = self._next_port
         self._next_port += 1
         process = self.start("server", "iperf3", "-s", "-1", "-p", str(port), stdout=subprocess.DEVNULL)
-        # It says nothing when it is ready; its socket shows.
+        # It prints nothing when it is ready, but its socket is listed then.
         for _ in range(200):
             if f":{port} " in self.run("server", "ss", "-Hltn"):
                 return process, port
             time.sleep(0.01)
-        raise LabError(f"iperf3 does not listen at port {port}")
+        raise LabError(f"iperf3 does not listen on port {port}")
 
     def flood(
         self,
@@ -456,23 +456,23 @@ class Lab(Hosts):
         rate: float = 0.0,
         client: str | None = None,
     ) -> tuple[int, float]:
-        """Send whole Ethernet frames from a client, in turn.
+        """Send Ethernet frames from a client: all of a list, then again from its beginning.
 
         Parameters
         ----------
         frames
-            From the destination address on, without FCS.
+            Each begins with the destination address and has no frame check sequence.
         count
-            Frames in all.
+            Number of frames to send in total.
         rate
-            Frames a second; 0 as fast as it goes.
+            Frames per second; 0 sends as fast as possible.
         client
-            Which one.
+            The client that sends; by default the first.
 
         Returns
         -------
         tuple of int and float
-            Frames that the kernel took, and the time from first to last, seconds.
+            The number of frames that the kernel accepted, and the seconds from the first to the last.
         """
         text = "\n".join(frame.hex() for frame in frames)
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
@@ -480,23 +480,23 @@ class Lab(Hosts):
         return int(sent), float(seconds)
 
     def capture(self, host: str, *, count: int, seconds: float = 5.0, last: bytes = b"") -> Callable[[], list[bytes]]:
-        """Begin to take UDP frames that arrive at a host as they are on the wire.
+        """Begin to capture the UDP frames that arrive at a host, with their VLAN tags.
 
         Parameters
         ----------
         host
-            Where.
+            The host that captures.
         count
-            Ends after this many.
+            The capture ends after this number of frames.
         seconds
-            Ends after this time.
+            The capture ends after this time.
         last
-            Ends with this frame, which is not returned; empty: with no frame.
+            The capture ends when this frame arrives, which is not returned. By default no frame ends it.
 
         Returns
         -------
         callable
-            Waits for the end and returns the frames.
+            Waits for the end of the capture and returns the frames.
         """
         command = [sys.executable, "-c", _CAPTURE, str(count), str(seconds), last.hex()]
         process = self.start(host, *command, stdout=subprocess.PIPE)
@@ -510,9 +510,10 @@ class Lab(Hosts):
         return finish
 
     def counters(self, host: str, interface: str = "eth0") -> dict[str, int]:
-        """Return the kernel's counts of an interface: ``rx_packets``, ``tx_packets``, ``rx_dropped``, ...
+        """Return the kernel's counters of an interface: ``rx_packets``, ``tx_packets``, ``rx_dropped``, ...
 
-        At an interface that a device takes over by XDP the kernel does not count every frame; at end hosts it does.
+        On an interface that the device receives from by XDP, the kernel does not count every frame. On end hosts it
+        does.
         """
         [link] = json.loads(self.run(host, "ip", "-json", "-statistics", "link", "show", interface))
         return {f"{way}_{key}": int(value) for way in ("rx", "tx") for key, value in link["stats64"][way].items()}

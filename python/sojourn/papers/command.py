@@ -10,6 +10,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import text
+from sojourn.cli.output import add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures
 from sojourn.papers.judge import Outcome
@@ -51,20 +52,11 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--precision",
         metavar="METRIC=WITHIN",
-        help="replicate until the half-width of the 95 %% interval of METRIC is within this in every run condition "
-        '(--precision "one_way_delay_ms_mean=5 %%"); all then have as many replications as the one that needs most',
+        help="replicate until the half-width of the 95 %% interval of METRIC is at most this in every condition that "
+        'is run (--precision "one_way_delay_ms_mean=5 %%"); all conditions then have as many replications as the one '
+        "that needs most",
     )
-    run.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of threads (default: one per core); the results do not depend on it",
-    )
-    run.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
-    )
+    add_jobs(run, cluster=True)
     run.add_argument(
         "--hours",
         type=float,
@@ -123,7 +115,7 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         ]
         meant = suggest.hint(only, known)
         raise SojournError(
-            f"--only {only!r}: no such figure or table is run here{meant}; there are: {', '.join(known)}"
+            f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
         )
     return [one for one in paper.conditions if one.name in found]
 
@@ -153,17 +145,17 @@ def _run_windows(options: argparse.Namespace) -> int:
     for flag in ("precision", "scheduler"):
         if getattr(options, flag) is not None:
             raise SojournError(
-                f"--{flag}: a paper of windows has no such option; allowed: --only, --hours, --jobs, --out"
+                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
             )
     if options.hours is not None and not options.hours > 0:
-        raise SojournError(f"--hours {options.hours}: allowed: above 0")
+        raise SojournError(f"--hours {options.hours}: must be above 0")
     paper = document.load(options.name)
     place = Path(options.out or Path("out") / "papers" / paper.name)
     chosen = part.Options("full" if options.full else "quick", options.hours, options.only, options.jobs)
     try:
         print(part.run(paper, place, chosen, lambda line: print(line, file=sys.stderr, flush=True)))
     except KeyboardInterrupt:
-        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
+        print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -173,7 +165,8 @@ def _run(options: argparse.Namespace) -> int:
         return _run_windows(options)
     if options.hours is not None:
         raise SojournError(
-            "--hours: for papers of windows alone; this one runs to its end, and continues when interrupted"
+            "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "
+            "command continues after an interruption"
         )
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page
@@ -227,7 +220,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def counts(judged: Ledger) -> str:
-    """Return the ledger's counts, a row a reading, as text."""
+    """Return the ledger's counts, a row per reading, as text."""
     heads = ["reading", *(outcome.value for outcome in Outcome)]
     rows = [
         [reading.name, *(str(count) for count in judged.counts(reading.name).values())] for reading in judged.readings

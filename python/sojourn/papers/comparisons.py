@@ -1,7 +1,7 @@
 """Comparisons of schemes in one condition: each a statement about means.
 
-Schemes see the same traffic in the same replication, so every statement is about one number a replication: a
-difference, or one value less a share of another. What each comparison means is said in ``claims.toml``.
+Schemes see the same traffic in the same replication, so every statement is about one number per replication: a
+difference, or one value minus a share of another. ``claims.toml`` defines each comparison.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def amount(claim: Claim) -> tuple[float, float]:
     """Return the amount of a claim as shares: ``8 % to 23 %`` is (0.08, 0.23), ``60 %`` is (0.6, 0.6)."""
     found = [float(text) / 100 for text in re.findall(r"([0-9.]+) %", claim.amount)]
     if not found:
-        raise SojournError(f"claim {claim.id}: amount={claim.amount!r} is no share; allowed: 60 %, 8 % to 23 %")
+        raise SojournError(f"claim {claim.id}: amount={claim.amount!r} is not a share; allowed: 60 %, 8 % to 23 %")
     return found[0], found[-1]
 
 
@@ -219,7 +219,7 @@ def amount_of_times(claim: Claim) -> float:
     """Return the amount of a claim as a factor: ``6 times`` is 6.0."""
     found = re.fullmatch(r"([0-9.]+) times", claim.amount)
     if not found:
-        raise SojournError(f"claim {claim.id}: amount={claim.amount!r} is no factor; allowed: 6 times")
+        raise SojournError(f"claim {claim.id}: amount={claim.amount!r} is not a factor; allowed: 6 times")
     return float(found[1])
 
 

@@ -1,4 +1,4 @@
-"""Which conditions a claim is about, and what is missing of them."""
+"""The conditions that a claim is about, and those of them that are missing."""
 
 from __future__ import annotations
 
@@ -62,31 +62,34 @@ class Place:
 
 
 class NotThereError(Exception):
-    """A condition that a claim needs is none of those that were run; the message names it."""
+    """A condition that a claim needs was not run; the message names it."""
 
 
 def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
-    """Return the places on which a claim is to be judged.
+    """Return the places in which a claim is judged.
 
     Parameters
     ----------
     claim
-        Which.
+        The claim.
     conditions
-        That were run.
+        The conditions that were run.
 
     Raises
     ------
     NotThereError
-        If one that it needs was not: which.
+        If a condition that the claim needs was not run.
 
     Notes
     -----
-    A claim without a sweep is about its traffic as the study's tables have it; with a sweep and a point,
-    about that point; with a sweep and no point, or ``each point``, about each point of each sweep. A trend is over
-    the sweep, and `at` only says where the sentence's other claims stand. A sweep needs both ends of its range and no
-    fewer than three points. A sentence that names no traffic is about all traffic without a sweep that its schemes
-    were run on; one that names features is about the sweep of these alone, where there is one.
+    * A claim without a sweep is about its traffic in the study's tables.
+    * A claim with a sweep and a point is about that point.
+    * A claim with a sweep and no point, or ``each point``, is about each point of each sweep.
+    * A trend is about the whole sweep; `at` then concerns only the other claims of the sentence.
+    * A sentence that names no traffic is about all traffic without a sweep with which its schemes were run.
+    * A sentence that names features is about the sweep of these features alone, if there is one.
+
+    A sweep needs both ends of its range and at least three points.
     """
     of = _Conditions(claim, conditions)
     kind = claim.comparison
@@ -111,7 +114,7 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
 
 
 def level_of(text: str) -> float:
-    """Return the value of a point: ``20 %`` is 20, ``5 kbit/s`` 5000; NaN for what is none.
+    """Return the value of a point: ``20 %`` is 20, ``5 kbit/s`` is 5000; NaN for a text without a number.
 
     Examples
     --------
@@ -130,8 +133,8 @@ def part_of(at: str, levels: Sequence[float]) -> list[int]:
     Parameters
     ----------
     at
-        ``0 % to 10 % of the range``, or ``50 % of the range``: those within 10 % of the range of it, at least the
-        nearest.
+        ``0 % to 10 % of the range``, or ``50 % of the range``. The latter includes points within 10 % of the range
+        on either side, and at least the nearest point.
     levels
         Of the swept factor, ascending.
 
@@ -240,7 +243,7 @@ class _Conditions:
             third = max(len(points) // 3, 1)
             return points[-third:] if _PARTS[at] else points[:third]
         if math.isnan(level_of(at)):
-            raise NotThereError(f"no condition stands for {at!r}")
+            raise NotThereError(f"no condition represents {at!r}")
         return (self.at(flow, model, sweep, at),)
 
     def others(self, flow: str, model: str) -> tuple[tuple[Condition, ...], ...]:

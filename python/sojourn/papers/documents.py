@@ -41,7 +41,7 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """Return the papers that there are."""
+    """Return the names of all papers."""
     return sorted(one.name for one in folder().iterdir() if (one / "README.md").is_file())
 
 
@@ -51,20 +51,21 @@ def load(name: str, where: Path | None = None) -> Paper:
     Parameters
     ----------
     name
-        Of its folder.
+        The name of its folder.
     where
-        The folder of papers, by default that of the package.
+        The folder of papers; by default the package's.
 
     Raises
     ------
     SojournError
-        If there is none, or a document of it is wrong: file, key, and what is allowed.
+        If there is no such paper, or a document of it is wrong; the message names the file, the key and what is
+        allowed.
     """
     place = (where or folder()) / name
     if not place.is_dir():
         known = sorted(one.name for one in (where or folder()).iterdir() if one.is_dir())
         listed = ", ".join(known) or "none"
-        raise SojournError(f"there is no paper {name!r}{suggest.hint(name, known)}; there are: {listed}")
+        raise SojournError(f"there is no study {name!r}{suggest.hint(name, known)}; the studies are: {listed}")
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
     if missing:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")

@@ -1,4 +1,4 @@
-"""What a claim was judged on, in short lines: means with intervals of its schemes in its conditions."""
+"""The numbers on which a claim was judged, in short lines: means with intervals of its schemes, by condition."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> l
 
 
 def _conditions(claim: Claim, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that a claim is about, but of a sweep its two ends."""
+    """Return the conditions that a claim is about; of a sweep only its two ends."""
     try:
         places = places_of(claim, conditions)
     except NotThereError:

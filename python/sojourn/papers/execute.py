@@ -1,4 +1,4 @@
-"""Running a paper's conditions as plans, and reading its metrics from their store."""
+"""Run a paper's conditions as plans, and read its metrics from their store."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of a paper's runs.
+    """The results of a paper's runs.
 
     Parameters
     ----------
     raw
-        By name of the run's reading and of the condition: metrics by scheme, one value a replication. Not every
+        By name of the run's reading and of the condition: metrics by scheme, one value per replication. Not every
         condition is run under every reading.
     modes
         Likewise: dAQM's inter-arrival time.
@@ -125,9 +125,9 @@ def run(
     Parameters
     ----------
     paper
-        Which.
+        The study.
     store
-        Folder of finished runs, made if it is not there.
+        Folder of finished runs; created if it does not exist.
     replications
         Of every scheme.
     size
@@ -135,16 +135,16 @@ def run(
     conditions
         By default all.
     precision
-        A goal to replicate until. Claims compare replication by replication, so every condition then has as many as
-        the one that needs most.
+        Replicate until this precision is reached. Claims compare replication by replication, so all conditions then
+        have as many replications as the one that needs most.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     scheduler
         Address, or scheduler file, of a Dask cluster to run on instead.
     say
         Told which reading comes.
     watch
-        Told how far it is.
+        Shows the progress.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def run(
 
 @dataclass
 class _Runner:
-    """Takes plans through their runs, those of one reading at once."""
+    """Runs plans; those of one reading together."""
 
     paper: Paper
     store: Path
@@ -275,7 +275,7 @@ def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: 
 
 
 def mode(values: Sequence[float]) -> str:
-    """Return the mode of most runs, in whole ms; ``measured`` where it is 0 or there is none.
+    """Return the mode that most runs have, in whole ms; ``measured`` if it is 0 or there is none.
 
     A mode of 0 ms makes dAQM divide by zero; then the scheme measures its own.
 
@@ -371,10 +371,10 @@ def _samples(
 
 
 def _table(store: Store, runs: Sequence[str], *, is_base: bool) -> pd.DataFrame:
-    """Return a row a run: its metrics, those of its busiest queue, and those of its flows as FlowMonitor has them.
+    """Return a row per run: its metrics, those of its busiest queue, and those of its flows as FlowMonitor has them.
 
-    FlowMonitor counts a packet as lost that a queue dropped, or that took longer than ten seconds: looked up under
-    the base only, with which readings of metrics are compared.
+    FlowMonitor counts a packet as lost if a queue dropped it, or if it took longer than ten seconds. This is computed
+    under the base reading only, because readings of metrics are compared with it.
     """
     known = [name for scope, name in metrics.catalogue() if scope == "run"]
     whole: pd.DataFrame = store.read("runs", ["measured_s", *known], runs).to_pandas().set_index(KEY)

@@ -131,7 +131,7 @@ def load(paper: Paper) -> tuple[Figure, ...]:
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise SojournError(f"{file}: {twice} is there twice")
+        raise SojournError(f"{file}: {twice} occurs twice")
     return found
 
 

@@ -42,14 +42,14 @@ def jain(values: Floats) -> float:
 
 
 def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Floats:
-    """Return Jain's index where the flows of each kind have the same: what is left to a scheme is the difference.
+    """Return Jain's index if all flows of a kind have the same throughput; the rest is the effect of the scheme.
 
     Parameters
     ----------
     tcp, udp
         Throughput of a flow of each kind, in one unit.
     tcp_flows, udp_flows
-        How many.
+        The number of flows of each kind.
     """
     total = tcp_flows * tcp + udp_flows * udp
     squares = tcp_flows * tcp**2 + udp_flows * udp**2
@@ -57,7 +57,7 @@ def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Float
 
 
 def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFrame:
-    """Return what the store holds of kinds of flows: a row a run.
+    """Return what the store holds of kinds of flows: a row per run.
 
     Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``),
     ``jain_index@tcp``, ``loss_ratio@tcp`` (drops at any queue over packets sent), ``goodput_share@tcp`` (the mean

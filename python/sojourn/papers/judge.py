@@ -28,7 +28,7 @@ _NEGATED_THEMSELVES: Final = ("best", "peaks_at")
 
 
 class Outcome(Enum):
-    """What came of a claim."""
+    """The outcome of a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -44,11 +44,11 @@ class Verdict:
     Parameters
     ----------
     outcome
-        Which.
+        The outcome.
     replications
-        Where undecided: how many would decide; None if more than can be named.
+        If undecided: the number of replications that would decide it; None if that number is too large.
     why
-        Where not run: what is missing.
+        If not run: what is missing.
     """
 
     outcome: Outcome
@@ -62,9 +62,9 @@ def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level:
     Parameters
     ----------
     claim
-        Which.
+        The claim.
     settings
-        One for each place on which it is to hold; none: they have not been run.
+        One for each place in which it must hold; empty if they have not been run.
     rows
         The metrics that ``any`` stands for.
     level

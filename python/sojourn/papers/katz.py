@@ -1,9 +1,10 @@
-"""Katz centrality of a study's flow matrix in its usual forms, against the values that it prints.
+"""Katz centrality of a study's flow matrix in its usual forms, compared with the values that it prints.
 
 L. Katz, A New Status Index Derived from Sociometric Analysis (Psychometrika 18, 1953): with attenuation alpha, the
-centralities are x = alpha M x + 1. M is the transposed matrix where a node's rank comes from those that point at it
-(in-edges, networkx's `katz_centrality`), the matrix itself where it comes from those that it points at (out-edges),
-and their sum where direction does not count. A study that prints neither alpha nor a norm is met by the best of all.
+centralities are x = alpha M x + 1. If a node's rank comes from the nodes that point at it, M is the transposed matrix
+(in-edges, networkx's `katz_centrality`). If it comes from the nodes at which it points, M is the matrix itself
+(out-edges). If the direction does not count, M is their sum. The printed values are compared with the best fit over
+alpha and scale, because the study prints neither alpha nor a norm.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sojourn.stats import Floats
 
 FILE: Final = "katz.toml"
 POINTS: Final = 2000
-"""Attenuation factors that are looked at, evenly on a logarithmic axis."""
+"""Number of attenuation factors that are computed, at equal distances on a logarithmic axis."""
 LEAST: Final = 1e-3
 GREATEST: Final = 20.0
 """Of the attenuation factor where any converges (no cycles): beyond it, only the longest paths count."""
@@ -146,10 +147,10 @@ def forms(study: Study) -> Iterator[Form]:
 
 
 def misfit(study: Study, form: Form) -> tuple[float, float]:
-    """Return the least greatest deviation from the printed values, and the attenuation factor where it is.
+    """Return the largest deviation from the printed values at the best attenuation factor, and this factor.
 
-    Every multiple of the centralities is allowed (the norm is not printed), by least squares, with their constant
-    term and without it, as in Katz's own index.
+    The centralities may have any scale, because the norm is not printed; least squares find it. Both forms are tried,
+    with the constant term and without it, as in Katz's own index.
     """
     spots = [study.routers.index(name) for name in study.printed]
     printed = np.array(list(study.printed.values()))
@@ -201,20 +202,20 @@ def section(study: Study) -> Section:
         )
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
     text = (
-        f"The study chooses its router by Katz centrality and prints {printed}; neither the attenuation factor nor "
-        "the norm, nor whether edges count by their share, nor their direction. Computed here: x = alpha M x + 1 for "
-        "each.",
-        f"The first rank of {names[0]} follows wherever a router's rank comes from those that send to it. The "
-        f"printed order ({wanted}) and the values follow from none of the forms, whatever alpha and scale. It "
-        "cannot be otherwise: with in-edges R2 and R3 have one predecessor each, R1, with 0.4 and 0.6 (or 1 and 1), "
-        "so R2 is never above R3; with out-edges R6, which sends to no router, is always last.",
+        f"The study chooses its router by Katz centrality and prints {printed}. It does not print the attenuation "
+        "factor, the norm, the direction of the edges, or whether edges have weights. So x = alpha M x + 1 is "
+        "computed here for each of these forms.",
+        f"{names[0]} has the first rank in every form in which a router's rank comes from the routers that send to "
+        f"it. The printed order ({wanted}) and the printed values follow from none of the forms, for any alpha and "
+        "scale. With in-edges, R1 is the only predecessor of R2 and R3, with weights of 0.4 and 0.6 (or 1 and 1). So "
+        "R2 is never above R3. With out-edges R6 is always last, because it sends to no router.",
     )
     caption = (
-        "Katz centrality over the attenuation factor, normalised to the sum over all routers; dashed: the printed "
-        "values, normalised to the share that the form gives to the printed routers at its best fit (vertical line)."
+        "Katz centrality over the attenuation factor, as a share of the sum over all routers. Dashed: the printed "
+        "values, scaled to the share that these routers have at the best fit of the form (vertical line)."
     )
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
-             "Least greatest deviation, any scale, with the constant term or without")  # fmt: skip
+             "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
     return Section(
         "katz",
         "Katz centrality",

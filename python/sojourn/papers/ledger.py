@@ -1,4 +1,4 @@
-"""Every claim under every reading."""
+"""The outcome of every claim under every reading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ledger:
     Parameters
     ----------
     paper
-        Whose claims.
+        The study.
     readings
         The base first.
     verdicts
@@ -39,7 +39,7 @@ class Ledger:
 
     @property
     def turned(self) -> list[Claim]:
-        """The claims that some reading makes hold and another not."""
+        """The claims that hold under at least one reading and do not hold under another."""
         return [
             claim
             for claim in self.paper.claims
@@ -106,7 +106,7 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
 
 
 def not_run(paper: Paper) -> list[tuple[str, str]]:
-    """Return the readings of ``readings.toml`` that no run or judgement takes up yet."""
+    """Return the readings of ``readings.toml`` that neither a run nor a judgement uses yet."""
     taken = {(key, value) for reading in paper.readings for key, value in reading.values.items()}
     base = chosen_by(paper, paper.readings[0])
     return [

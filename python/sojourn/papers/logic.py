@@ -1,15 +1,17 @@
-"""Statements about means, decided by intervals, and what follows from several of them.
+"""Statements about means that confidence intervals decide, and statements that combine several others.
 
-A :class:`Sign` says that the mean of one number a replication is above zero. Its interval by Student's t decides:
-above zero it is true, below it is false, and with zero inside it is open. A :class:`Count` is built from others.
+A :class:`Sign` states that the mean of one number per replication is above zero. Its interval by Student's t decides:
+the statement is true if the interval is above zero, false if it is below, and undecided if it contains zero. A
+:class:`Count` combines other statements.
 
-The level of each interval is such that the whole is decided wrongly with a probability of at most 5 %, whatever the
-dependence between its parts. To say wrongly that at least k of n statements are true, one that is false must have
-been taken for true, and j more of them where n - k + 1 + j are false: with the level a / (n - k + 1) for each,
-Markov's inequality bounds that by a. So "each of them" needs no correction (k = n: the intersection-union test,
-Berger 1982), "any of them" has Bonferroni's (k = 1), and "not each of them" as well, since it is "any is not".
-Statements of statements hand their level down. Holm's method over all signs, whatever they are for, would keep the
-same bound and decide less: of "a is lower than each of seven" it asks an interval of 99.3 % of each.
+The levels of the intervals are chosen so that the whole is decided wrongly with a probability of at most 5 %, for any
+dependence between its parts. Suppose that "at least k of n statements are true" is decided wrongly. Then at least one
+false statement was taken for true, and j more of them if n - k + 1 + j statements are false. If each has the level
+a / (n - k + 1), Markov's inequality bounds the probability of this by a. So "each of them" needs no correction (k =
+n: the intersection-union test, Berger 1982), and "any of them" needs Bonferroni's (k = 1). "Not each of them" also
+needs Bonferroni's, because it means "any is not". A combined statement passes its level on to its parts. Holm's
+method over all signs would keep the same bound and decide fewer statements: for "a is lower than each of seven" it
+requires intervals of 99.3 %.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from sojourn import stats
 from sojourn.stats import LEVEL, Floats
 
 MANY: Final = 100_000
-"""More replications than this are not named."""
+"""Larger numbers of replications are not reported."""
 
 _ROUNDING: Final = 1e-12
 
@@ -38,7 +40,7 @@ class Sign:
     Parameters
     ----------
     values
-        One a replication.
+        One per replication.
     is_strict
         Whether zero itself is false.
     """
@@ -70,15 +72,15 @@ Truth: TypeAlias = bool | None
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the data say of a statement.
+    """The decision on a statement.
 
     Parameters
     ----------
     truth
-        None: undecided.
+        Whether it is true; None if it is undecided.
     replications
-        How many would decide it if their means and scatter stayed as they are. None where it is decided, and where no
-        number up to :data:`MANY` would.
+        The number of replications that would decide it if means and scatter stayed the same. None if it is decided,
+        or if no number up to :data:`MANY` would decide it.
     """
 
     truth: Truth
@@ -124,14 +126,14 @@ def contrary(part: Statement) -> Count:
 
 
 def decide(statement: Statement, level: float = LEVEL) -> Decision:
-    """Decide a statement by the intervals of its signs, each of the level that its place in the whole needs.
+    """Decide a statement by the intervals of its signs; the level of each follows from its place in the statement.
 
     Parameters
     ----------
     statement
-        What is claimed.
+        The statement.
     level
-        Of confidence in the whole.
+        Confidence level of the decision on the whole statement.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def decide(statement: Statement, level: float = LEVEL) -> Decision:
 
 
 def needed(values: Floats, level: float = LEVEL) -> int | None:
-    """Return how many replications give an interval of the mean that misses zero, mean and scatter staying.
+    """Return how many replications give an interval that excludes zero, if mean and scatter stay the same.
 
     The least n with t(n - 1) s / sqrt(n) < |m|. None without two values, and above :data:`MANY`.
     """

@@ -59,7 +59,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the printed tables, and what stands for it."""
+    """One row of the printed tables, and the metrics that correspond to it."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class Condition:
     Parameters
     ----------
     name, title
-        For commands and for people.
+        The name in commands, and the title in reports.
     flow, model, sweep, at
         Which traffic of the study it is; `at` is a point of the sweep as it is printed (``20 %``).
     schemes, beside
@@ -122,7 +122,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to fill what a paper leaves open: what it changes of the base.
+    """A reading: one way to fill in details that a paper leaves open, as changes to the base reading.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Reading:
     values
         By name of ``readings.toml``.
     is_run
-        Whether it changes the simulation, rather than what is measured or judged of it.
+        Whether it changes the simulation; otherwise it changes only the metrics or the judgement.
     sets
         Overrides of the scenario.
     scenario
@@ -168,13 +168,13 @@ class Paper:
     name
         Of the folder.
     folder
-        Where it is.
+        The folder with its documents.
     title, source
         For people.
     scenario
         Name of the bundled scenario.
     mode
-        The FIFO whose mode of inter-arrival times stands for ``{mode}``; empty: none is needed.
+        The FIFO scheme whose most frequent inter-arrival time replaces ``{mode}``; empty if none is needed.
     replications
         By ``quick`` and ``full``.
     texts, printed
@@ -242,7 +242,7 @@ class Paper:
         return self.schemes(claim.subject)
 
     def against_of(self, claim: Claim) -> tuple[str, ...]:
-        """Return what a claim compares with; ``others``: the figure's schemes, less subjects and exceptions."""
+        """Return the schemes to compare with; ``others``: the figure's, without subjects and exceptions."""
         subject, out = set(self.subject_of(claim)), set(self.schemes(claim.left_out))
         found: list[str] = []
         for name in claim.against:

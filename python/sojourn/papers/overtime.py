@@ -1,4 +1,4 @@
-"""Time series of a paper's figures: runs of their own, because a sampled run is another run in the store.
+"""Time series of a paper's figures. They have separate runs, because the store treats a sampled run as another run.
 
 A study of kinds of flows has each flow's throughput over time, and claims about what that shows.
 """
@@ -38,8 +38,8 @@ class Trace:
     t_s
         Ends of the intervals, in seconds.
     values
-        A row a replication, or of the flows of a kind (``goodput_bit_s@tcp``) a row a flow of the first; NaN where
-        nothing was seen.
+        One row per replication. For the flows of a kind (``goodput_bit_s@tcp``), one row per flow of the first
+        replication. NaN where nothing was measured.
     """
 
     t_s: Floats
@@ -80,20 +80,20 @@ def run(
 ) -> Traces:
     """Run the time series of the figures whose conditions were run, under the readings that are shown.
 
-    Those on which claims are judged run under every reading of the simulation.
+    A figure on which claims are judged is run under every reading of the simulation.
 
     Parameters
     ----------
     paper
-        Which.
+        The study.
     measured
-        What was run of it; its inter-arrival times are used, and no more replications than it has.
+        The results of its runs. Their inter-arrival times are used, and at most as many replications.
     store
         Folder of finished runs.
     jobs
-        Number of threads; by default one a core.
+        Number of threads; by default one per core.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _trace(samples: pd.DataFrame, rows: str) -> Trace:
 
 
 def of_time(samples: pd.DataFrame, label_of: Mapping[str, str], kinds: Sequence[str]) -> Raw:
-    """Return what time series say of two kinds of flows, by metric and scheme: one value a replication.
+    """Return what time series say of two kinds of flows, by metric and scheme: one value per replication.
 
     ``goodput_ratio@start``: throughput of a flow of the first kind over that of the second, in the first
     :data:`START_S` seconds. ``time_above@udp``: the share of the intervals in which a flow of the second kind,

@@ -23,17 +23,17 @@ _COLORS: Final = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e
 _MARKERS: Final = "os^Dvh"
 _OF_ROUTERS: Final = (
     ("queue_packets_mean", "Mean queue (packets)", 1.0),
-    ("queue_packets_sd", "Its deviation (packets)", 1.0),
+    ("queue_packets_sd", "Std. deviation (packets)", 1.0),
     ("loss_ratio", "Loss (%)", 1e-2),
     ("utilisation", "Utilisation", 1.0),
 )
 _OF_ROUTES: Final = (("latency_ms", "Latency (ms)", 1.0), ("goodput_bit_s", "Throughput (Mbit/s)", 1e6))
 _OF_TEETH: Final = (
-    ("queue_cv@{}", "Deviation over mean", 1.0),
+    ("queue_cv@{}", "Std. deviation / mean", 1.0),
     ("queue_amplitude_packets", "Amplitude (packets)", 1.0),
     ("period_s", "Period (s)", 1.0),
     ("tooth_share", "Share of the strongest line", 1.0),
-    ("synchronisation", "Synchronisation, at most", 1.0),
+    ("synchronisation", "Synchronisation, upper bound", 1.0),
     ("utilisation@{}", "Utilisation", 1.0),
 )
 _OF_PLACEMENTS: Final = (
@@ -139,8 +139,8 @@ def _over_rtt(paper: Paper, measured: Measured) -> Section | None:
                 axes.set_xlabel("Base RTT (ms)", fontsize=9)
             _legend(drawing, panels[0, 0])
         caption = (
-            f"{title}: queue, its deviation over time, loss and utilisation of the six routers over the base RTT; "
-            f"bands: 95 % intervals of the mean over {measured.replications} replications."
+            f"{title}: mean and standard deviation over time of the queue, loss and utilisation of the six routers, "
+            f"over the base RTT. Bands: 95 % intervals of the mean over {measured.replications} replications."
         )
         drawings.append(Drawing(f"{name}-routers", drawing, caption))
         with plot.new_figure(plot.WIDTH, 7.2) as drawing:
@@ -156,8 +156,8 @@ def _over_rtt(paper: Paper, measured: Measured) -> Section | None:
                 axes.set_xlabel("Base RTT (ms)", fontsize=9)
             _legend(drawing, panels[0, 0])
         caption = (
-            f"{title}: latency by the study's formula, summed over the routers of a route, and throughput of the "
-            "eight routes. Routes 2, 3, 4, 6 and 7 pass R6."
+            f"{title}: latency and throughput of the eight routes. The latency follows the study's formula and adds "
+            "the queues of all routers of a route. Routes 2, 3, 4, 6 and 7 pass R6."
         )
         drawings.append(Drawing(f"{name}-routes", drawing, caption, *_delays(paper, measured, base, points)))
     if not drawings:
@@ -223,8 +223,8 @@ def _placements(paper: Paper, measured: Measured) -> Section | None:
     if not drawings:
         return None
     text = (
-        "The study puts the threshold on R6 alone. Here it stands on each other router, and on all, in the same "
-        "network with the same traffic.",
+        "The study puts the threshold on R6 only. Here it is put on each other router instead, and on all routers, "
+        "in the same network with the same traffic.",
     )
     return Section("placements", "The threshold on other routers", text, tuple(drawings))
 
@@ -252,7 +252,8 @@ def _readings(paper: Paper, measured: Measured) -> Section | None:
             for scheme in one.schemes
         )
         title = own[0][1].title
-        drawings.append(Drawing(f"{flow}-readings", None, f"{title}: what the readings change.", heads, rows))
+        caption = f"{title}: queues, loss and utilisation under each reading."
+        drawings.append(Drawing(f"{flow}-readings", None, caption, heads, rows))
     if not drawings:
         return None
     return Section("compared", "What the readings change", (), tuple(drawings))
@@ -274,9 +275,10 @@ def _teeth(paper: Paper, measured: Measured) -> Section | None:
                 axes.set_xlabel("Base RTT (ms)", fontsize=9)
             _legend(drawing, panels[0, 0])
         caption = (
-            f"{title}: how the queue moves over time. Amplitude: 5th to 95th percentile. Period: strongest line of "
-            "the spectrum; its share of the variance says how regular the saw-tooth is. Synchronisation: drops of an "
-            "episode of loss over flows, at most 1. Bands: 95 % intervals."
+            f"{title}: how the queue varies over time. The amplitude is the difference between its 5th and 95th "
+            "percentiles. The period is that of the strongest line of the spectrum; the larger this line's share of "
+            "the variance, the more regular the saw-tooth. Synchronisation is the number of drops in an episode of "
+            "loss divided by the number of flows, at most 1. Bands: 95 % intervals."
         )
         drawings.append(Drawing(f"{name}-teeth", drawing, caption))
     drawn = [one for one in measured.conditions if (one.name, one.schemes[0]) in measured.samples]
@@ -297,14 +299,17 @@ def _teeth(paper: Paper, measured: Measured) -> Section | None:
             for axes in panels[-1]:
                 axes.set_xlabel("Time (s)", fontsize=9)
         title = own[0].title.split(", rtt")[0]
-        caption = f"{title}: the queue in packets over the last minute of the first replication, means over 100 ms."
+        caption = (
+            f"{title}: the queue in packets in the last minute of the first replication. Each value is a mean over "
+            "100 ms."
+        )
         drawings.append(Drawing(f"{flow}-samples", drawing, caption))
     if not drawings:
         return None
     text = (
-        "The study's introduction has it that with drop tail local stability changes as the RTT grows and that with "
-        "the threshold policy it does not. Looked at here: a single bottleneck of R6's capacity and queue, the first "
-        "50 s left out.",
+        "The study's introduction says that local stability changes with the RTT under drop tail, and does not "
+        "change under the threshold policy. These runs examine a single bottleneck with R6's capacity and queue, "
+        "without the first 50 s.",
     )
     return Section("saw-tooth", "Saw-tooth and stability over the base RTT", text, tuple(drawings))
 

@@ -81,7 +81,7 @@ def render(
     Parameters
     ----------
     paper, measured, judged, traces
-        What was run, and what came of it.
+        The study, the results of its runs, its judged claims, and what its figures over time need.
     size
         ``quick`` or ``full``.
     more
@@ -153,8 +153,8 @@ def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, 
     own = pairs(paper, measured, condition)
     what = "printed (diamonds) and measured" if condition.table else "measured"
     caption = (
-        f"{condition.title}: {what}; bars: 95 % intervals of the mean over {measured.replications} replications. "
-        "Every panel has its own axis, from zero."
+        f"{condition.title}: {what} values. Bars: 95 % intervals of the mean over {measured.replications} "
+        "replications. Each panel has its own axis, which begins at zero."
     )
     panels = [_panel(paper, row.name, [one for one in own if one.row == row.name]) for row in paper.rows]
     drawn = picture.dots(
@@ -171,7 +171,7 @@ def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, 
         "caption": caption,
         "runs": [reading.name for reading in runs],
         "rows": [_row(paper, one) for one in own],
-        "note": f"Inter-arrival time that dAQM divides by: {'; '.join(modes)}." if any(modes) else "",
+        "note": f"Inter-arrival time by which dAQM divides: {'; '.join(modes)}." if any(modes) else "",
     }
 
 
@@ -248,8 +248,8 @@ def _holds(of: Estimate, value: float) -> bool:
 def said(verdict: Verdict) -> str:
     """Return an outcome in words: with the replications that would decide it, or with what is missing."""
     if verdict.outcome is Outcome.UNDECIDED:
-        more = f"about {verdict.replications} replications would decide" if verdict.replications else "no near number"
-        return f"undecided: {more}"
+        more = f"about {verdict.replications} replications would decide it" if verdict.replications else ""
+        return f"undecided: {more}" if more else "undecided: no practical number of replications would decide it"
     return f"{verdict.outcome.value}: {verdict.why}" if verdict.why else verdict.outcome.value
 
 

@@ -1,4 +1,4 @@
-"""Schemes that stand on chosen links, each of the others keeping the queue that its scenario gives it."""
+"""Schemes on chosen links; every other link keeps the queue that the scenario gives it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def plan_of(
     for link in links:
         if link not in own:
             raise SojournError(
-                f"condition {condition.name}: a scheme stands on the link {link!r}, which its scenario does not have"
+                f"condition {condition.name}: a scheme is on the link {link!r}, which the scenario does not have"
             )
     factors = (
         Factor(("description",), PLACEMENT),

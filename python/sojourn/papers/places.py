@@ -1,6 +1,6 @@
-"""Metrics of places: the routers and the routes of a network, and how a queue moves over time.
+"""Metrics of places: the routers and the routes of a network, and how a queue varies over time.
 
-A place is a link of the scenario whose queue a study speaks of: ``queue_packets_mean@R6``. A route is a group of
+A place is a link of the scenario whose queue a study mentions: ``queue_packets_mean@R6``. A route is a group of
 flows, or all groups whose names agree up to the first underscore (``route1_newreno`` and ``route1_udp``):
 ``latency_ms@route1``.
 """
@@ -43,9 +43,9 @@ class Route:
     flows
         How many.
     rtt_ms
-        Propagation there and back.
+        Propagation delay there and back.
     packet_ms
-        By place on the way: time that a packet of the study's size takes there; as in its formula, without headers.
+        By place on the route: transmission time of a packet of the study's size; without headers, as in its formula.
     """
 
     flows: int
@@ -84,7 +84,7 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     Raises
     ------
     SojournError
-        If a flow's route does not name every node on its way: then its delay is not known.
+        If a flow's route does not name every node, because its delay is then unknown.
     """
     document = json.loads(scenario) if isinstance(scenario, str) else scenario
     links = {(one["from"], one["to"]): one for one in document["links"]}
@@ -116,7 +116,7 @@ def layout(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
 
 
 def table(store: Store, runs: Sequence[str], layouts: Iterable[Layout]) -> pd.DataFrame:
-    """Return what the store holds of places, routes and series: a row a run, a column ``metric@place``."""
+    """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``."""
     every = list(layouts)
     names = {queue: place for one in every for queue, place in one.queues.items()}
     routes = {name for one in every for name in one.routes}
@@ -148,15 +148,15 @@ def table(store: Store, runs: Sequence[str], layouts: Iterable[Layout]) -> pd.Da
 def latencies(own: Layout, queue_means: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return the study's latency of every route, and over all flows.
 
-    Base RTT and, for each place on the way, mean queue times packet size over capacity: the study's formula,
-    which has one queue; a route's are added.
+    The study's formula has one queue: base RTT + mean queue times packet size / capacity. Here the second term is
+    added for every place on the route.
 
     Parameters
     ----------
     own
         Of the runs' scenario.
     queue_means
-        By place: mean waiting packets, one value a run.
+        By place: mean waiting packets, one value per run.
 
     Returns
     -------
@@ -184,28 +184,28 @@ def latencies_by_scheme(own: Layout, raw: Mapping[str, Mapping[str, Floats]]) ->
 
 
 def oscillation(t_s: Floats, queue: Floats, drops: Floats, flows: int, rtt_s: float) -> dict[str, float]:
-    """Say how a queue moves over time.
+    """Return metrics of how a queue varies over time.
 
     Parameters
     ----------
     t_s
-        Ends of equal intervals, length n.
+        Ends of n intervals of the same length.
     queue
-        Mean waiting packets in each.
+        Mean number of waiting packets in each.
     drops
-        Drops a second in each.
+        Drops per second in each.
     flows
-        That share the queue.
+        Number of flows that share the queue.
     rtt_s
-        Drops less than this apart belong to one episode.
+        Drops with less time than this between them belong to one episode of loss.
 
     Returns
     -------
     dict
         ``queue_least_packets``; ``queue_amplitude_packets``, from the 5th to the 95th percentile; ``period_s`` of the
-        strongest line of the spectrum (Hann window) and ``tooth_share``, its part of the variance with both
-        neighbours; ``synchronisation``, drops over flows in an episode of loss, at most 1, mean over
-        episodes: the largest share of flows that can lose together.
+        strongest line of the spectrum (Hann window) and ``tooth_share``, the share of the variance in this line and
+        its two neighbours; ``synchronisation``, the mean over episodes of loss of drops divided by flows, at most
+        1. It is an upper bound of the share of flows that lose packets in the same episode.
     """
     step = float(t_s[1] - t_s[0])
     low, high = np.percentile(queue, INNER)
@@ -235,7 +235,7 @@ def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame
     facts = store.read("runs", ["sampled", "warm_up_s", "rtt_ms_mean"], runs).to_pandas().set_index(KEY)
     sampled = facts.index[facts["sampled"].notna()].tolist()
     found: dict[str, dict[str, float]] = {}
-    # A run at a time: all samples of a paper need not be in memory.
+    # One run at a time, so that the samples of a whole paper are never in memory together.
     for start in range(0, len(sampled), 100):
         data = store.read("series", ["name", "t_s", "value"], sampled[start : start + 100]).to_pandas()
         for run, part in data.groupby(KEY, sort=False):
@@ -266,5 +266,5 @@ def _number(text: str) -> float:
     """Return a time in ms, a rate in bit/s or a size in B."""
     found = in_base_unit([text])
     if found is None:
-        raise SojournError(f"{text!r} is no quantity")
+        raise SojournError(f"{text!r} is not a quantity with a unit")
     return found[1][0]

@@ -48,7 +48,7 @@ def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
 
 
 def filled(text: str, at: str) -> str:
-    """Return a text with a part of a point's value in it, less an amount in its unit: ``{at / 2 - 5}``.
+    """Return a text in which ``{at / 2 - 5}`` is replaced by that function of a point's value, in the point's unit.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def filled(text: str, at: str) -> str:
 
 
 def each(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return overrides with every choice of their keys written out.
+    """Return overrides with one entry for each choice in braces.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def each(texts: Iterable[str]) -> tuple[str, ...]:
     for text in texts:
         key, sign, value = text.partition("=")
         parts = _CHOICE.split(key)
-        # Every other part is what stood between braces.
+        # Every second part was between braces.
         choices = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
         found += ["".join((*one, sign, value)) for one in product(*choices)]
     return tuple(found)

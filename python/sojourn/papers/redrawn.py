@@ -20,14 +20,14 @@ from sojourn.stats import Estimate
 
 @dataclass(frozen=True)
 class Data:
-    """What a figure is drawn from.
+    """The data of a figure.
 
     Parameters
     ----------
     paper, measured, traces
-        All of it.
+        The study, its results and its time series.
     figure
-        Which.
+        The figure.
     conditions
         Those of the figure that were run.
     """
@@ -84,7 +84,7 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
 
 
 def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition]) -> list[Reading]:
-    """Return the readings that pictures and tables show: of those that some of the conditions ran under."""
+    """Return the readings that pictures and tables show, out of those under which some of the conditions were run."""
     return [
         one
         for one in paper.readings
@@ -133,7 +133,7 @@ def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
     drawn = picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2)
     caption = (
         f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
-        "Every panel has its own axis, from zero."
+        "Each panel has its own axis, which begins at zero."
     )
     return [_picture(data, drawn, number_of, caption[:1].upper() + caption[1:], "")]
 
@@ -164,11 +164,15 @@ def _lines(data: Data) -> list[dict[str, Any]]:
         label = f"{factor[:1].upper()}{factor[1:]} ({units})" if units else factor
         is_log = data.figure.log and min(x) > 0
         drawn = picture.lines(panels, picture.looks_of(data.paper), data.paper.printed, label, log=is_log)
-        levels_of = f" {_names(data.paper, constant)} do not depend on it: level lines." if constant else ""
+        levels_of = (
+            f" {_names(data.paper, constant)} do not depend on it and are drawn as horizontal lines."
+            if constant
+            else ""
+        )
         caption = (
-            f"{data.figure.title}; reading: {reading.name}. Lines through means over {data.measured.replications} "
-            f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: 95 % intervals of the mean."
-            f"{levels_of} A quantity that spans decades has a logarithmic axis with zero."
+            f"{data.figure.title}; reading: {reading.name}. Lines: means over {data.measured.replications} "
+            f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: their 95 % intervals."
+            f"{levels_of} An axis over several decades is logarithmic and also shows zero."
         )
         found.append(_picture(data, drawn, k, caption, reading.name))
     return found
@@ -189,7 +193,7 @@ def _series(data: Data) -> list[dict[str, Any]]:
             drawn = picture.series(scaled, seen, data.paper.printed, label, faint)
             caption = (
                 f"{condition.title}: {_said(name)}, means over {data.figure.every}; reading: {reading}. "
-                f"{_lines_of(name, len(next(iter(traces.values())).values))} All panels have the same axes."
+                f"{_lines_of(name, len(next(iter(traces.values())).values))} All panels have the same scale."
             )
             found.append(_picture(data, drawn, len(found), caption, reading))
     return found
@@ -200,17 +204,17 @@ def _said(series: str) -> str:
     if kind:
         which = "all flows" if name == "goodput_total_bit_s" else "each flow"
         return f"throughput of {which} of {kind.upper()}"
-    return f"{figures.SERIES[name].lower()}, all queues that carry the scheme together"
+    return f"{figures.SERIES[name].lower()}, over all queues that have the scheme"
 
 
 def _lines_of(series: str, count: int) -> str:
     if series.startswith("goodput_bit_s@"):
-        return f"One replication. Line: one flow; band: least to greatest of {count}."
-    return f"Line: one replication; band: least to greatest of {count}."
+        return f"One replication. Line: one flow; band: minimum to maximum of {count} flows."
+    return f"Line: one replication; band: minimum to maximum of {count} replications."
 
 
 def _ends(data: Data) -> tuple[Condition, ...]:
-    """Return the conditions of the table of what ours shows: of a sweep its ends."""
+    """Return the conditions in the table of our results; of a sweep only its two ends."""
     if data.figure.kind == "lines" and len(data.conditions) > 2:
         return data.conditions[0], data.conditions[-1]
     return data.conditions
@@ -282,7 +286,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _missing(data: Data) -> list[str]:
-    """Return, in sentences, what of the figure is not in this report."""
+    """Return sentences about parts of the figure that are missing in this report."""
     paper, figure = data.paper, data.figure
     whole = figures.of(figure, paper.conditions)
     run = {one.name for one in data.conditions}
@@ -293,10 +297,10 @@ def _missing(data: Data) -> list[str]:
     pairs = {(one.flow, one.model) for one in whole}
     none = [f"{flow} under {model}" for flow in figure.flow for model in figure.model if (flow, model) not in pairs]
     if none:
-        found.append(f"Not among the paper's runs: {', '.join(none)}.")
+        found.append(f"This project has no runs of: {', '.join(none)}.")
     if figure.kind == "lines" and pairs and len(whole) < 3:
         points = ", ".join(one.at for one in whole)
-        found.append(f"Of the sweep the paper's runs have {points} only.")
+        found.append(f"Of the sweep, only these points are run: {points}.")
     constant = paper.schemes(figure.constant)
     lacking = {
         paper.printed[name]: [one.at or one.title for one in data.conditions if name not in one.schemes]

@@ -61,7 +61,7 @@ def need(table: Mapping[str, Any], key: str, file: Path) -> Any:
 def conditions(
     runs: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> tuple[Condition, ...]:
-    """Return the conditions: those that are written, then the points of sweeps that are none of these.
+    """Return the conditions: those of the file, then the points of sweeps that are not among them.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def conditions(
         seen: dict[Any, str] = {}
         for one in found:
             if key(one) in seen:
-                raise SojournError(f"{file}: condition {one.name} is there twice: as {seen[key(one)]}")
+                raise SojournError(f"{file}: condition {one.name} occurs twice: as {seen[key(one)]}")
             seen[key(one)] = one.name
     return tuple(found)
 
@@ -124,7 +124,9 @@ def _points(
     quick: list[str] = table.get("quick", points)
     stray = [one for one in quick if one not in points]
     if stray:
-        raise SojournError(f"{file}: sweep {name}: quick: {stray[0]!r} is no point; allowed: {', '.join(points)}")
+        raise SojournError(
+            f"{file}: sweep {name}: quick: {stray[0]!r} is not one of its points; allowed: {', '.join(points)}"
+        )
     need(table, "sweep", file)
     found = []
     for at in points:

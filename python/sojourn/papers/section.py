@@ -1,4 +1,4 @@
-"""Parts of a paper's report that are of this paper alone."""
+"""Parts of a report that only one paper has."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what stands below it.
+    """A section: a heading, paragraphs and drawings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a claim is judged on: its schemes, the values of its conditions, and how its words become numbers."""
+"""The data on which a claim is judged: its schemes, the values of its conditions, and the meaning of its words."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from sojourn.stats import Floats
 
 Values: TypeAlias = Mapping[str, Mapping[str, Floats]]
-"""By metric, then by scheme: one value a replication, paired over schemes."""
+"""By metric, then by scheme: one value per replication, paired over schemes."""
 
 HIGHER_IS_BETTER: Final = ("goodput_bit_s", "throughput_bit_s", "jain_index")
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How words become numbers: the readings of judgement.
+    """The meaning of words as numbers: the readings of judgement.
 
     Parameters
     ----------
     margin
-        How near "comparable", "about" and "slightly" are, relative to the larger.
+        The largest difference that is "comparable", "about" or "slightly", relative to the larger value.
     side
-        ``median`` or ``third``: what "relatively low" is.
+        ``median`` or ``third``: what "relatively low" means.
     across
-        ``each``, ``most`` or ``mean``: how a sentence about several conditions is to hold.
+        ``each``, ``most`` or ``mean``: in which of several conditions a sentence must hold.
     percent
-        ``of_highest`` or ``of_other``: what "80 % higher" is a share of.
+        ``of_highest`` or ``of_other``: the value of which "80 % higher" is a share.
     """
 
     margin: float = 0.10
@@ -59,7 +59,7 @@ class At:
 
 @dataclass(frozen=True)
 class Setting:
-    """One claim's schemes, resolved, and what was measured.
+    """The schemes of a claim and the measured values.
 
     Parameters
     ----------
@@ -70,10 +70,9 @@ class Setting:
     words
         How to read the claim's words.
     points
-        Of a sweep, in ascending order of its factor; of a comparison of conditions or over several, those on its
-        side.
+        The points of a sweep in ascending order of its factor; for a comparison of conditions, the claim's own.
     others
-        What a comparison of conditions compares with: each a condition, or several that stand for one by their mean.
+        The conditions with which a comparison of conditions compares; several conditions count as one by their mean.
     """
 
     subject: tuple[str, ...]
@@ -86,12 +85,12 @@ class Setting:
 
     @property
     def conditions(self) -> tuple[At, ...]:
-        """All that is measured."""
+        """All measured conditions."""
         return (*(self.points or (At("", self.values),)), *(one for group in self.others for one in group))
 
 
 def mean_over(points: tuple[At, ...], metric: str, scheme: str) -> Floats:
-    """Return the mean over conditions of one value a replication; as many as the shortest has."""
+    """Return the mean over conditions of one value per replication; as many as the shortest has."""
     return np.asarray(np.mean(common(*(one.values[metric][scheme] for one in points)), axis=0))
 
 

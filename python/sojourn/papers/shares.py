@@ -86,20 +86,20 @@ def _arithmetic(
                 axes.plot([], [], color=color, linewidth=5, label=reading.name)
         ratio = np.geomspace(0.8 * min(seen), 1.25 * max(seen), 200)
         axes.plot(ratio, structural(ratio, 1.0, m, n), color=MUTED, linewidth=1.1, zorder=1,
-                  label=f"{m} and {n} flows, alike within each kind")  # fmt: skip
+                  label=f"{m} and {n} flows, equal within each kind")  # fmt: skip
         for scheme in condition.schemes:
             axes.scatter([], [], color=MUTED, marker=looks[scheme].marker, s=24, label=paper.printed[scheme])
         axes.set_xscale("log")
         ticks = [one for one in (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10) if ratio[0] <= one <= ratio[-1]]
         axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
         axes.minorticks_off()
-        axes.set_xlabel(f"Throughput of a {first} flow over that of a {second} flow")
+        axes.set_xlabel(f"Throughput of a {first} flow divided by that of a {second} flow")
         axes.set_ylabel("Jain's index, all flows")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.5)
     caption = (
-        f"{condition.title}: means over {measured.replications} replications, a colour for each reading (grey: the "
-        f"other {len(runs) - len(shown)}) and a mark for each scheme. The line is "
-        f"({m} r + {n})² / ({m + n} ({m} r² + {n})): what the index is if only the ratio r of the two kinds counts."
+        f"{condition.title}: means over {measured.replications} replications. Each colour is a reading (grey: the "
+        f"other {len(runs) - len(shown)} readings), each mark a scheme. The line is the index if all flows of a kind "
+        f"have the same throughput, with r the ratio of the two: ({m} r + {n})² / ({m + n} ({m} r² + {n}))."
     )
     heads = ("Reading and scheme", *(label.format(first, second) for _, label, _ in _OF_SHARES))
     rows = tuple(
@@ -116,11 +116,11 @@ def _arithmetic(
     own = base["goodput_bit_s@" + paper.kinds[0]], base["goodput_bit_s@" + paper.kinds[1]]
     levels = [float(np.mean(one[condition.schemes[0]])) / 1e3 for one in own]
     text = (
-        f"Of {m + n} flows {n} send at a constant rate, and no scheme can give them more than they send. Where a "
-        f"{first} flow has {levels[0]:.0f} kbit/s and one of {second} {levels[1]:.0f} kbit/s, as under "
-        f"{paper.printed[condition.schemes[0]]} and {runs[0].name}, the index is {_structural(levels, m, n):.3f} "
-        "whatever the scheme does: every one that fills the link comes near this value, and leaving the link idle "
-        f"takes from {first} and so raises the index. Utilisation stands beside it for that reason.",
+        f"{n} of the {m + n} flows send at a constant rate, and no scheme can give them more than they send. Under "
+        f"{paper.printed[condition.schemes[0]]} and {runs[0].name}, a {first} flow has {levels[0]:.0f} kbit/s and a "
+        f"{second} flow {levels[1]:.0f} kbit/s. With these rates the index is {_structural(levels, m, n):.3f} under "
+        "any scheme, so every scheme that fills the link has nearly this index. A scheme that leaves the link idle "
+        f"takes throughput from {first}, which raises the index. So the utilisation is shown beside the index.",
     )
     return Section("arithmetic", "What Jain's index can show here", text,
                    (Drawing("arithmetic-figure", drawing, caption, heads, rows),))  # fmt: skip
@@ -170,8 +170,8 @@ def _differences(paper: Paper, measured: Measured, condition: Condition, shown: 
         table.append((f"{reading.name}; {paper.printed[scheme]}",
                       *(metrics.rounded(one.mean, one.half_width) for one in found)))  # fmt: skip
     caption = (
-        f"{condition.title}: each scheme less {paper.printed[reference]}, replication by replication "
-        f"({measured.replications}); bars: 95 % intervals of the mean difference."
+        f"{condition.title}: each scheme minus {paper.printed[reference]}, paired by replication "
+        f"({measured.replications} replications); bars: 95 % intervals of the mean difference."
     )
     return Section(
         "differences",
@@ -203,9 +203,9 @@ def _every_flow(paper: Paper, measured: Measured, condition: Condition, shown: S
             axes.set_xlabel("Flow", fontsize=9)
     first, second = (kind.upper() for kind in paper.kinds)
     caption = (
-        f"{condition.title}: throughput of every flow, in each replication from the least to the greatest of its "
-        f"kind (blue: {first}; orange: {second}): means over {measured.replications} replications; line: the fair "
-        "share, all flows' mean."
+        f"{condition.title}: throughput of every flow (blue: {first}; orange: {second}). In each replication the "
+        f"flows of a kind are sorted by throughput; the points are means over {measured.replications} replications. "
+        "Line: the fair share, which is the mean over all flows."
     )
     return Section("every-flow", "Throughput of every flow", (), (Drawing("every-flow-figure", drawing, caption),))
 

@@ -1,11 +1,14 @@
 """Comparisons over sweeps and between conditions: each a statement about means.
 
-What is linear in the means (a trend, a peak, a difference) is one number a replication, as within a condition; over
-conditions the k-th replications make the pair, whether their random numbers are common or not. What is a product of
-means (a ratio beside a ratio) is not: the ratio of one replication has another mean than the ratio of the means.
-There the statement is about the means, and the one number a replication is the jackknife's pseudo-value (Tukey 1958),
-whose mean is unbiased for products. Largest, smallest, best and rank are not taken of the measured means, which would
-be biased towards scatter, but spelled out over all pairs that could be it.
+A quantity that is linear in the means (a trend, a peak, a difference) has one number per replication, as within a
+condition. Between conditions, the k-th replications form the pair, whether they share random numbers or not.
+
+A ratio or a product of means is not linear: the mean of the replications' ratios is not the ratio of the means. Such
+a statement is about the means, and its number per replication is the jackknife's pseudo-value (Tukey 1958), whose
+mean is unbiased for products.
+
+The largest, smallest, best and a rank are not read from the measured means, because that would favour values with a
+large scatter. They are expressed by comparisons of all pairs that may decide them.
 
 What each comparison means is said in ``claims.toml``.
 """
@@ -33,7 +36,7 @@ FEWEST_POINTS: Final = 5
 
 
 def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
-    """Return a weighted sum of columns, one number a replication; zero where only rounding keeps it from zero."""
+    """Return a weighted sum of columns, one number per replication; zero where only rounding keeps it from zero."""
     weights, columns = zip(*terms, strict=True)
     table = np.stack(common(*columns)) * np.array(weights)[:, None]
     summed: Floats = table.sum(axis=0)
@@ -41,11 +44,11 @@ def _contrast(terms: Iterable[tuple[float, Floats]]) -> Floats:
 
 
 def _difference_of_products(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
-    """Return numbers, one a replication, whose mean is without bias that of a times that of b, less those of c and d.
+    """Return one number per replication; their mean estimates E[a] E[b] - E[c] E[d] without bias.
 
-    The jackknife: n f(all) - (n - 1) f(all but this one), for a function f of means. For a product of means it is
-    unbiased even where the two depend on each other: E of n mean(a) mean(b) - (n - 1) mean of those with one left out
-    is E[a] E[b].
+    The jackknife's pseudo-value is n f(all) - (n - 1) f(all but this one), for a function f of means. For a product
+    of means it is unbiased even if the two depend on each other: the expectation of n mean(a) mean(b) - (n - 1) times
+    the same with one replication left out is E[a] E[b].
     """
     columns = np.stack(common(a, b, c, d))
 
@@ -69,17 +72,18 @@ def _series(one: Setting, metric: str, scheme: str) -> list[Floats]:
 def slope(columns: Sequence[Floats]) -> Floats:
     """Return the trend over the ranks of the points: the sum of (i - mean of i) x_i, above zero where they rise.
 
-    Ranks, since the study lists no points of its sweeps and its axes are percentages of a range: so the trend is the
-    same on a linear and a logarithmic axis, and a straight line, a step and a saturating curve all rise.
+    It uses ranks because the study does not list the points of its sweeps, and its axes are percentages of a range.
+    So the trend is the same on a linear and a logarithmic axis, and a straight line, a step and a saturating curve
+    all rise.
     """
     middle = (len(columns) - 1) / 2
     return _contrast((place - middle, column) for place, column in enumerate(columns))
 
 
 def _rises(columns: Sequence[Floats], margin: float) -> Statement:
-    """State that values rise: their trend does, and no step falls by more than the margin of the larger.
+    """State that values rise: the trend rises, and no step falls by more than the margin of the larger value.
 
-    A plateau is no fall; a peak followed by a fall of more than the margin is.
+    A plateau is not a fall. A peak followed by a fall of more than the margin is one.
     """
     steps = [above(after, before, 1 - margin, is_strict=False) for before, after in pairwise(columns)]
     return every([Sign(slope(columns)), *steps])
@@ -291,7 +295,7 @@ def _pairs(of: Mapping[str, Floats]) -> list[tuple[str, str]]:
 
 
 def rank_correlation(drivers: Sequence[Floats], values: Sequence[Floats]) -> Floats:
-    """Return Spearman's rank correlation over points, one a replication.
+    """Return Spearman's rank correlation over points, one per replication.
 
     Parameters
     ----------

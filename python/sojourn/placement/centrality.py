@@ -130,7 +130,7 @@ def _through(case: Case) -> Floats:
 
 
 def _queued(case: Case) -> Floats:
-    """Sum of the mean numbers in M/M/1 queues of the links' loads: what waits grows without bound towards load 1."""
+    """Sum of the mean numbers in M/M/1 queues of the links' loads: the queue grows without bound towards load 1."""
     found = np.zeros(len(case.topology.nodes))
     for way in case.offered:
         load = min(case.utilisation(way), 0.99)

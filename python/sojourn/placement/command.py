@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
-from sojourn.cli.output import add_force
+from sojourn.cli.output import add_force, add_jobs
 from sojourn.core import SojournError
 from sojourn.runner import cores
 from sojourn.topology import command as topology
@@ -83,7 +83,7 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--fresh", type=int, default=10, metavar="N", help="replications of the final comparison (default 10)"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    add_jobs(parser)
     topology.options(parser)
     parser.add_argument(
         "--out",

@@ -26,7 +26,7 @@ Placement: TypeAlias = frozenset[int]
 
 @dataclass(frozen=True)
 class Objective:
-    """What a placement shall make small.
+    """An objective that a placement minimises.
 
     Parameters
     ----------

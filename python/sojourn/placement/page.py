@@ -19,16 +19,16 @@ _MOST_ROUTERS: Final = 4
 
 
 def render(found: Found, *, demands: str, command: Sequence[str]) -> str:
-    """Return the page; it depends on what was found alone.
+    """Return the page; it depends only on the search's result.
 
     Parameters
     ----------
     found
-        What to show.
+        The result.
     demands
-        In words where they come from.
+        A text that says where the demands come from.
     command
-        What does it again.
+        The command that repeats the search.
     """
     case, plan, net = found.case, found.plan, found.case.topology
     kind = "Not a map: places are not known, springs lay the routers out"
@@ -119,7 +119,7 @@ def rows(found: Found) -> list[list[str]]:
 
 
 def headlines(found: Found) -> list[str]:
-    """Say what was found, as far as the intervals tell."""
+    """Return sentences about the result, as far as the intervals decide it."""
     net, objective, plan = found.case.topology, found.objective, found.plan
     names = _list([net.nodes[k].label for k in sorted(found.routers(BEST))])
     gain = stats.paired(found.values(NONE), found.values(BEST))

@@ -29,8 +29,9 @@ class Sampled:
         equally short paths the mean.
     half_width
         Half of the nominal 95 % interval of each (Student's t over pivots, with the correction for a finite
-        population); 0 where every router was a pivot. Dependencies are skewed, so it holds less often: with 60 pivots
-        of 300 routers for 87 % of the twenty most central ones, and hardly where no pivot saw a rare path.
+        population); 0 if every router was a pivot. Dependencies are skewed, so the interval contains the true value
+        less often than that: with 60 pivots of 300 routers for 87 % of the twenty most central ones, and rarely for a
+        router on a path that no pivot uses.
     closeness
         (n - 1) over the estimated sum of hops to the others, shape (n,).
     pivots
@@ -44,7 +45,7 @@ class Sampled:
 
     @property
     def bound(self) -> float:
-        """What no router's error exceeds with 95 % confidence, whatever the graph (Hoeffding, union over routers).
+        """A bound on every router's error with 95 % confidence for any graph (Hoeffding, union over routers).
 
         A dependency lies between 0 and n - 2, so the mean of k of them misses by more than e (n - 2) with probability
         2 exp(-2 k e^2) at most; in units of `betweenness` the bound is e.

@@ -1,8 +1,8 @@
-"""Which routers shall have the scheme: centralities, greedy and local search with the simulator in the loop.
+"""Choose the routers that have the scheme: centralities, greedy and local search that evaluate by simulation.
 
-The search sees replications 0, 1, ... of its seed; what it found is then judged beside every centrality's choice on
-replications that it has not seen, so it is not rewarded for noise. All placements of a replication see the same
-traffic, so differences are paired.
+The search uses replications 0, 1, ... of its seed. Its result and every centrality's choice are then compared on
+other replications, so the result is not selected by noise. All placements get the same traffic in a replication, so
+differences are paired.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GREEDY_SHARE: Final = 0.7
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched for, and how hard.
+    """The settings of a search: its objective and its effort.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Plan:
     scheme
         What their output queues get.
     runs
-        What the search may simulate; judging comes on top.
+        Number of runs that the search may make; the final comparison is additional.
     replications
         Of each placement in the search.
     fresh
@@ -222,7 +222,7 @@ def search(
     4. On fresh replications: all of these, and every router.
 
     Candidates are the routers that send any traffic, by their mean rank over the centralities but ``random``, as many
-    as let greedy spend 70 % of what is left of `runs` after the first step.
+    as greedy can try with 70 % of the `runs` that remain after the first step.
 
     Parameters
     ----------

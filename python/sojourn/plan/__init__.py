@@ -1,4 +1,4 @@
-"""Plans: sweeps over schemes and parameters that resume, share runs, and stop when they know enough."""
+"""Plans: sweeps over schemes and parameters that resume, share runs, and stop at a given precision."""
 
 from __future__ import annotations
 

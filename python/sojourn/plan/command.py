@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.output import output
+from sojourn.cli.output import add_jobs, output
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -54,17 +54,7 @@ def _add_plan(verbs: Any) -> None:
         "kept.",
     )
     _plan_and_store(run)
-    run.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of threads (default: one per core); the results do not depend on it",
-    )
-    run.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
-    )
+    add_jobs(run, cluster=True)
     run.add_argument(
         "--force",
         action="store_true",

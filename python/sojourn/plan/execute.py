@@ -1,4 +1,4 @@
-"""Running a plan: what is missing, in batches, into the store."""
+"""Run a plan: do the missing runs in batches and write them into the store."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from sojourn.plan.progress import Watch
 
 BATCH_S: Final = 1.0
-"""A batch takes about this long on one core: a kill loses no more, and its overhead is lost in it."""
+"""Duration of a batch on one core: long enough to hide its overhead, and all that a kill can lose."""
 BATCH_RUNS: Final = 256
 AHEAD: Final = 2
 """Batches handed over for each thread: one that runs, one that waits."""
 ROUND: Final = 5
-"""Replications of a cell that go together, so that its scenario is read once for all."""
+"""Replications of a cell in one batch, so that its scenario is read once for all of them."""
 ATTEMPTS: Final = 3
-"""Times that a run may take its worker with it."""
+"""Number of workers that may die in a run before it counts as failed."""
 FLUSH_S = 1.0
-"""Finished runs are written this often at first; the time grows with that of the plan."""
+"""Seconds between two writes of finished runs at first; the interval grows with the duration of the plan."""
 PARTS = 200
-"""More parts than this are merged on the way."""
+"""If there are more parts than this, they are merged during the plan."""
 
 
 @dataclass
 class CellState:
-    """How far a cell is.
+    """The progress of a cell.
 
     Parameters
     ----------
     cell
-        Which.
+        The cell.
     target
-        Replications that it needs as far as is known.
+        The number of replications that it needs, as far as is known.
     values
         The metrics of finished replications: by replication, then by metric.
     failed
@@ -65,7 +65,7 @@ class CellState:
 
     @property
     def done(self) -> int:
-        """Finished replications; none is made beyond the target."""
+        """The number of finished replications, at most the target."""
         return len(self.values)
 
     @property
@@ -94,12 +94,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of running a plan.
+    """The result of running a plan.
 
     Parameters
     ----------
     plan
-        Which.
+        The plan.
     folder
         Of the store.
     cells
@@ -142,7 +142,7 @@ def run(
     folder
         The store, made if it is not there.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     scheduler
         Address, or scheduler file, of a Dask cluster to run on instead.
     force
@@ -150,7 +150,7 @@ def run(
     max_runs
         Stop after so many.
     watch
-        Told how far it is.
+        Shows the progress.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def run_cells(
 
 
 class Driver:
-    """Takes a plan through its runs; the only one that writes to the store."""
+    """Does the runs of a plan. Nothing else writes to the store."""
 
     def __init__(self, cells: Cells, store: Store, *, force: bool = False) -> None:
         self.plan = cells.plan
@@ -263,7 +263,7 @@ class Driver:
         return Outcome(self.plan, self.store.folder, tuple(self.states), self.ran, self.found, failures, stopped)
 
     def _enqueue(self, states: Iterable[CellState], since: int = 0) -> None:
-        """Put what is missing in line: a few replications of every cell, then the next few."""
+        """Queue the missing runs: a few replications of every cell, then the next few."""
         missing = [
             (state, k)
             for state in states
@@ -323,7 +323,7 @@ class Driver:
         self.run_s = self._cpu_s / ended if ended else None
 
     def _again(self, members: list[tuple[CellState, int]], error: BaseException) -> None:
-        """Try the runs of a lost batch singly; one that takes its worker with it again and again has failed."""
+        """Repeat the runs of a lost batch one by one; a run has failed if its worker dies again and again."""
         for state, k in members:
             key = (state.cell.number, k)
             self._attempts[key] = self._attempts.get(key, 0) + 1
@@ -350,7 +350,7 @@ class Driver:
         self._failed[identity] = (head + toml.dumps(scenario), text)
 
     def _settle(self, state: CellState) -> None:
-        """Ask, once a cell has all that it was to have, whether it needs more."""
+        """When a cell has its target of replications, determine whether it needs more."""
         while state.whole and not state.settled:
             needed = stopping.target(self.plan.precision, state.target, state.series)
             if needed == state.target:
@@ -378,7 +378,7 @@ class Driver:
 
 
 def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code: str, plan: Plan) -> None:
-    """Take over what a store holds, and follow the goals as far as that goes."""
+    """Read what a store holds, and apply the precision goals to it."""
     table = store.read("runs", columns=metrics)
     columns = {name: _column(table, name) for name in metrics}
     place = {identity: row for row, identity in enumerate(table["run"].to_pylist())}

@@ -1,4 +1,4 @@
-"""Where batches run: threads of this process, or a Dask cluster."""
+"""Executors of batches: threads of this process, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Answer: TypeAlias = tuple[int, Done | BaseException]
 
 
 class Executor(Protocol):
-    """Takes batches and gives back what became of them, in any order."""
+    """Runs batches and returns their results in any order."""
 
     @property
     def width(self) -> int:
-        """How many batches run at the same time."""
+        """The number of batches that run at the same time."""
 
     @property
     def note(self) -> str:
-        """A line for people: where runs run."""
+        """A line of text that says where the runs are done."""
 
     def submit(self, number: int, batch: Batch) -> None:
         """Hand a batch over."""
@@ -39,7 +39,7 @@ class Executor(Protocol):
         """Wait for a batch to end; None if none does in that time."""
 
     def close(self) -> None:
-        """End without waiting for what is under way."""
+        """End without waiting for unfinished batches."""
 
 
 class Threads:
@@ -115,7 +115,7 @@ class Cluster:
 
     @property
     def width(self) -> int:
-        """Threads of all workers; a cluster may grow and shrink, so this looks again now and then."""
+        """Number of threads of all workers, updated from time to time because a cluster may grow and shrink."""
         if time.monotonic() - self._looked > LOOK_EVERY_S:
             self._check_scheduler()
             try:

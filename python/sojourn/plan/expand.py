@@ -1,4 +1,4 @@
-"""From a plan to its cells, each checked whole."""
+"""The cells of a plan, each of them checked completely."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def cells(plan: Plan) -> Cells:
 
 
 def together(name: str, several: Sequence[Cells]) -> Cells:
-    """Return the cells of several plans as those of one, so that they run at once; a run of two plans is one cell.
+    """Return the cells of several plans as those of one, so that they run together; a run in two plans is one cell.
 
     Goals and metrics are those of the first.
 
@@ -198,7 +198,7 @@ def _check_series(plan: Plan) -> None:
 
 
 def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
-    """Refuse two cells that are the same runs under two names: they would count as two observations."""
+    """Refuse two cells with the same runs under two names, because they would count as two observations."""
     seen: dict[Run, Cell] = {}
     for cell in found:
         run = cell.run(0)
@@ -210,7 +210,7 @@ def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
 def _assign(
     plan: Plan, scheme: Scheme, values: Sequence[Value]
 ) -> tuple[dict[str, Value | None], list[str], dict[str, Value]]:
-    """Say what the values mean for one scheme: levels, overrides of the scenario, parameters of the scheme."""
+    """Return what the values are for one scheme: levels, overrides of the scenario, parameters of the scheme."""
     levels: dict[str, Value | None] = {}
     sets: list[str] = []
     parameters: dict[str, Value] = {}
@@ -275,5 +275,5 @@ def _seed(plan: Plan, label: str, levels: dict[str, Value | None]) -> int:
 
 
 def _without_place(message: str) -> str:
-    """Take away the place in a text that nobody wrote: the cell says which override it was."""
+    """Remove the position from a message about generated text; the cell already names the override."""
     return _SET_PLACE.sub("", message)

@@ -1,4 +1,4 @@
-"""What makes a run the run that it is: a hash of everything that changes its results."""
+"""The identity of a run: a hash of everything that changes its results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Run:
 def stripped(scenario: Mapping[str, Any]) -> str:
     """Return the canonical JSON text of a scenario without what changes no result.
 
-    The name stays away, so that plans share the runs of networks that differ in nothing else.
+    The name is left out, so that plans share the runs of networks that differ only in their names.
     """
     of_flows = (scenario.get("series") or {}).get("flows", False)
     dropped = [name for name in _NO_RESULT if name != "series" or not of_flows]

@@ -1,6 +1,6 @@
 """The manifest of a store: size and SHA-256 digest of every file, and the check that comes before any reader.
 
-``manifest.jsonl`` is JSON, one value a line. The first line holds the format and the digest of the lines after it;
+``manifest.jsonl`` is JSON, one value per line. The first line holds the format and the digest of the lines after it;
 each of these is ``[path, size, digest]``. While a file is being replaced, its line names both contents,
 ``[path, size, digest, size, digest]``: whichever is there is right. ``copies/manifest.jsonl`` is a second copy.
 """
@@ -34,7 +34,7 @@ FOLDERS: Final = (*DATA, "scenarios", "plans", "failed", "copies")
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _SETTLED_NS: Final = 100_000_000
-"""A file that changed less than this before it was read is read again: clocks of file systems tick coarsely."""
+"""A file is read again if it had changed less than this before, because file systems have coarse clocks."""
 
 _Signature: TypeAlias = tuple[int, int, int, int, int]
 
@@ -144,7 +144,7 @@ def load(folder: Path, name: str = MANIFEST) -> dict[str, tuple[Content, ...]]:
 
 
 def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: bool = False) -> str | None:
-    """Say what is wrong with a file of a store; None if nothing is.
+    """Return the problem of a file of a store; None if it has none.
 
     A file is read once a process, and again when its size, times or inode have changed.
 
@@ -155,7 +155,7 @@ def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: boo
     allowed
         Its contents according to the manifest.
     by_size
-        Look at the size alone.
+        Whether to compare only the size.
     """
     try:
         found = (folder / path).stat()

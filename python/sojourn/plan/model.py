@@ -1,4 +1,4 @@
-"""A plan: what varies, what is paired, how often, how precisely, what to show."""
+"""A plan: factors, pairing, replications, precision goals, and the metrics and figures to show."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Plan:
     series_replications
         How many replications of each cell are sampled.
     metrics
-        To show, the first first.
+        The metrics to show, in order.
     figures
         To draw.
     description
@@ -214,7 +214,7 @@ class Plan:
         store
             Folder, made if it is not there.
         jobs
-            Number of threads; by default one a core. It changes no number.
+            Number of threads; by default one per core. The results do not depend on it.
         force
             Repeat what the store holds.
         progress

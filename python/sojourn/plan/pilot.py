@@ -1,4 +1,4 @@
-"""About how long a plan takes: a few runs, timed."""
+"""An estimate of how long a plan takes, from a few timed runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUDGET_S = 10.0
 
 @dataclass(frozen=True)
 class Pilot:
-    """What the pilot saw.
+    """The results of the pilot runs.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Pilot:
 
 
 def pilot(cells: Cells, budget_s: float = BUDGET_S) -> Pilot:
-    """Run replication 0 of cells spread over the plan until the time is over, one at least.
+    """Run replication 0 of cells from all parts of the plan until the time is over; at least one run.
 
     Raises
     ------

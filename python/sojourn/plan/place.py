@@ -1,4 +1,4 @@
-"""Where a key of a TOML text stands, for messages."""
+"""The line of a key in a TOML text, for messages."""
 
 from __future__ import annotations
 

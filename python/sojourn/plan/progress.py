@@ -1,4 +1,4 @@
-"""How far a plan is: live on a terminal, a line now and then elsewhere."""
+"""The progress of a plan: live on a terminal; a line from time to time elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LINE_EVERY_S = 10.0
 
 
 class Watch(Protocol):
-    """Is told how far a plan is."""
+    """Shows the progress of a plan."""
 
     def start(self, driver: Driver, executor: Executor) -> None:
         """Before the first run."""
 
     def show(self, driver: Driver) -> None:
-        """Now and then."""
+        """Called from time to time."""
 
     def stop(self, driver: Driver) -> None:
         """After the last run."""
@@ -46,7 +46,7 @@ class Lines:
         self._found = 0
 
     def start(self, driver: Driver, executor: Executor) -> None:
-        """Say what is there and what is to do."""
+        """Print the number of runs that are there and to be done."""
         self._start = self._last = time.monotonic()
         self._found = driver.done
         print(
@@ -67,7 +67,7 @@ class Lines:
             )
 
     def stop(self, driver: Driver) -> None:
-        """Say what came of it."""
+        """Print the final counts and the time taken."""
         gone = duration(time.monotonic() - self._start)
         print(f"{counts(driver)}; {gone} gone", file=self._stream, flush=True)
 
@@ -107,7 +107,7 @@ class Terminal:
         self._next = now + max(0.2, 50 * (time.monotonic() - now))
 
     def stop(self, driver: Driver) -> None:
-        """Take it away and leave one line."""
+        """Remove the bar and leave one line."""
         if self._bar is not None:
             self._bar.stop()
         print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} elapsed", file=sys.stderr)
@@ -123,7 +123,7 @@ def counts(driver: Driver) -> str:
 
 
 def time_left(driver: Driver, found: int, gone_s: float) -> str:
-    """Write how long what is left takes at the speed so far; empty while nothing has finished."""
+    """Write the time left at the speed so far; empty until a run has finished."""
     made = driver.done - found
     return duration((driver.expected - driver.done) * gone_s / made) if made > 0 else ""
 

@@ -44,12 +44,12 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
 
 
 def query(store: Store, sql: str) -> pa.Table:
-    """Ask a store and return the answer as Arrow.
+    """Run an SQL query on a store and return the result as Arrow.
 
     Raises
     ------
     SojournError
-        What DuckDB does not understand.
+        If DuckDB refuses the query.
     """
     import duckdb
 

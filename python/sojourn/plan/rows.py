@@ -1,4 +1,4 @@
-"""Reports as the rows of a store: one row a run, a queue, a flow, a point of a distribution, a sample of a series.
+"""Reports as the rows of a store: one row for each run, queue, flow, point of a distribution, or sample of a series.
 
 The columns are the same in every file: all metrics that there are, empty where a run has none. There is also a row
 for each group of flows and, with 802.11 cells, for each station.

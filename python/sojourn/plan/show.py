@@ -1,4 +1,4 @@
-"""What a plan found, as a table for the terminal, pictures and a page."""
+"""The results of a plan as a table for the terminal, pictures and a page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def terminal(cells: Cells, store: Store) -> str:
 
 
 def notes(plan: Plan, states: Sequence[CellState]) -> list[str]:
-    """Say what the numbers are, and what is missing."""
+    """Return a sentence about what the numbers are and what is missing."""
     found = ["± half-width of the 95 % interval of the mean (Student's t over the replications)."]
     missing = sum(not state.whole for state in states)
     if missing:
@@ -90,7 +90,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
     states
         The cells, with the values of the metric.
     figure
-        What over what.
+        The metric, and the factor over which it is drawn.
     """
     from sojourn.plot import WIDTH, new_figure
 

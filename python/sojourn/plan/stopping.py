@@ -1,9 +1,10 @@
-"""When a cell has been repeated often enough.
+"""Decides when a cell has enough replications.
 
-The number of replications is looked at in steps that depend on the results alone, so it is the same wherever and in
-whatever order runs ran. Stopping when an interval happens to be narrow makes it cover a little less often than it
-says (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). A floor of 10, few looks, and a quarter more once
-the goal is met keep the loss small: the runs of that quarter were not chosen for their calm.
+The precision is examined in steps that depend only on the results. So the number of replications is the same on every
+machine and for any order of the runs. If replication stops when an interval happens to be narrow, the interval
+contains the true mean slightly less often than its level says (Chow and Robbins, Annals of Mathematical Statistics
+36, 1965). Three rules keep this effect small: at least 10 replications, few examinations, and a quarter more
+replications after the goal is met, which were not selected by their results.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from sojourn import stats
 from sojourn.plan.model import Precision
 
 MORE: Final = 0.25
-"""Share of replications that a cell makes more once its goals are met."""
+"""Share of additional replications after a cell has met its goals."""
 
 
 def met(goal: Precision, found: stats.Estimate) -> bool:
-    """Whether an estimate is precise enough."""
+    """Return whether an estimate is precise enough."""
     return found.half_width is not None and found.half_width <= goal.half_width(found.mean)
 
 
 def target(goals: Sequence[Precision], count: int, values: Callable[[str, int], Sequence[float]]) -> int:
-    """Return how many replications a cell needs as far as one can tell from `count` of them; `count` if these do.
+    """Return how many replications a cell needs, estimated from `count` of them; `count` if these are sufficient.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def target(goals: Sequence[Precision], count: int, values: Callable[[str, int], 
     count
         Replications made.
     values
-        A metric's values in the first so many.
+        Returns a metric's values in the first n replications.
     """
     if not goals:
         return count
@@ -56,7 +57,7 @@ def _needed(goal: Precision, found: stats.Estimate, count: int) -> int:
 
 
 def _guess(goal: Precision, found: stats.Estimate, count: int) -> int:
-    """Guess how many are needed: the half-width shrinks with the root; a step adds two at least and half at most."""
+    """Extrapolate how many are needed: the half-width falls with the root. A step adds at least two, at most half."""
     half, allowed = found.half_width, goal.half_width(found.mean) if math.isfinite(found.mean) else 0.0
     ratio = (half / allowed) ** 2 if half is not None and allowed > 0 else math.inf
     most = count + max(count // 2, 2)

@@ -3,9 +3,9 @@
 ============================ ==============================================================================
 ``store.json``               format and nothing else
 ``manifest.jsonl``           size and digest of every file, see :mod:`sojourn.plan.manifest`
-``runs/``                    one row a run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
+``runs/``                    one row per run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
 ``groups/``                  one row a group of flows
-``stations/``                one row a station, of runs with 802.11 cells
+``stations/``                one row per station, of runs with 802.11 cells
 ``recipes/``                 what each run is made from, a second time: for repair
 ``scenarios/HASH.json``      the canonical scenarios
 ``plans/NAME.toml``          the plans that were run into it
@@ -14,11 +14,11 @@
 ``damaged/``                 what repair has moved aside
 ============================ ==============================================================================
 
-One *part* is one file in each data set under the same name, that in ``runs/`` written last. What the manifest lists
-is the store. A file that it does not list is not finished: readers ignore it, and the next writer clears it away.
-A writer writes every file aside, flushes it to the disk and renames it, and then does the same with the manifest. So
-a kill at any moment leaves the store as it was before or as it is afterwards. Files that have been merged into a new
-part are removed once the manifest lists that part in their place.
+One *part* is one file in each data set under the same name; the file in ``runs/`` is written last. The store consists
+of the files that the manifest lists. Other files are unfinished: readers ignore them, and the next writer removes
+them. A writer writes every file aside, flushes it to the disk and renames it, and then does the same with the
+manifest. So a kill at any moment leaves the store as it was before or as it is afterwards. Files that have been
+merged into a new part are removed once the manifest lists that part in their place.
 
 Every file is compared with the manifest before it is read, so damage is an error and never another result.
 
@@ -64,7 +64,7 @@ class Store:
     Parameters
     ----------
     folder
-        Where it is.
+        Its path.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -75,7 +75,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
-        """Open a store that is there, to read.
+        """Open an existing store for reading.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Store:
 
     @classmethod
     def is_there(cls, folder: str | Path) -> bool:
-        """Whether a folder is a store, whole or damaged."""
+        """Return whether a folder is a store, intact or damaged."""
         return any((Path(folder) / name).exists() for name in (MARK, MANIFEST))
 
     @classmethod
@@ -142,7 +142,7 @@ class Store:
             store._lock = None
 
     def parts(self) -> list[str]:
-        """Return the names of the parts that are there whole, sorted."""
+        """Return the names of all complete parts, sorted."""
         return sorted(path.removeprefix("runs/") for path in self.listed() if path.startswith("runs/"))
 
     def files(self, table: str) -> list[Path]:
@@ -331,7 +331,7 @@ class Store:
             self._commit(new)
 
     def clear_failures(self, identities: Iterable[str]) -> None:
-        """Forget failures of runs that have gone well since."""
+        """Remove the failures of runs that have succeeded since."""
         there = {path for path in self._files if path.startswith("failed/")}
         paths = [f"failed/{identity}{suffix}" for identity in identities for suffix in (".txt", ".toml")]
         if gone := there.intersection(paths):
@@ -347,7 +347,7 @@ class Store:
         self._merge(touched, without=identities)
 
     def merge(self) -> None:
-        """Merge small parts into one, sorted by identity: the same runs give the same bytes, however they came."""
+        """Merge small parts into one, sorted by identity: the same runs give the same bytes, whatever their order."""
         small = [name for name in self.parts() if self._rows(name) < MERGE_UP_TO]
         if len(small) > 1:
             self._merge(small)
@@ -460,7 +460,7 @@ class Store:
             (self.folder / path).unlink(missing_ok=True)
 
     def _settle(self) -> None:
-        """Finish what an interrupted writer began: say which content a file has, and bring the copy up to date."""
+        """Finish an interrupted write: determine which content each file has, and update the copy of the manifest."""
         settled = {
             path: (one,)
             for path, contents in self._files.items()

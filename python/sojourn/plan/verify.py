@@ -116,11 +116,11 @@ def repair(
     folder
         The store.
     jobs
-        Number of threads; by default one a core.
+        Number of threads; by default one per core.
     drop
         Take out of the store what cannot be restored, such as runs of another build. Its files are moved aside, too.
     say
-        Told what is done.
+        Called with lines that say what is done.
 
     Raises
     ------

@@ -158,7 +158,7 @@ def differences_table(results: Results, baseline: str, names: Sequence[str] = _D
 
 
 def _difference(results: Results, label: str, metric: Metric, baseline: str, p_holm: float) -> Cell:
-    """Write a paired difference; it is sure where it remains after the correction for the number of schemes."""
+    """Write a paired difference, marked if it is significant after the correction for the number of schemes."""
     size = results.effect(label, metric.name, baseline)
     found = cell(results.difference(label, metric.name, baseline), metric, signed=True)
     limits = "" if size.low is None or size.high is None else f" ({size.low:.2g} to {size.high:.2g})"
@@ -172,7 +172,7 @@ def _difference(results: Results, label: str, metric: Metric, baseline: str, p_h
 
 
 def headlines(results: Results) -> list[str]:
-    """Say which scheme is best by each headline metric, or that the intervals do not tell."""
+    """Return sentences about the best scheme by each headline metric, or that no scheme is significantly better."""
     if len(results.labels) < 2:
         return []
     sentences = []
@@ -358,7 +358,7 @@ def definitions(results: Sequence[Results]) -> list[Metric]:
 
 
 def _says_something(results: Results, name: str) -> bool:
-    """Whether a metric exists, and is not zero throughout for want of its cause (marks without ECN)."""
+    """Return whether a metric exists, and is not always zero because its cause is missing (marks without ECN)."""
     if name not in results.metric_names():
         return False
     return name != "mark_ratio" or bool((results.runs[name].fillna(0) != 0).any())

@@ -1,4 +1,4 @@
-"""A scenario in words: what the report says was run."""
+"""A scenario in words, for the report."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _start(start: Any) -> str:
 
 
 def _zero(time: Any) -> str:
-    """Write the start of time as people do: canonical documents have ``0 ns``."""
+    """Write the start of time as ``0 s``; canonical documents have ``0 ns``."""
     return "0 s" if time in (None, "0 ns") else str(time)
 
 

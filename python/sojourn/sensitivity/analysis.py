@@ -1,4 +1,4 @@
-"""Sensitivity: how much of a metric's variation each parameter of an algorithm makes, by Sobol's or Morris' method.
+"""Sensitivity: the part of a metric's variation that each parameter of an algorithm causes (Sobol, Morris).
 
 Sobol's first-order index of a parameter is the share of the metric's variance over the ranges that it makes alone,
 the total index that with all interactions (Sobol 2001; Saltelli et al. 2010). Morris' mu* is the mean size of the
@@ -56,7 +56,7 @@ class Index:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """What a sensitivity analysis found.
+    """The results of a sensitivity analysis.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def analyse(
     """Return the indices from the values at the points of a plan."""
     salib = _salib()
     if float(np.ptp(values)) == 0:
-        # A metric that nothing moves has no variance to share out.
+        # A metric that does not depend on any parameter has no variance.
         return tuple(Index(name, 0.0, 0.0, 0.0, 0.0) for name in problem["names"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -15,7 +15,7 @@ from sojourn.sensitivity.analysis import Sensitivity
 
 
 def render(found: Sensitivity) -> str:
-    """Return the page; it depends on the analysis alone."""
+    """Return the page; it depends only on the analysis."""
     if found.method == "sobol":
         caption = (
             "Share of each metric's variance over the ranges that a parameter makes alone (first-order index) and "
@@ -52,7 +52,7 @@ def render(found: Sensitivity) -> str:
 
 
 def heads(found: Sensitivity) -> tuple[str, str]:
-    """Return what the two columns of indices are called."""
+    """Return the headings of the two columns of indices."""
     return ("first order", "total") if found.method == "sobol" else ("µ*", "σ")
 
 
@@ -71,7 +71,7 @@ def rows(found: Sensitivity, name: str) -> list[tuple[str, str, str]]:
 
 
 def headlines(found: Sensitivity) -> list[str]:
-    """Say which parameter matters most for each metric, as far as the intervals tell."""
+    """Return sentences about the parameter with the largest index for each metric, as far as intervals decide it."""
     sentences = []
     for name in found.metrics:
         first, second, *_ = sorted(found.indices[name], key=lambda index: -_rank(found, index))
@@ -93,7 +93,7 @@ def headlines(found: Sensitivity) -> list[str]:
 
 
 def command(found: Sensitivity) -> list[str]:
-    """Return the command that does the analysis again."""
+    """Return the command that repeats the analysis."""
     words = ["sojourn", "sensitivity", found.scheme, "--scenario", "scenario.toml"]
     for factor in found.factors:
         words += ["--vary", str(factor)]

@@ -18,7 +18,7 @@ _BISECTIONS: Final = 45
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How large paired differences are beside their own scatter, and whether they are zero.
+    """The size of paired differences relative to their scatter, and the test whether their mean is zero.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def effect(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats,
     Parameters
     ----------
     values, baseline
-        One a replication, in the same order; a pair counts when both exist.
+        One per replication, in the same order; a pair counts when both exist.
     level
         Of the interval.
 

@@ -73,7 +73,7 @@ def estimate(values: Sequence[float] | Floats, level: float = LEVEL) -> Estimate
     Parameters
     ----------
     values
-        One a replication.
+        One per replication.
     level
         Of confidence.
 
@@ -95,12 +95,12 @@ def estimate(values: Sequence[float] | Floats, level: float = LEVEL) -> Estimate
 
 
 def paired(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, level: float = LEVEL) -> Estimate:
-    """Estimate the mean of ``values - baseline`` from pairs that saw the same traffic.
+    """Estimate the mean of ``values - baseline`` from pairs with the same traffic.
 
     Parameters
     ----------
     values, baseline
-        One a replication, in the same order; a pair counts when both exist.
+        One per replication, in the same order; a pair counts when both exist.
     level
         Of confidence.
 
@@ -139,7 +139,7 @@ def ellipse(x: Sequence[float] | Floats, y: Sequence[float] | Floats, points: in
     Parameters
     ----------
     x, y
-        One a replication; a pair counts when both exist.
+        One per replication; a pair counts when both exist.
     points
         Of the polygon.
 

@@ -67,7 +67,7 @@ MEASURES: Final = (
 """What :func:`table` computes."""
 
 _SPREAD: Final = 1.2
-"""Greatest over smallest round-trip time from which a slope over them says something."""
+"""Smallest ratio of the largest to the smallest round-trip time for which a slope over them is computed."""
 
 
 def max_min_share(shares: Floats) -> float:
@@ -80,7 +80,7 @@ def proportional_index(shares: Floats) -> float:
     """Return geometric over arithmetic mean: 1 when all are equal, 0 when one has nothing; NaN without traffic.
 
     Its logarithm is the utility of proportional fairness, the mean of ln x (Kelly, European Transactions on
-    Telecommunications 8(1), 1997), less that of the equal allocation of the same sum.
+    Telecommunications 8(1), 1997), minus the utility of the equal allocation of the same sum.
     """
     mean = float(shares.mean()) if shares.size else 0.0
     if mean <= 0:

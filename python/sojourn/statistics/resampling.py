@@ -100,7 +100,7 @@ def pooled_quantile(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """Estimate a quantile of what all runs saw together, with an interval from resampling whole runs.
+    """Estimate a quantile of the pooled distribution of all runs, with an interval from resampling whole runs.
 
     Observations inside a run depend on each other, runs do not: so runs are what is drawn again.
 
@@ -139,7 +139,7 @@ def _by_index(
     from scipy.stats import bootstrap as resample
 
     with warnings.catch_warnings():
-        # Resamples that are all alike have no acceleration; their interval is read off below.
+        # Identical resamples have no acceleration; their interval is determined below.
         warnings.simplefilter("ignore")
         result = resample(
             (everyone,),

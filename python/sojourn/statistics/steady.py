@@ -41,7 +41,7 @@ class Bias:
 
 
 def mser(values: Sequence[float] | Floats, batch: int = BATCH) -> int | None:
-    """Return how many values to leave out at the start, by the marginal standard error rule.
+    """Return the number of values to leave out at the start, by the marginal standard error rule.
 
     MSER leaves out d values so that the standard error of the mean of the rest, as if it were independent, is
     smallest: d minimises sum((y_i - mean)^2) / (n - d)^2 over the values after d (White 1997; with `batch` 5 it is
@@ -104,7 +104,7 @@ def initial_bias(values: Sequence[float] | Floats) -> Bias:
     weighted = float(((1 - k / n) * bridge).sum())
     scale = sigma * n**1.5 / math.sqrt(45)
     if scale <= 1e-12 * abs(weighted) or scale == 0:
-        # A constant second half: any other beginning is certainly different.
+        # The second half is constant, so any other beginning differs from it.
         differs = abs(weighted) > 1e-9 * n * n * (abs(float(series.mean())) or 1.0)
         return Bias(math.copysign(math.inf, -weighted) if differs else 0.0)
     statistic = -weighted / scale

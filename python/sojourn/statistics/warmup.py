@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
 
 SERIES: Final = ("queue_packets", "goodput_bit_s")
-"""What is looked at: each value is a mean over its sampling interval."""
+"""The series that are examined; each value is a mean over its sampling interval."""
 _ERROR: Final = 0.01
 """Probability of a false warning of a whole comparison, as far as the test's theory holds."""
 
@@ -65,7 +65,7 @@ class Warning:  # noqa: A001 - read as warmup.Warning
 
 
 def check(results: Results) -> tuple[Warning, ...]:
-    """Look at the sampled time series, averaged over the replications that have them.
+    """Examine the sampled time series, averaged over the replications that have them.
 
     A warning needs both: the beginning of the measured time biases its mean (:func:`initial_bias`, corrected for the
     number of tests), and MSER-5 on the whole run finds that the series settles after the warm-up, or not at all.

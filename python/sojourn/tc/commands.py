@@ -95,7 +95,7 @@ def _place(text: str) -> dict[str, str]:
 
 
 class _Export:
-    """One scheme on its way to tc's words."""
+    """Translates one scheme into tc's words."""
 
     def __init__(self, scheme: Scheme, bit_s: int | None) -> None:
         self.kind = scheme.algorithm
@@ -165,7 +165,7 @@ class _Export:
         return words + [name for name in ("ecn", "harddrop") if self.parameters[name] == "on"]
 
     def _fixed(self, kind: Kind) -> None:
-        """Refuse what Linux does not have, and say where Linux behaves otherwise."""
+        """Refuse parameters that Linux does not have, and note where Linux behaves differently."""
         known = {option.name for option in kind.options}
         differing = []
         for parameter in self.given:

@@ -73,7 +73,7 @@ class Kind:
     """Parameters of the library that Linux does not have: first the value that is Linux's behaviour, then those that
     may be exported all the same, with a note; none where the export makes something of any value."""
     always: Mapping[str, object] = field(default_factory=dict)
-    """What JSON has besides: options of Linux that have no counterpart here, as they behave here."""
+    """Further keys in JSON: options of Linux that have no counterpart here, with the value of our behaviour."""
     nearest: str = ""
     """What to export where the library's defaults cannot be."""
     carried: Mapping[str, int] = field(default_factory=dict)

@@ -72,7 +72,7 @@ def _statistics(queue: _Queue, handle: int, end_us: int) -> Document:
 
 
 def _overlimits(kind: str, counts: _Queue) -> int:
-    """Count what is over the limit to the kernel: RED's signals, and SFB's drops but for the early ones."""
+    """Return the kernel's count "overlimits": RED's signals, and SFB's drops except the early ones."""
     names = {
         "red": ("marked", "dropped_early"),
         "choke": ("marked", "dropped_early"),

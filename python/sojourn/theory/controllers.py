@@ -17,7 +17,7 @@ from sojourn.stats import Floats
 
 
 class Controller(Protocol):
-    """What a link's algorithm is to the fluid model; arrays have shape (links,), the state (states, links)."""
+    """An algorithm in the fluid model; arrays have the shape (links,), the state has (states, links)."""
 
     states: ClassVar[int]
     """Numbers of state that each link has."""
@@ -33,7 +33,7 @@ class Controller(Protocol):
         ...
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the queue, the share of capacity that is used, and the state at which `p` stands still."""
+        """Return the queue, the used share of the capacity, and the state at which `p` is constant."""
         ...
 
 
@@ -175,14 +175,14 @@ class Rem:
         return _held(state, self.gamma * mismatch[None, :], 0.0, np.inf)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
-        # What is lost arrives too: the backlog stands below b_ref by the price of it.
+        # Lost packets also arrive, so the backlog is below b_ref by the price of these arrivals.
         queue = self.b_ref_packets - self.tupdate_s * capacity * p / (1 - p) / self.alpha
         return np.maximum(queue, 0.0), np.ones_like(p), (-np.log1p(-p) / np.log(self.phi))[None, :]
 
 
 @dataclass(frozen=True, slots=True)
 class Avq:
-    """AVQ: what would not fit into a slower virtual queue is lost; that queue is short beside the link's delay.
+    """AVQ: packets that would not fit into a slower virtual queue are lost; that queue is short for the link's delay.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Avq:
 
 @dataclass(frozen=True, slots=True)
 class Codel:
-    """CoDel's control law: while the delay is above target the rate of losses, sqrt(count)/interval, grows by itself.
+    """CoDel's control law: while the delay is above target, the rate of losses, sqrt(count)/interval, increases.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class TailDrop:
-    """Nothing but the buffer's end."""
+    """Tail drop: losses only when the buffer is full."""
 
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = True

@@ -116,7 +116,7 @@ SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a queue is to have; one of the four.
+    """The goal for a queue; exactly one of the four is given.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Design:
 
 
 _MOST: Final = 100_000
-"""The largest location that is looked at."""
+"""The largest location that is tried."""
 
 
 def design(

@@ -23,7 +23,7 @@ CUBIC: Final = "cubic"
 _C, _BETA = 0.4, 0.7
 
 _NO_LOSS: Final = 1e-9
-"""Links with less are taken to lose nothing."""
+"""A smaller loss probability of a link counts as zero."""
 
 _SLIGHT: Final = 1e-6
 """Below this loss a queue has a share of what its controller holds: without loss nothing says how much waits."""

@@ -153,7 +153,7 @@ def law(scheme: str | Law, *, endless: bool = True) -> Law:
     Raises
     ------
     SojournError
-        A scheme that looks at more than the queue length, or none.
+        If the scheme's drop probability does not depend on the queue length alone, or the scheme is unknown.
     """
     if isinstance(scheme, Law):
         return scheme
@@ -297,7 +297,7 @@ def loss_runs(
 
 @dataclass(frozen=True)
 class Change:
-    """What follows a change of load; arrays of one shape (times,).
+    """A queue after a change of load; all arrays have the shape (times,).
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def after_change(
     arrivals: Arrivals | None = None,
     service: Service | None = None,
 ) -> Change:
-    """Return how a queue goes from its steady state at one load to that at another (uniformisation).
+    """Return the transition of a queue from its steady state at one load to that at another (uniformisation).
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ _UDP_HEADER: Final = 28
 _FRAME: Final = 1500
 _SEGMENT: Final = 1448
 _OFFERED: Final = 0.8
-"""Transfers start in this share of the run; what is left lets the last ones end."""
+"""Transfers start in this first share of the run, so that the last ones can end."""
 _SPREAD_NS: Final = 1_000_000_000
 MOST_FLOWS: Final = 100_000
 
@@ -103,12 +103,14 @@ def build(
 ) -> Case:
     """Turn demands into flows on a topology.
 
-    `flows` flows in all stand for the demands; each stands for the same part of them, and a pair of routers has as
-    many as its share says (:func:`~sojourn.topology.traffic.apportion`). Traffic is then scaled so that the busiest
-    direction of a link is offered `load` times its capacity. Of the flows a share `udp` is UDP (Poisson, packets of
-    1028 B); the others are TCP: ``bulk`` flows take what they get and start in the first second, ``transfers`` are of
-    one size, which makes up their part of the load, and start at random in the first 80 % of the run. Flows begin and
-    end in the routers themselves, without hosts.
+    `flows` flows in total represent the demands, each the same part of them. A pair of routers has as many flows as
+    its share of the demands (:func:`~sojourn.topology.traffic.apportion`). Traffic is then scaled so that the busiest
+    direction of a link is offered `load` times its capacity.
+
+    A share `udp` of the flows is UDP (Poisson, packets of 1028 B). The others are TCP. ``bulk`` flows send as fast as
+    they can and start in the first second. ``transfers`` all have the same size, which follows from their part of the
+    load, and start at random in the first 80 % of the run. Flows begin and end in the routers themselves, without
+    hosts.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def add(verbs: Any) -> None:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is simulated on a topology."""
+    """Add the options for the traffic on a topology."""
     links = parser.add_argument_group("links")
     links.add_argument(
         "--capacity", metavar="RATE", help='rate of links whose speed the source does not give (default "20 Mbit/s")'

@@ -1,4 +1,4 @@
-"""Rates and delays that a source does not give, by stated rules."""
+"""Rules for rates and delays that a source does not give."""
 
 from __future__ import annotations
 

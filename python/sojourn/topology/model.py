@@ -1,4 +1,4 @@
-"""What a topology is: routers with places, links with rates and delays, demands between routers."""
+"""Topologies: routers with places, links with rates and delays, demands between routers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def assemble(
     links: Iterable[Link],
     demands: Mapping[tuple[int, int], float] | None = None,
 ) -> Topology:
-    """Make a topology of what a file holds: loops go, parallel links become one, the largest connected part stays.
+    """Make a topology from a file: without loops, with parallel links merged, and only its largest connected part.
 
     Parallel links become one with the sum of their rates (where all are known) and the least delay and weight.
 
@@ -210,7 +210,7 @@ def _largest_part(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _named(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Give each router a name that a scenario takes, its own and as near to its label as may be."""
+    """Give each router a unique name that a scenario accepts, as similar to its label as possible."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     named = []

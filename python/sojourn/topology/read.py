@@ -17,7 +17,7 @@ from sojourn.topology.model import Link, Node, Topology, assemble, optional, rat
 
 TOPOHUB: Final = "topohub:"
 _DRAWN: Final = frozenset({"sndlib/india35"})
-"""Its places lie between 0 and 49, which would be degrees, but India is elsewhere."""
+"""The coordinates of this topology are between 0 and 49 and are not those of places in India."""
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -263,7 +263,7 @@ def _edges(text: str, source: str, name: str) -> Topology:
 
 
 def _rows(text: str) -> list[tuple[int, str]]:
-    """Return the lines that say something, with their numbers."""
+    """Return the lines that are neither empty nor comments, with their numbers."""
     rows = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
     return [(number, row) for number, row in rows if row]
 

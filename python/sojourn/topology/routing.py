@@ -1,4 +1,4 @@
-"""Which way traffic goes: shortest paths, or routes as given."""
+"""Routes of traffic: shortest paths, or given routes."""
 
 from __future__ import annotations
 

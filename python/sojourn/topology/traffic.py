@@ -1,4 +1,4 @@
-"""Demands between routers, and the flows that stand for them."""
+"""Demands between routers, and the flows that represent them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sojourn.core import SojournError
 from sojourn.topology.model import Topology
 
 MOST_ROUTERS: Final = 3000
-"""Between more routers demands for every pair would not fit into memory."""
+"""Most routers for which demands of all pairs are computed; those of more would not fit into memory."""
 KINDS: Final = ("own", "gravity", "uniform")
 Demands = Mapping[tuple[int, int], float]
 
 
 def demands(topology: Topology, which: str | Path | None = None) -> tuple[Demands, str]:
-    """Return demands between routers, in any unit, and in words where they come from.
+    """Return demands between routers, in any unit, and a text that says where they come from.
 
     ``own``
         The topology's own.

@@ -1,7 +1,7 @@
-"""Tuning: an algorithm's parameters against one or several objectives, honestly.
+"""Tuning: search an algorithm's parameters for one or several objectives.
 
-Every trial sees the same traffic (common random numbers). The best are run again on fresh seeds, since the best of
-many looks better than it is (the winner's curse), and on scenarios that the search never saw.
+Every trial gets the same traffic (common random numbers). The best trials are run again with new seeds and on
+scenarios that the search did not use, because the best of many trials looks better than it is (the winner's curse).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.output import add_force
+from sojourn.cli.output import add_force, add_jobs
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
@@ -86,7 +86,7 @@ def common(parser: argparse.ArgumentParser) -> None:
         "or a name alone for a range around its default",
     )
     parser.add_argument("--seed", type=int, metavar="S", help="seed of the search and of the runs (default 1)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads (default: one per core)")
+    add_jobs(parser)
 
 
 def run(options: argparse.Namespace) -> None:

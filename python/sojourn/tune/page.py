@@ -19,7 +19,7 @@ from sojourn.tune.settings import Setting
 
 
 def render(tuning: Tuning) -> str:
-    """Return the page; it depends on the tuning alone."""
+    """Return the page; it depends only on the tuning."""
     plan = tuning.plan
     title = f"{Scheme(plan.base).title} tuned on {plan.settings[0].document['name']}"
     outside = picture.outside(tuning)
@@ -72,7 +72,7 @@ def render(tuning: Tuning) -> str:
 
 
 def headlines(tuning: Tuning) -> list[str]:
-    """Say what was found, and whether it holds where the search did not look."""
+    """Return sentences about the result, and about whether it holds on scenarios that the search did not use."""
     if tuning.best.text == tuning.base:
         return [
             f"Recommended: {tuning.base}, the scheme as given: every other candidate is significantly worse in some "
@@ -108,14 +108,14 @@ def headlines(tuning: Tuning) -> list[str]:
 
 
 def _paid(tuning: Tuning, objective: Objective) -> str:
-    """Say on how many scenarios something that was not asked for is better or worse; empty where nothing is sure."""
+    """Return a sentence about metrics that are no objectives and changed significantly; empty if none did."""
     found = [tuning.side_effects[setting.label, objective.name] for setting in tuning.plan.settings]
     told = [f"{word} on {found.count(sign)}" for word, sign in (("worse", -1), ("better", 1)) if sign in found]
     return f"{objective.metric.phrase} {' and '.join(told)} of {len(found)} scenarios" if told else ""
 
 
 def command(tuning: Tuning) -> list[str]:
-    """Return the command that does the tuning again."""
+    """Return the command that repeats the tuning."""
     plan = tuning.plan
     words = ["sojourn", "tune", plan.scheme, "--scenario", SCENARIO if SCENARIO in plan.packed() else plan.scenario]
     for option, values in (

@@ -45,7 +45,7 @@ def front(tuning: Tuning) -> Picture:
 def _front(
     axes: Axes, tuning: Tuning, first: Objective, other: Objective, *, has_legend: bool
 ) -> dict[str, tuple[float, float]]:
-    """Draw two objectives; return where the rivals are that want a label."""
+    """Draw two objectives; return the positions of the rivals that need a label."""
     x_at, y_at = (tuning.plan.objectives.index(each) for each in (first, other))
     xs = [_axis(tuning, first) * trial.scores[x_at] for trial in tuning.trials]
     ys = [_axis(tuning, other) * trial.scores[y_at] for trial in tuning.trials]
@@ -73,7 +73,7 @@ def _front(
             spots.append(now)
             names[name] = now
     for which, values, part in (("x", xs, 0), ("y", ys, 1)):
-        # Trials far out are cut off: the front is what the picture is about.
+        # Trials far from the front are cut off, because the picture is about the front.
         known = [spot[part] for spot in spots]
         width = max(known) - min(known)
         near = [value for value in values if min(known) - 0.5 * width <= value <= max(known) + 0.5 * width]

@@ -1,4 +1,4 @@
-"""What a tuning is to do: a document, checked before anything runs."""
+"""The settings of a tuning: a document that is checked before anything runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Plan:
     fresh
         Replications of the final comparison, on seeds that the search did not use.
     seed
-        Of everything.
+        Seed of the search and of all runs.
     sampler
         ``tpe`` (tree-structured Parzen estimator), ``nsga2`` or ``random``.
 

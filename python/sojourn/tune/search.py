@@ -1,4 +1,4 @@
-"""The search, and what is left of its best when they are run again."""
+"""The search, and the results of its best trials when they are run again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sojourn.tune.space import Point, scheme_text
 
 FORMAT: Final = "sojourn tune 1"
 _AT_ONCE: Final = 8
-"""Trials drawn before their results are known, whatever the number of threads: the result must not depend on it."""
+"""Trials drawn before their results are known. It does not depend on the number of threads, nor does the result."""
 _DRAWS: Final = 20
 """Draws for each trial at most: ranges may hold points that are no scheme (min above max)."""
 _MOST_CANDIDATES: Final = 16
@@ -69,12 +69,12 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What a tuning found.
+    """The result of a tuning.
 
     Parameters
     ----------
     plan
-        What was asked.
+        The question: schemes, parameters, objectives.
     trials
         All that were run, in order.
     refused
@@ -168,22 +168,22 @@ class Tuning:
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], int]:
-        """1 where the best beats the scheme as given, -1 where it is beaten, 0 where they are not told apart.
+        """1 if the best is significantly better than the scheme as given, -1 if significantly worse, 0 otherwise.
 
-        By setting's label and objective, corrected over all objectives and scenarios of a kind (learnt from, held
-        out) by Holm's method at 5 %.
+        The keys are a setting's label and an objective. The level is 5 % with Holm's correction over all objectives
+        and scenarios of a kind (learnt from, held out).
         """
         return self._judged(self.plan.objectives)
 
     @cached_property
     def besides(self) -> tuple[Objective, ...]:
-        """What was not asked for, and may have paid for what was."""
+        """Metrics that are not objectives, and that may have become worse in exchange."""
         asked = {objective.name for objective in self.plan.objectives}
         return tuple(each for each in _BESIDES if each.name not in asked)
 
     @cached_property
     def side_effects(self) -> dict[tuple[str, str], int]:
-        """As :attr:`verdicts`, of what was not asked for."""
+        """Like :attr:`verdicts`, for the metrics of :attr:`besides`."""
         return self._judged(self.besides)
 
     def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:
@@ -196,7 +196,7 @@ class Tuning:
             ]
             for (setting, each), corrected in zip(pairs, stats.holm(p), strict=True):
                 mean = self.difference(self.best.text, self.base, setting, each).mean * each.sign
-                # Not a number where a metric does not exist: not told apart.
+                # The p value is not a number where a metric does not exist: the difference is not significant.
                 told = bool(corrected < 1 - stats.LEVEL)
                 found[setting.label, each.name] = (1 if mean < 0 else -1) if told else 0
         return found
@@ -217,10 +217,10 @@ def run(
     plan
         What to do.
     out
-        A folder for results and report. A tuning that was stopped there, even by a kill, goes on where it was; a
-        finished one is drawn again. By default nothing is written.
+        A folder for results and report. An interrupted tuning in this folder is continued, even after a kill. For a
+        finished one, the report is drawn again. By default nothing is written.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
     force

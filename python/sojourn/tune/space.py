@@ -147,7 +147,7 @@ def default(algorithm: str, parameter: Mapping[str, Any]) -> Factor:
 
 
 def scheme_text(base: str, factors: tuple[Factor, ...], point: Point) -> str:
-    """Write the scheme at a point: the base with the point's values in the place of its own."""
+    """Write the scheme at a point: the base scheme with the point's values."""
     scheme = Scheme(base)
     words = [scheme.algorithm]
     for parameter in scheme.parameters():

@@ -1,9 +1,9 @@
-"""Who chooses the scheme: a contextual bandit, and those that it is compared with.
+"""Controllers that choose the scheme: a contextual bandit, and those with which it is compared.
 
-The bandit is linear Thompson sampling (Agrawal and Goyal 2013): for each arm a Bayesian linear regression of the
-reward on the context; while it learns it draws coefficients from each arm's posterior and takes the arm that they
-favour; afterwards it takes the arm with the largest mean and learns no more. It sees nothing but dAQM's eight
-features of the last window, and its coefficients can be read.
+The bandit is linear Thompson sampling (Agrawal and Goyal 2013), with a Bayesian linear regression of the reward on
+the context for each arm. While it learns, it draws coefficients from each arm's posterior distribution and takes the
+arm with the largest predicted reward. In the evaluation it no longer learns and predicts with the posterior means.
+Its context consists of dAQM's eight features over the last window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Chooser: TypeAlias = Callable[[Window, int], int]
 
 
 def context(window: Window) -> Floats:
-    """Return what a controller sees: 1, and log(1 + f) of the eight features; what could not be had counts as 0."""
+    """Return the context: 1, and log(1 + f) of the eight features; a feature without a value counts as 0."""
     features = np.nan_to_num(np.asarray(window.features, dtype=np.float64), nan=0.0)
     return np.concatenate(([1.0], np.log1p(features)))
 
@@ -47,7 +47,7 @@ class Thompson:
 
     @classmethod
     def new(cls, arms: int, dimensions: int, spread: float) -> Thompson:
-        """Return one that has seen nothing."""
+        """Return a bandit that has not learnt anything yet."""
         return cls(np.stack([np.eye(dimensions)] * arms), np.zeros((arms, dimensions)), spread)
 
     def mean(self) -> Floats:
@@ -56,7 +56,7 @@ class Thompson:
         return np.asarray(solved, dtype=np.float64)
 
     def learn(self, arm: int, seen: Floats, reward: float) -> None:
-        """Take in what an arm brought after a context."""
+        """Learn from the reward of an arm after a context."""
         self.precision[arm] += np.outer(seen, seen)
         self.moment[arm] += reward * seen
 
@@ -84,21 +84,21 @@ class Thompson:
 
 
 def always(arm: int) -> Chooser:
-    """Return who never changes."""
+    """Return the controller that always takes one arm."""
     return lambda _window, _present: arm
 
 
 def at_random(arms: int, seed: int) -> Chooser:
-    """Return who takes any arm with the same probability."""
+    """Return the controller that takes every arm with the same probability."""
     random = np.random.default_rng(seed)
     return lambda _window, _present: int(random.integers(arms))
 
 
 def by_clock(arms: Sequence[int], phase_s: float) -> Chooser:
-    """Return who knows the kind of traffic: an arm for each kind, in turn."""
+    """Return the controller that knows the kind of traffic and takes the arm given for it."""
     return lambda window, _present: arms[int((window.to_s + 1e-9) // phase_s) % len(arms)]
 
 
 def learnt(bandit: Thompson) -> Chooser:
-    """Return who takes the arm that a bandit holds best, and learns no more."""
+    """Return the controller that takes the arm with a bandit's largest mean prediction, and does not learn."""
     return lambda window, _present: bandit.best(context(window))

@@ -1,4 +1,4 @@
-"""Episodes: traffic that changes, someone who chooses schemes, and what came of every window."""
+"""Episodes: traffic that changes, a controller that chooses schemes, and the measurements of every window."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sojourn.stepping import Simulation, Window
 from sojourn.units import Quantity, to_ns
 
 SPREAD: Final = 0.3
-"""Standard deviation of a window's reward about the line: how far the bandit's draws lie apart while it learns."""
+"""Standard deviation of a window's reward around its prediction; it scales the bandit's draws while it learns."""
 COLUMNS: Final = (
     "arm",
     "goodput",
@@ -31,7 +31,7 @@ COLUMNS: Final = (
     "departures",
     "drops",
 )
-"""Of an episode, a value a window."""
+"""Measurements of an episode that have one value per window."""
 CHECKPOINT: Final = 10
 """Training episodes between two states that are kept."""
 
@@ -40,18 +40,18 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What came of one episode, a value a window.
+    """The measurements of one episode, one value per window.
 
     Parameters
     ----------
     arm
-        The scheme in force.
+        The active scheme.
     goodput, delay, loss
-        What the reward weighs, see :func:`worth`.
+        The parts of the reward, see :func:`worth`.
     queue_packets, sojourn_ms, arrivals, departures, drops
         As in :class:`sojourn.stepping.Window`; the sojourn time is 0 where nothing left.
     switches
-        Changes to another scheme, or to the same anew.
+        Number of switches to another scheme, or to the same scheme with a new state.
     """
 
     arm: tuple[int, ...]
@@ -83,7 +83,7 @@ class Episode:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Episode:
-        """Return an episode that was kept."""
+        """Return a stored episode."""
         given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in document.items()}
         return cls(**given)
 
@@ -91,8 +91,8 @@ class Episode:
 def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
     """Return goodput over the rate, delay over its unit (at most 1) and loss ratio of a window.
 
-    A window in which nothing left has no delay if nothing waits, and the largest if something does. Goodput may
-    exceed the rate for a window: a retransmission sets free what had arrived out of order before.
+    If no packet left in a window, the delay is 0 if no packet waits, and the largest value otherwise. The goodput of
+    a window may exceed the rate, because a retransmission releases data that had arrived out of order before.
     """
     goodput = _number(window.goodput_bit_s) / adaptive.rate_bit_s
     delay = min(window.sojourn_ms_mean / adaptive.delay_unit_ms, 1.0)
@@ -123,15 +123,15 @@ def play(
     arms
         Texts of the schemes.
     chooser
-        Who chooses.
+        The controller.
     seed
-        Of the traffic: the same for everyone who is compared.
+        Seed of the traffic, the same for all controllers that are compared.
     hold
-        Windows from one decision to the next.
+        Number of windows from one decision to the next.
     is_reset
-        Whether to switch at every decision, also to the same scheme: what a switch costs.
+        Whether to switch at every decision, even to the same scheme, to measure the cost of a switch.
     learn
-        Told the window before a decision, the arm, and the windows up to the next.
+        Called with the window before a decision, the arm, and the windows up to the next decision.
     """
     simulation = Simulation(net, "pfifo limit 2000p", seed=seed)
     step = Quantity(to_ns("interval", adaptive.interval), "ns")
@@ -174,18 +174,18 @@ def kept(
     hold: int = 1,
     is_reset: bool = False,
 ) -> list[Episode]:
-    """Return an episode a seed, played only where it has not been.
+    """Return one episode per seed; only those that are not stored yet are played.
 
     Parameters
     ----------
     keeper
-        Of what has been played.
+        Stores the episodes.
     adaptive, arms, hold, is_reset
         As for :func:`play`.
     who
-        Says all that the choices depend on but the seed.
+        Everything that the choices depend on, except the seed.
     chooser
-        Makes who chooses, for a seed.
+        Returns the controller for a seed.
     seeds
         Of the traffic.
     """
@@ -207,20 +207,20 @@ def kept(
 def train(
     keeper: Keeper, adaptive: Adaptive, arms: Sequence[str], weights: Weights, hold: int, episodes: int, say: Say
 ) -> Thompson:
-    """Return a bandit that has learnt from so many episodes, whose seeds no evaluation uses.
+    """Return a bandit that has learnt from `episodes` episodes, whose seeds no evaluation uses.
 
     Parameters
     ----------
     keeper
-        Of states on the way.
+        Stores intermediate states.
     adaptive, arms, hold
         As for :func:`play`.
     weights
-        What a window is worth to it.
+        The weights of its reward.
     episodes
-        How many.
+        The number of episodes.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
     """
     net = traffic.network(adaptive)
     scenario = net.canonical()

@@ -1,4 +1,4 @@
-"""Who chooses best: the controller, fixed schemes, chance, a clock that knows the traffic, switching for nothing."""
+"""The controller compared with fixed schemes, random choices, a clock that knows the traffic, and idle switching."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sojourn.stats import Estimate, Floats
 
 MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")
 CHANCE_SEED: Final = 500_000
-"""Of the random switcher: away from those of the traffic."""
+"""First seed of the random controller, distant from the seeds of the traffic."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All episodes, one a seed in the same order for everyone.
+    """All episodes: one per seed, in the same order for all controllers.
 
     Parameters
     ----------
@@ -34,17 +34,17 @@ class Comparison:
     names
         Printed names of the arms.
     fixed
-        By arm.
+        Fixed schemes, by arm.
     anew
-        By windows held, then by arm: switched to itself at every decision.
+        Schemes that are switched to themselves at every decision: by windows between decisions, then by arm.
     chance
-        By windows held.
+        Random choices, by windows between decisions.
     clock
         By weights: the arm of each kind of traffic that was best in training, and the episodes.
     learnt
-        By weights and windows held.
+        The controller's episodes, by weights and windows between decisions.
     bandits
-        Likewise: what it learnt.
+        The trained bandits, by weights and windows between decisions.
     """
 
     adaptive: Adaptive
@@ -70,9 +70,10 @@ class Comparison:
         return stats.paired(values(episodes, weights, "reward"), values(self.fixed[arm], weights, "reward"))
 
     def count(self) -> tuple[int, int, int]:
-        """Return in how many cases a controller was tried, is ahead of the best fixed scheme, and is behind.
+        """Return the number of cases, and in how many the controller is better and worse than the best fixed scheme.
 
-        A case is a set of weights and a time between decisions; decided at 5 % after Holm's correction over all.
+        A case is a set of weights and a time between decisions. Better and worse are significant at the 5 % level
+        after Holm's correction over all cases.
         """
         pairs = [
             (values(self.learnt[one.name, hold], one, "reward"), values(self.fixed[self.best(one)], one, "reward"))
@@ -85,25 +86,25 @@ class Comparison:
 
 
 def values(episodes: Sequence[Episode], weights: Weights, measure: str) -> Floats:
-    """Return a measure of :data:`MEASURES`, one value an episode."""
+    """Return a measure of :data:`MEASURES`, one value per episode."""
     return np.array([one.measures(weights)[measure] for one in episodes], dtype=np.float64)
 
 
 def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -> Comparison:
-    """Train and play what has not been played yet.
+    """Train and play the episodes that are not stored yet.
 
     Parameters
     ----------
     paper
-        Whose schemes the arms are.
+        The study, whose schemes are the arms.
     adaptive
         The settings.
     keeper
-        Of what is finished.
+        Stores finished work.
     size
         ``quick`` or ``full``.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
     """
     count = adaptive.episodes[size]
     arms = [paper.texts[name].replace(MODE, "measured") for name in adaptive.arms]
@@ -142,7 +143,7 @@ def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -
             seeds,
             hold=hold,
         )
-    say("section 7.2: switching for nothing and at random")
+    say("section 7.2: switching each scheme to itself, and random switching")
     clock, learnt, bandits = {}, {}, {}
     for weights in adaptive.weights:
         told = by_kind(adaptive, trained, weights)

@@ -1,4 +1,4 @@
-"""Measured inter-arrival times in place of the constant: section 7.2's first wish, over the study's conditions."""
+"""Measured instead of constant inter-arrival times (section 7.2) in the study's conditions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRICS: Final = {
     "sojourn_ms_mean": ("sojourn time", False),
     "goodput_bit_s": ("goodput", True),
 }
-"""The study's six, with their names and whether more is better."""
+"""The study's six metrics, with their names and whether a larger value is better."""
 
 MEASURED: Final = "measured"
 Say = Callable[[str], None]
@@ -40,18 +40,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A scheme in a condition under a reading: a measured inter-arrival time against the constant.
+    """A scheme in a condition under a reading: a measured inter-arrival time compared with the constant.
 
     Parameters
     ----------
     condition, reading, scheme
-        Which.
+        Their names.
     constant
-        The constant; where the mode of FIFO runs is 0 ms, the least in its place.
+        The constant; if the mode of FIFO runs is 0 ms, the smallest constant instead.
     is_mode
         Whether the constant is the mode.
     shares
-        By metric: paired differences over the mean with the constant, one a replication.
+        By metric: paired differences over the mean with the constant, one per replication.
     p
         By metric: of the paired t test.
     """
@@ -76,11 +76,12 @@ class Summary:
     Parameters
     ----------
     scheme, metric
-        Which.
+        Their names.
     change
-        Mean over conditions of the relative change, one number a replication.
+        Mean over conditions of the relative change, one number per replication.
     better, worse, neither
-        In how many conditions a measured time is, decided at 5 % after Holm's correction over all of the table.
+        The number of conditions in which a measured time is significantly better, significantly worse, or neither, at
+        the 5 % level after Holm's correction over the whole table.
     """
 
     scheme: str
@@ -130,22 +131,22 @@ def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
 def run(
     paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
 ) -> tuple[list[Row], int, int]:
-    """Run what a store does not hold yet, and compare; also return how many runs were made and how many found.
+    """Do the runs that a store does not hold yet, and compare; also return how many runs were made and found.
 
     Parameters
     ----------
     paper
-        Whose schemes and traffic.
+        The study, with its schemes and traffic.
     settings
         Of this comparison.
     store
-        Of the paper: what another part of it has run is found.
+        The paper's store; runs that another part of the paper has made are used.
     size
         ``quick`` or ``full``.
     jobs
         Number of threads.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Finished work on disk: what has been computed once is not computed again, and a kill loses nothing finished."""
+"""A store of finished results: nothing is computed twice, and no finished result is lost if the process is killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sojourn.core import SojournError
 Document: TypeAlias = Any
 
 RULES: Final = 2
-"""To be raised whenever the code around the compiled core makes something else of the same settings."""
+"""To be increased whenever a change of the Python code changes the result of the same settings."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Keeper:
     place
         The folder; made when something is kept.
     made, found
-        How many were computed now, and how many were there.
+        The number of results that were computed now, and that were stored before.
     """
 
     place: Path

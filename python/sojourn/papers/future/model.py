@@ -42,7 +42,7 @@ class Interarrival:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a window of time is worth: of goodput, delay and loss as shares."""
+    """The weights of goodput, delay and loss in the reward of a window of time."""
 
     name: str
     goodput: float
@@ -56,7 +56,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Adaptive:
-    """The traffic that changes, and who chooses among which schemes.
+    """The traffic that changes, and the schemes among which a controller chooses.
 
     Parameters
     ----------
@@ -67,19 +67,19 @@ class Adaptive:
     clients
         Of each kind of traffic.
     phase, cycles
-        Length of each kind of traffic, and how often all come by.
+        Duration of each kind of traffic, and how often the sequence of all kinds is repeated.
     interval
-        A window, of which a controller sees the last.
+        Length of a window; a controller sees the last one.
     holds
-        Windows from one decision to the next, in each variant.
+        Numbers of windows from one decision to the next; each number is a variant.
     train_seed, evaluate_seed
-        First seeds; apart by more than there are episodes.
+        First seeds; they differ by more than the number of episodes.
     episodes
         By size, to ``train`` and to ``evaluate``.
     traffic
         Kinds, in order.
     delay_unit_ms
-        A mean sojourn time that counts as a delay of 1.
+        The mean sojourn time that counts as a delay of 1.
     weights
         The main ones first.
     """

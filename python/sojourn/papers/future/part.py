@@ -1,4 +1,4 @@
-"""Section 7.2 as a part of a paper: run it, say what came of it, and show it."""
+"""Section 7.2 as a part of a paper: run it, state the results, and show them in the report."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from sojourn.stepping import FEATURES
 
 @dataclass(frozen=True)
 class Part:
-    """What came of section 7.2.
+    """The results of section 7.2.
 
     Parameters
     ----------
     paper, future
-        Whose, and its settings.
+        The study, and the settings.
     size
         ``quick`` or ``full``.
     rows
-        Measured inter-arrival times against the constant.
+        Measured inter-arrival times compared with the constant.
     compared
-        Who chooses among schemes.
+        The controllers that choose among schemes.
     ran, found
-        Runs and episodes made now, and found.
+        Runs and episodes made now, and found in the store.
     """
 
     paper: Paper
@@ -50,12 +50,12 @@ class Part:
 
     @property
     def said(self) -> list[str]:
-        """What came of it for a terminal, a line each."""
+        """The results for a terminal, a line each."""
         return [f"Section {self.future.section}. {verdict}" for verdict in self.verdicts]
 
     @property
     def verdicts(self) -> list[str]:
-        """What came of it, a sentence each."""
+        """The results, a sentence each."""
         return [self._interarrival_verdict(), *self._adaptive_verdicts()]
 
     def _interarrival_verdict(self) -> str:
@@ -68,9 +68,14 @@ class Part:
             for one in moved
         )
         return (
-            f"Measured inter-arrival times in place of the constant: of {cells} comparisons (scheme, condition, "
-            f"metric) {better} are better, {worse} worse and {cells - better - worse} undecided. "
-            + (f"In the mean over conditions: {said}." if moved else "No mean over conditions differs from zero.")
+            "Measured inter-arrival times instead of the constant: of "
+            f"{cells} comparisons (scheme, condition, metric), {better} are better, {worse} are worse and "
+            f"{cells - better - worse} are undecided. "
+            + (
+                f"Significant mean changes over the conditions: {said}."
+                if moved
+                else "No mean change over the conditions differs significantly from zero."
+            )
         )
 
     def _adaptive_verdicts(self) -> list[str]:
@@ -78,7 +83,7 @@ class Part:
         best = compared.best(weights)
         name = compared.names[best]
         told = [
-            f"{hold * compared.adaptive.interval_s:g} s: "
+            f"every {hold * compared.adaptive.interval_s:g} s, "
             f"{of_difference(compared.difference(compared.learnt[weights.name, hold], weights, best))}"
             for hold in compared.adaptive.holds
         ]
@@ -87,12 +92,14 @@ class Part:
         clock = compared.difference(compared.clock[weights.name][1], weights, best)
         anew = compared.difference(compared.anew[compared.adaptive.holds[0]][best], weights, best)
         return [
-            f"Switching: the best fixed scheme in hindsight is {name}. A controller that may decide every "
-            f"{'; every '.join(told)} of reward. Over all weights and times between decisions it is ahead of the "
-            f"best fixed scheme in {ahead} of {cases} cases and behind in {behind} (at 5 % after Holm's correction).",
-            "One who is told the kind of traffic and takes what was best for it in training: "
-            f"{of_difference(clock)}. The best fixed scheme of each single episode would gain {number(gain)}.",
-            f"Switching costs what a scheme has learnt: {name} switched to itself every "
+            f"Switching: {name} is the fixed scheme with the highest mean reward in the evaluation. The controller's "
+            f"reward compared with it, for decisions {'; '.join(told)}. Over all weights and times between "
+            f"decisions, the controller is better in {ahead} of {cases} cases and worse in {behind} (5 % level, "
+            "after Holm's correction).",
+            "A controller that is told the kind of traffic, and takes the scheme that was best for this kind in "
+            f"training: {of_difference(clock)}. Choosing the best fixed scheme for each single episode afterwards "
+            f"would gain {number(gain)}.",
+            f"A switch loses what a scheme has learnt. Effect on {name} if it is switched to itself every "
             f"{compared.adaptive.holds[0] * compared.adaptive.interval_s:g} s: {of_difference(anew)}.",
         ]
 
@@ -100,10 +107,10 @@ class Part:
         """Return the section as HTML for the paper's report; its heading has the id ``future``."""
         text = report.page(
             "future.html.j2",
-            title=f"Section {self.future.section}: the future work, done",
-            lead="The study ends with two wishes: inter-arrival times that are measured and not constant, and "
-            "switching between schemes or configurations as the traffic asks for. Both were tried, with a learner "
-            "whose coefficients can be read.",
+            title=f"Section {self.future.section}: the study's future work, carried out",
+            lead="The study names two topics for future work: measured instead of constant inter-arrival times, and "
+            "switching between schemes or configurations when the traffic changes. Both are tried here. The "
+            "controller that switches is a linear model, and its coefficients are listed below.",
             interarrival=self._interarrival(),
             adaptive=self._adaptive(),
         )
@@ -131,11 +138,11 @@ class Part:
                 for scheme in settings.schemes
             ],
             "note": f"Relative change, mean over {len({row.condition for row in self.rows})} conditions of traffic "
-            f"({readings}), with its 95 % interval over {settings.replications[self.size]} replications; positive: "
-            "more with a measured time. Below: conditions in which it is better or worse, decided at 5 % after "
-            f"Holm's correction over the whole table. The constant is the mode of FIFO runs in {of_mode} of "
-            f"{len(self.rows)} comparisons; in the others that is 0 ms, by which nothing can be divided, and "
-            f"{settings.least} stands for it.",
+            f"({readings}), with its 95 % interval over {settings.replications[self.size]} replications. A positive "
+            "value means more with a measured time. Below it is the number of conditions that are significantly "
+            "better or worse, at the 5 % level after Holm's correction over the whole table. The constant is the "
+            f"most frequent inter-arrival time of FIFO runs in {of_mode} of {len(self.rows)} comparisons. In the "
+            f"others this time is 0 ms, by which the scheme cannot divide, so {settings.least} is used.",
             "all": [
                 {
                     "name": f"{row.condition}, {self.paper.printed[row.scheme]}; {row.reading}",
@@ -155,22 +162,22 @@ class Part:
             (
                 "timeline",
                 picture.timeline(compared, weights),
-                "Top: the scheme in force in each window, for controllers that may decide at different times and "
-                "for one who is told the traffic. Below: the queue under each, and (grey) under "
-                f"{compared.names[best]} throughout. The first episode of the evaluation.",
+                "The first episode of the evaluation. Top: the active scheme in each window, for controllers with "
+                "different times between decisions, and for one that is told the kind of traffic. Below: the queue "
+                f"with each of them and, in grey, with {compared.names[best]} all the time.",
             ),
             (
                 "rewards",
                 picture.differences(
                     [(name, compared.difference(of, weights, best)) for name, of in rows], compared.names[best]
                 ),
-                f"Rewards with equal weights, over {count['evaluate']} episodes.",
+                f"Rewards with equal weights, means over {count['evaluate']} episodes.",
             ),
             (
                 "cost",
                 picture.cost(compared, weights),
-                "A scheme that is switched to itself keeps its packets and forgets what it has learnt: what that "
-                f"costs. 95 % intervals over {count['evaluate']} episodes.",
+                "Effect of switching a scheme to itself, which keeps its packets and resets its internal state. "
+                f"95 % intervals over {count['evaluate']} episodes.",
             ),
         ]
         held = settings.holds[-1]
@@ -186,10 +193,10 @@ class Part:
             "best": compared.names[best],
             "rows": [{"name": name, "cells": self._cells(of, weights, best)} for name, of in rows],
             "note": "Means over episodes ± half-width of the 95 % interval; differences are paired by episode. "
-            "Sojourn: over all packets that left. Goodput: payload over the rate of the bottleneck.",
+            "Sojourn: mean over all packets that left the queue. Goodput: payload divided by the bottleneck's rate.",
             "weight_heads": [
                 *(f"Controller, every {hold}" for hold in holds),
-                "Told the traffic",
+                "Told the kind of traffic",
                 "Best of each episode",
             ],
             "weights": [
@@ -200,9 +207,9 @@ class Part:
                 }
                 for one in settings.weights
             ],
-            "weights_note": "Differences of the reward to the best fixed scheme of these weights, 95 % intervals. "
-            "A controller was trained for each. Last column: what would be gained by knowing beforehand which "
-            "fixed scheme an episode will suit.",
+            "weights_note": "Differences of the reward to the best fixed scheme for these weights, with 95 % "
+            "intervals. A controller was trained for each set of weights. Last column: the gain if the best fixed "
+            "scheme of each episode were known beforehand.",
             "learnt_by": f"Equal weights, every {holds[-1]}",
             "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
             "learnt": [
@@ -223,7 +230,7 @@ class Part:
         return [
             *((f"always {name}", of) for name, of in zip(compared.names, compared.fixed, strict=True)),
             *each("controller", lambda hold: compared.learnt[weights.name, hold]),
-            (f"told the traffic: {kinds}", clock),
+            (f"told the kind of traffic: {kinds}", clock),
             *each("at random", lambda hold: compared.chance[hold]),
             *each(f"{compared.names[best]} anew", lambda hold: compared.anew[hold][best]),
         ]
@@ -252,12 +259,12 @@ def name_of(paper: Paper) -> str | None:
 
 
 def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part | None:
-    """Run what is not finished yet of a paper's future work; None where it has none.
+    """Do the runs of a paper's future work that are not finished yet; None if it has none.
 
     Parameters
     ----------
     paper
-        Which.
+        The study.
     place
         Folder of its results: ``store`` for runs, ``future`` for episodes and what was learnt.
     size
@@ -265,7 +272,7 @@ def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: S
     jobs
         Number of threads of runs.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------
@@ -285,14 +292,15 @@ def how(settings: Adaptive, count: Any) -> str:
     """Return how it was tried, in words."""
     kinds = ", then ".join(kind["name"] for kind in settings.traffic)
     return (
-        f"{settings.clients} clients of a kind at a time send over {settings.rate_mbit_s:g} Mbit/s "
-        f"({settings.base_rtt} round trip): {kinds}, {settings.phase} each, {settings.cycles} times over. A "
-        f"controller sees dAQM's eight features of the last {settings.interval} and nothing else; it takes the "
-        "scheme whose reward a linear regression on their logarithms expects to be largest. It learnt by Thompson "
-        f"sampling on {count['train']} episodes with seeds of their own, and learns no more on the "
-        f"{count['evaluate']} that it is judged on. The reward of a window is goodput over the rate, less mean "
-        f"sojourn time over {settings.delay_unit_ms:g} ms (at most 1), less the loss ratio, each times its weight. "
-        "What a choice does to later windows is not credited to it, as with any bandit."
+        f"{settings.clients} clients send through a bottleneck of {settings.rate_mbit_s:g} Mbit/s with a base RTT of "
+        f"{settings.base_rtt}. Their traffic is {kinds}, for {settings.phase} each; this cycle is repeated "
+        f"{settings.cycles} times in an episode. A controller sees only dAQM's eight features over the last "
+        f"{settings.interval}. A linear regression on the features' logarithms predicts the reward of each scheme, "
+        "and the controller takes the scheme with the largest prediction. It learnt by Thompson sampling on "
+        f"{count['train']} training episodes. It no longer learns on the {count['evaluate']} episodes of the "
+        "evaluation, which have other seeds. The reward of a window is the goodput divided by the rate, minus the "
+        f"mean sojourn time divided by {settings.delay_unit_ms:g} ms (at most 1), minus the loss ratio; each of the "
+        "three has a weight. As with any bandit, effects of a choice on later windows are not credited to it."
     )
 
 
@@ -313,5 +321,5 @@ def of_difference(of: Estimate) -> str:
     """Return a difference with its interval and what it says."""
     if of.low is None or of.high is None:
         return f"{of.mean:+.3f}"
-    said = "ahead by" if of.low > 0 else "behind by" if of.high < 0 else "no different,"
+    said = "better by" if of.low > 0 else "worse by" if of.high < 0 else "no significant difference,"
     return f"{said} {abs(of.mean) if of.excludes_zero else of.mean:.3f} [{of.low:+.3f}, {of.high:+.3f}]"

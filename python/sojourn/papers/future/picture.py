@@ -1,4 +1,4 @@
-"""Pictures of section 7.2: who chose what when and what the queue did, and what rewards came of it."""
+"""Pictures of section 7.2: the scheme that each controller chose over time, the queue, and the rewards."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
     strips: list[tuple[str, Episode]] = [
         (every(hold, adaptive.interval_s), compared.learnt[weights.name, hold][number]) for hold in adaptive.holds
     ]
-    strips.append(("told the traffic", compared.clock[weights.name][1][number]))
+    strips.append(("told the kind of traffic", compared.clock[weights.name][1][number]))
     own = arm_looks(compared)
     times = np.arange(len(strips[0][1].arm) + 1, dtype=np.float64) * adaptive.interval_s
     with plot.new_figure(plot.WIDTH, 2.2 + 0.36 * len(strips) + 1.4 * len(strips)) as drawing:
@@ -104,7 +104,7 @@ def differences(rows: Sequence[tuple[str, Estimate]], baseline: str) -> Picture:
 
 
 def cost(compared: Comparison, weights: Weights) -> Picture:
-    """Draw what switching to itself costs every scheme: its reward over the time from one switch to the next."""
+    """Draw every scheme's reward when it is switched to itself, over the time from one switch to the next."""
     adaptive = compared.adaptive
     own = arm_looks(compared)
     spots = [*range(len(adaptive.holds)), len(adaptive.holds)]

@@ -1,4 +1,4 @@
-"""From windows to estimates: cubic fits over the load, ranges, pairs, and what switching leaves behind.
+"""Estimates from windows: cubic fits over the load, ranges of load, and paired differences.
 
 The fit is the study's (section 5): a generalised additive model with one term, a third-degree polynomial of the load,
 for each scheme. Without inner knots and penalty that is least squares on a cubic, which needs no iteration. Windows
@@ -56,7 +56,7 @@ class Fit:
 
 
 def degree(count: int) -> int:
-    """Return the degree of a fit to so many windows: 3, less where they are few."""
+    """Return the degree of a fit to a number of windows: 3, or less if they are few."""
     return int(np.clip(count // PER_TERM - 1, 0, 3))
 
 
@@ -120,8 +120,9 @@ def _at(frame: pd.DataFrame, metric: str, centres: Floats) -> Floats:
 def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
     """Return values at the middles of the ranges, at the same load for all schemes: one a block.
 
-    The value of a block is the jackknife's pseudo-value of the fit (all blocks against all but this one; Tukey 1958):
-    their mean is the fit but for its bias, their scatter that between blocks.
+    The value of a block is the jackknife's pseudo-value of the fit (Tukey 1958), from all blocks and from all but
+    this one. The mean of these values is the fit, corrected for its bias, and their scatter is the scatter between
+    blocks.
 
     Parameters
     ----------
@@ -148,16 +149,16 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
 
 
 def cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the windows of a run: one row a traffic (block, demand) and scheme."""
+    """Return means over the windows of a run: one row per traffic (block, demand) and scheme."""
     by = frame.groupby(["block", "demand", "label"])
     return by[["load", *METRICS]].mean().reset_index()
 
 
 def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Values], Values]:
-    """Return values by range and over all ranges, one a traffic: each was met by every scheme.
+    """Return values by range and over all ranges, one per traffic, which was sent through every scheme.
 
-    A traffic's range is that of the mean load over the schemes: under each of them the load is another, since TCP
-    answers.
+    The load differs between schemes, because TCP reacts to them. So a traffic belongs to the range of its mean load
+    over the schemes.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
 
 
 def derived(values: Mapping[str, Mapping[str, Floats]]) -> Values:
-    """Add what claims need of several schemes: how far C is above d4's, C saved, and the burst ratio's excess."""
+    """Add metrics that claims need: C minus that of d4, the reduction of C, and the burst ratio minus 1."""
     found: Values = {metric: dict(of) for metric, of in values.items()}
     if "burst_ratio" in found:
         found["burst_excess"] = {name: of - 1 for name, of in found["burst_ratio"].items()}
@@ -216,7 +217,7 @@ def mean_of(ranges: Mapping[float, Values]) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two schemes on the same traffic, with its p-value after Holm's correction."""
+    """A difference of two schemes with the same traffic, and its p value after Holm's correction."""
 
     one: str
     other: str
@@ -230,9 +231,9 @@ def differences(values: Values, metric: str, names: Sequence[str]) -> list[Diffe
     Parameters
     ----------
     values
-        One a traffic, paired over schemes.
+        One per traffic, paired over schemes.
     metric
-        Which.
+        The metric.
     names
         Of the schemes.
     """

@@ -1,4 +1,4 @@
-"""The experiment on the device: a step that is there where `sojournd`, root and network namespaces are.
+"""The experiment on the device; it is available with `sojournd`, root and network namespaces.
 
 The experiment itself is :mod:`sojourn.device.experiment`.
 """
@@ -35,7 +35,7 @@ class Plan:
     packets
         Of a window.
     slots, slot_s
-        How many slots, and how long each.
+        The number of slots, and their duration.
     design
         ``random`` or ``blocks``: how slots are drawn.
     seed
@@ -64,7 +64,7 @@ Experimenter = Callable[[Plan, Path, Callable[[str], None]], Path]
 
 @dataclass(frozen=True)
 class Device:
-    """What came of the device.
+    """The results of the device.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Device:
     why
         Why it was not run.
     burn_in_s
-        Windows that begin so soon after a switch are under the influence of the scheme before.
+        The previous scheme may still affect windows that begin within this time after a switch.
     """
 
     windows: pd.DataFrame
@@ -82,7 +82,7 @@ class Device:
 
 
 def plan_of(paper: Experiment, size: str) -> Plan:
-    """Return what the device does in a quick or a full run."""
+    """Return the settings of the device for a quick or a full run."""
     of = paper.device[size]
     low, high = paper.device["demand"]
     return Plan(
@@ -99,7 +99,7 @@ def plan_of(paper: Experiment, size: str) -> Plan:
 
 
 def missing() -> str:
-    """Return what the device part lacks on this machine; empty where it can be run."""
+    """Return what is missing on this machine for the device part; empty if it can be run."""
     try:
         find_sojournd()
     except LabError as error:
@@ -132,20 +132,20 @@ def run(
     place
         Folder of the paper's stores.
     say
-        Told what is done.
+        Called with lines that say what is done.
     is_read_only
-        Only read.
+        Whether only to read stored results.
     experiment
-        In place of the installed one.
+        Replaces the experiment, for tests.
 
     Raises
     ------
     SojournError
-        The store that it leaves is none.
+        If the file that it wrote is not a store of windows.
     """
     file = place / f"{size}-{STORE}"
     if not file.is_file():
-        why = "it was not asked for" if is_read_only else "" if experiment else missing()
+        why = "the option --only leaves it out" if is_read_only else "" if experiment else missing()
         if why:
             return Device(pd.DataFrame(), why)
         say("device: begins")
@@ -160,12 +160,12 @@ def run(
 def read(paper: Experiment, size: str, file: Path) -> Device:
     """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
 
-    Windows of fewer packets than the plan's, which a change of scheme cut short, are left out.
+    Windows with fewer packets than planned, which a change of scheme ended, are left out.
 
     Raises
     ------
     SojournError
-        It is not a store of windows.
+        If it is not a store of windows.
     """
     windows = store.read_device(file)
     begin = windows.groupby("slot")["started_ns"].transform("min")

@@ -37,15 +37,15 @@ class Switchback:
     Parameters
     ----------
     runs
-        How many.
+        The number of runs.
     packets
         Of a window.
     slots, slot_s
-        How many slots a run has, and how long each.
+        The number of slots of a run, and their duration.
     warm_up_s, burn_in_s
-        Before the first slot; and of each slot, what estimates leave out.
+        The time before the first slot, and the time at the beginning of each slot that estimates leave out.
     demand, cycle_slots
-        Between which it swings, once in so many slots.
+        The smallest and the largest demand, and the number of slots in which it goes from one to the other and back.
     """
 
     runs: int
@@ -60,7 +60,7 @@ class Switchback:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much a quick or a full run has.
+    """The amount of traffic in a quick or a full run.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ class Size:
     warm_up_s, measured_s
         Of a run with one scheme.
     blocks
-        Independent draws of all traffic; each meets every scheme at every demand.
+        Independent draws of all traffic; each is sent through every scheme at every demand.
     demands
         Multiples of the traffic's counts and rates.
     blocks_beside, blocks_laboratory
-        Blocks with the AQM of other kinds, and with a laboratory's round-trip times.
+        Numbers of blocks with other kinds of AQM, and with a laboratory's round-trip times.
     switchback
         Runs with random switching.
     """
@@ -104,13 +104,13 @@ class Experiment:
     bounds
         Of the ranges of load, ascending; a range has its upper bound.
     low, high
-        Loads between which windows are looked at.
+        The lowest and highest load of windows that are used.
     sizes
         By name.
     traffic, device
         Tables of ``experiment.toml``.
     table1
-        The study's: columns low, high, scheme, and one a metric.
+        The study's: columns low, high, scheme, and one per metric.
     rows
         Metrics of tables and pictures.
     groups

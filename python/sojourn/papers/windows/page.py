@@ -66,7 +66,7 @@ class Results:
 
 
 def render(paper: Experiment, of: Results) -> str:
-    """Return the page; it depends on the windows alone."""
+    """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
         places.setdefault(claim.place, []).append(
@@ -119,13 +119,19 @@ def sections(paper: Experiment, of: Results) -> list[Section]:
         found.append(
             Section("table-1", "Table 1 from our windows", (), (tables.ranges(paper, study, "table-1-ours"),))
         )
-    found += [_real(paper, of), _carry(paper, of), _theory(paper, of), _flows(paper, of), _laboratory(paper, of)]
+    found += [
+        _significant(paper, of),
+        _carry(paper, of),
+        _theory(paper, of),
+        _flows(paper, of),
+        _laboratory(paper, of),
+    ]
     found.append(_device(paper, of))
     return [one for one in found if one.text or one.drawings]
 
 
 def clustered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return windows with what they share their traffic with, `cluster`: a run, or a slot of the schedule."""
+    """Return windows with the column `cluster`: the run or slot with whose windows they share their traffic."""
     is_back = frame["part"] == SWITCHBACK
     run = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
     slot = "slot " + frame["block"].astype(str) + "/" + frame["slot"].astype(str)
@@ -137,18 +143,16 @@ def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
     transfers = of["transfers"]
     kinds = ", ".join(f"{one['count']} {one['kind']}" for one in of["sessions"])
     text = (
-        f"A link of {of['rate']} behind {len(of['rtt_ms']) * of['servers']} servers at round-trip times from "
-        f"{of['rtt_ms'][0]} to {of['rtt_ms'][-1]} ms, each with {of['server_rate']}. At a demand of 1, "
-        f"{transfers['a_second']} "
-        f"TCP transfers begin a second, of {transfers['least_bytes'] // 1000} kB to "
-        f"{transfers['most_bytes'] // 10**6} MB (bounded "
-        f"Pareto, shape {transfers['shape']}), given up after {transfers['patience_s']} s in the mean; besides "
-        f"them there are at a "
-        f"time {kinds} sessions with exponential lives and Pareto ON and OFF times. TCP is "
+        f"{len(of['rtt_ms']) * of['servers']} servers, each with {of['server_rate']}, share a link of {of['rate']}. "
+        f"Their round-trip times are {of['rtt_ms'][0]} to {of['rtt_ms'][-1]} ms. At a demand of 1, "
+        f"{transfers['a_second']} TCP transfers begin per second. Their sizes are {transfers['least_bytes'] // 1000} "
+        f"kB to {transfers['most_bytes'] // 10**6} MB (bounded Pareto, shape {transfers['shape']}), and a transfer "
+        f"is given up after {transfers['patience_s']} s on average. The mean numbers of simultaneous sessions are: "
+        f"{kinds}. Sessions have exponential durations and Pareto ON and OFF times. The congestion controls are "
         + ", ".join(f"{name} ({share:.0%})" for name, share in of["congestion_control"].items())
-        + f"; {of['pacing']:.0%} of the senders space their packets. The demand multiplies rates and counts.",
-        "The composition is ours; the study gives the statistics below and no more. Nothing was fitted to its "
-        "results.",
+        + f"; {of['pacing']:.0%} of the senders pace their packets. The demand multiplies all rates and counts.",
+        "The study gives only the statistics below; the rest of the composition is ours. Nothing was fitted to the "
+        "study's results.",
     )
     drawings = (tables.traffic_check(frame[frame["part"] == PAIRED]),) if len(frame) else ()
     return Section("traffic", "The traffic", text, drawings)
@@ -165,35 +169,33 @@ def _figures(paper: Experiment, of: Results) -> list[Section]:
         title = pictures.TITLES[metric]
         drawings = [
             Drawing(f"figure-{number}-together", pictures.together(paper, study, metric, paper.study),
-                    f"All schemes in simulation: {title} against load. A dot is a window, a line the cubic fit "
-                    f"of a scheme, a "
-                    "diamond the study's Table 1 at the middle of its range."),
+                    f"All schemes in simulation: {title} over load. Each dot is a window, each line a scheme's cubic "
+                    "fit. Diamonds are values of the study's Table 1, at the middle of each range of load."),
             Drawing(f"figure-{number}-apart", pictures.apart(paper, study, metric, paper.study),
-                    "Each scheme: windows of the simulation (paired runs and switchback), cubic fit with 95 % "
-                    "band clustered by "
-                    "traffic and slot, Table 1, and Theorem 1 (Poisson arrivals, exponential service)."),
+                    "Each scheme by itself: windows of the simulation (paired runs and switchback), the study's "
+                    "Table 1, and Theorem 1 (Poisson arrivals, exponential service). The band is the 95 % confidence "
+                    "band of the cubic fit, clustered by traffic and slot."),
         ]  # fmt: skip
         if len(of.device.windows):
             on_device = of.device.windows.assign(cluster=of.device.windows["slot"])
             drawings.append(
                 Drawing(f"figure-{number}-device", pictures.apart(paper, on_device, metric, paper.study),
-                        "The same on the device: real Linux TCP and UDP through sojournd.")
+                        "The same for the device, which forwards TCP and UDP of Linux hosts through sojournd.")
             )  # fmt: skip
-        found.append(Section(f"figure-{number}", f"Figure {number}: {title} against load", (), tuple(drawings)))
+        found.append(Section(f"figure-{number}", f"Figure {number}: {title} over load", (), tuple(drawings)))
     return found
 
 
-def _real(paper: Experiment, of: Results) -> Section:
+def _significant(paper: Experiment, of: Results) -> Section:
     values = of.worlds[0].whole
     if not values:
-        return Section("real", "")
+        return Section("significant", "")
     text = (
-        "Each traffic (a block's draw at a demand) met all ten schemes, so their differences are paired. Under "
-        "each scheme the "
-        "load is a little different, since TCP answers: these differences are at the same demand, not at the "
-        "same load.",
+        "Differences between schemes are paired: each traffic (a block's draw at one demand) was sent through all "
+        "ten schemes. They are differences at the same demand and not at the same load, because TCP reacts to each "
+        "scheme and so offers a slightly different load.",
     )
-    return Section("real", "Which differences are real", text,
+    return Section("significant", "Which differences are significant", text,
                    tuple(tables.differences(paper, values, metric) for metric in _MODELLED))  # fmt: skip
 
 
@@ -208,35 +210,34 @@ def _carry(paper: Experiment, of: Results) -> Section:
     found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
     back = of.size.switchback
     text = (
-        f"The study switches every hour. Here slots are {back.slot_s:g} s, drawn at random in the same way, "
-        f"with windows of "
-        f"{back.packets:,} packets, while the demand swings between {back.demand[0]} and "
-        f"{back.demand[1]}. The picture shows how "
-        f"far windows after a change of scheme are from the second half of the same slot: what is above zero "
-        f"is carry-over. "
-        f"Windows that begin in the first {back.burn_in_s:g} s are left out of all estimates.",
-        "What remains of the scheme before is a term of the model below. It also answers whether it is there at all.",
+        f"The study switches schemes every hour. Here a slot lasts {back.slot_s:g} s, and its scheme is drawn at "
+        f"random in the same way. Windows have {back.packets:,} packets, and the demand varies between "
+        f"{back.demand[0]} and {back.demand[1]}. Carry-over is the effect of the previous scheme on a slot. The "
+        "picture shows the difference between windows after a change of scheme and the second half of the same slot; "
+        "without carry-over it is zero. All estimates leave out windows that begin in the first "
+        f"{back.burn_in_s:g} s of a slot.",
+        "The model below has a term for the previous scheme. Its p value tests whether carry-over remains after "
+        "these seconds.",
     )
     drawings = [Drawing("carry-over-picture", pictures.carry_over(steps),
-                        "Excess after a change of scheme, mean over slots with 95 % intervals.")]  # fmt: skip
+                        "Difference to the second half of the slot, by the time since the change of scheme: means "
+                        "over slots with 95 % intervals.")]  # fmt: skip
     if found:
         drawings.append(tables.models(paper, found, of.worlds[0].whole))
-    return Section("carry-over", "Switchback: carry-over, and estimates that allow for it", text, tuple(drawings))
+    return Section("carry-over", "Switchback: carry-over, and estimates corrected for it", text, tuple(drawings))
 
 
 def _theory(paper: Experiment, of: Results) -> Section:
     if not of.worlds[1].ranges:
         return Section("theory", "")
     text = (
-        "Theorem 1 knows the load and nothing else: arrivals are Poisson whatever the queue does, service is "
-        "exponential. In the "
-        "simulation arrivals come in bursts on all time scales and TCP slows down where packets are lost. "
-        "Below load 1 bursts "
-        "make queue and loss larger than the theorem has them; above it the loss can only be 1 - 1/load or a "
-        "little more in "
-        "both, and the queue is where the dropping function puts it.",
+        "Theorem 1 assumes Poisson arrivals that do not depend on the queue, and exponential service. So it depends "
+        "on the load alone. In the simulation, packets arrive in bursts on all time scales, and TCP slows down when "
+        "packets are lost. Below load 1, bursts make queue and loss larger than the theorem predicts. Above load 1, "
+        "theory and simulation both lose 1 - 1/load or a little more, and the dropping function determines the "
+        "queue.",
     )
-    return Section("theory", "Where closed-loop traffic departs from Poisson arrivals", text,
+    return Section("theory", "Where closed-loop traffic differs from Poisson arrivals", text,
                    (tables.theory_gap(paper, of.worlds[1]),))  # fmt: skip
 
 
@@ -256,9 +257,9 @@ def _flows(paper: Experiment, of: Results) -> Section:
     drawings = [tables.classes(paper, common(frame), every)]
     drawings += [tables.flows(paper, common(of.flows), by, some) for by in ("rtt_ms", "rate_bin", "life_bin")]
     text = (
-        "The study's future work: loss of flows rather than of the aggregate, and AQM of other kinds, here "
-        "with the same buffer of "
-        "300 packets and targets of 50 packets (0.6 ms; the usual ones are longer than the buffer).",
+        "The study names two topics for future work: the losses of single flows, and other kinds of AQM. Here the "
+        "other schemes have the same buffer of 300 packets. Their target is 50 packets (0.6 ms), because their "
+        "default targets are longer than this buffer.",
     )
     return Section("flows", "Flows, classes, and AQM of other kinds", text, tuple(drawings))
 
@@ -269,9 +270,9 @@ def _laboratory(paper: Experiment, of: Results) -> Section:
         return Section("laboratory", "")
     rtts = paper.traffic["laboratory_rtt_ms"]
     text = (
-        f"The same traffic with round-trip times from {rtts[0]} to {rtts[-1]} ms. The claims on it compare at "
-        f"the same load: at the "
-        "same demand the load is higher, because TCP comes back at once.",
+        f"The same traffic, with round-trip times of {rtts[0]} to {rtts[-1]} ms as in a laboratory. Claims about it "
+        "are judged at the same load. At the same demand the load is higher here, because TCP recovers sooner after "
+        "a loss.",
     )
     table = tables.ranges(paper, clustered(lab), "laboratory-table")
     return Section("laboratory", "A laboratory's round-trip times", text, (table,))
@@ -282,6 +283,6 @@ def _device(paper: Experiment, of: Results) -> Section:
     if of.device.why or windows.empty:
         why = of.device.why or "its store has no windows"
         return Section("device", "The device", (f"Not run: {why}.",))
-    text = (f"{len(windows)} windows of {windows['slot'].nunique()} slots.",)
+    text = (f"The device measured {len(windows)} windows in {windows['slot'].nunique()} slots.",)
     ours = windows.assign(cluster=windows["slot"])
     return Section("device", "The device", text, (tables.ranges(paper, ours, "device-table"),))

@@ -17,7 +17,7 @@ from sojourn.papers.windows.simulate import Say
 from sojourn.papers.windows.store import Store
 
 HOURS: Final = 1.0
-"""A call of ``--full`` works for so long."""
+"""Hours that a call with ``--full`` simulates."""
 
 PARTS: Final = ("simulation", "device", "report")
 """What ``--only`` may name; ``report`` runs nothing."""
@@ -32,7 +32,7 @@ class Options:
     size
         ``quick`` or ``full``.
     hours
-        Simulate for so long; None: to the end, or for :data:`HOURS` in a full run.
+        For how many hours to simulate; None: to the end, or for :data:`HOURS` in a full run.
     only
         One of :data:`PARTS`; None: all.
     jobs
@@ -46,7 +46,7 @@ class Options:
 
 
 def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
-    """Run a part of a paper that is not stored yet, judge every claim, write the report.
+    """Do the runs of a paper that are not stored yet, judge every claim, and write the report.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
         An impossible option, or a run that failed.
     """
     if options.only is not None and options.only.casefold() not in PARTS:
-        raise SojournError(f"--only {options.only!r}: this paper has the parts {', '.join(PARTS)}")
+        raise SojournError(f"--only {options.only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
     only = options.only.casefold() if options.only else None
     size = paper.sizes[options.size]
     hours = HOURS if options.hours is None and options.size == "full" else options.hours
@@ -100,8 +100,8 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
     return "\n".join(
         [
             f"{done.made} runs made, {done.found} found, in {time.monotonic() - start:.0f} s{left}",
-            f"{len(windows)} windows of simulation, {cpu_s / 3600:.2f} hours of processor time in all; "
-            f"device: {len(found.windows) or found.why}",
+            f"simulation: {len(windows)} windows, which took {cpu_s / 3600:.2f} hours of processor time; "
+            f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
             f"Report: {report}",
             "",
             text.table(heads, rows, numbers=True),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_DOTS: Final = 120
-"""Dots of a scheme in a panel; of more windows every n-th is drawn."""
+"""Most dots of a scheme in a panel; if it has more windows, only every n-th is drawn."""
 _ACROSS: Final = 5
 _SMALL: Final = 8.5
 _GRID: Final = 61
@@ -91,7 +91,7 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
 
 
 def apart(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence[Scheme]) -> Picture:
-    """Draw each scheme in a panel of its own: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
+    """Draw each scheme in a separate panel: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
     look = looks_of(paper)
     grid = np.linspace(paper.low, paper.high, _GRID)
     lines = math.ceil(len(schemes) / _ACROSS)
@@ -138,7 +138,7 @@ def _some(of: pd.DataFrame) -> pd.DataFrame:
 
 
 def carry_over(steps: Mapping[str, Sequence[Step]]) -> Picture:
-    """Draw how metrics go after a change of scheme: excess over the rest of the slot, with 95 % intervals."""
+    """Draw metrics after a change of scheme: differences to the second half of the slot, with 95 % intervals."""
     with plot.new_figure(plot.WIDTH, 2.4) as drawing:
         panels = drawing.subplots(1, len(steps), squeeze=False)[0]
         for axes, (metric, of) in zip(panels, steps.items(), strict=True):

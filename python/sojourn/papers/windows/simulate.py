@@ -1,4 +1,4 @@
-"""Running a paper of windows in simulation: what a size has, in an order in which every prefix is balanced."""
+"""The simulations of a paper of windows, in an order that is balanced after any number of blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SWITCHBACK: Final = "switchback"
 RATES: Final = (0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 """Edges of bins of a flow's rate, packets a second."""
 LIVES: Final = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)
-"""Edges of bins of a flow's life within the measured time, seconds."""
+"""Edges of bins of a flow's duration within the measured time, seconds."""
 
 Say = Callable[[str], None]
 
@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a call: runs made and found, and whether some are left."""
+    """The result of a call: the numbers of runs made, found and left."""
 
     made: int
     found: int
@@ -67,7 +67,7 @@ class Done:
 
 
 def runs_of(paper: Experiment, size: Size) -> list[Run]:
-    """Return the runs of a size: block after block, each with all that it shares its traffic with."""
+    """Return the runs of a size, block after block; the runs of a block share their traffic."""
     found: list[Run] = []
     beside = [one for one in paper.schemes if one.is_beside]
     each = -(-size.switchback.runs // size.blocks)
@@ -84,7 +84,7 @@ def runs_of(paper: Experiment, size: Size) -> list[Run]:
 
 
 def key_of(paper: Experiment, size: Size, run: Run) -> str:
-    """Return what names a run in the store: all that its numbers depend on, but for the build."""
+    """Return the name of a run in the store: everything that its numbers depend on, except the build."""
     what = [
         *(run.part, run.block, run.demand, run.scheme.text if run.scheme else [one.text for one in paper.study]),
         *(size.packets, size.warm_up_s, size.measured_s, paper.traffic),
@@ -107,15 +107,15 @@ def simulate(
     Parameters
     ----------
     paper, size
-        Which.
+        The study, and the amount of traffic.
     store
         Takes each run as it ends.
     hours
-        Begin no run after so long, and give up those under way; None: go on to the end.
+        After this time, begin no run and stop unfinished ones; None: continue to the end.
     jobs
-        Number of threads; by default one a core. It changes no number.
+        Number of threads; by default one per core. The results do not depend on it.
     say
-        Told how far it is.
+        Called with lines that describe the progress.
 
     Raises
     ------
@@ -186,10 +186,10 @@ def _draw(text: str) -> traffic.Draw:
 
 
 def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
-    """Return the traffic of a run; the last ones are remembered, since a block's schemes share one."""
+    """Return the traffic of a run; the last ones are cached, because the schemes of a block share it."""
     of = {
         "traffic": paper.traffic,
-        # A seed for every traffic, whatever the size: the demands of a block differ in their draws as well.
+        # Each traffic has its own seed, the same in every size; the demands of a block are separate draws.
         "seed": int(
             hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16
         ),
@@ -247,7 +247,7 @@ def _keep(
 
 
 def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...]]:
-    """Return sums over flows alike, of those whose data passed the bottleneck in the measured time."""
+    """Return sums over groups of similar flows, of those whose data passed the bottleneck in the measured time."""
     begin, end = float(report["warm_up_s"]), float(report["duration_s"])
     sums: dict[tuple[Any, ...], np.ndarray[Any, np.dtype[np.int64]]] = {}
     for flow in report["flows"]:
@@ -259,7 +259,7 @@ def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...
         last = min(start + (of["flow_duration_s"] or 0.0), end)
         life = max(last - max(start, begin), 1e-3)
         dropped, burst = int(of["dropped_packets"]), of["burst_ratio"]
-        # The burst ratio is dropped over runs times one less the loss ratio.
+        # The burst ratio is dropped / runs * (1 - loss ratio).
         runs = round(dropped * (1 - dropped / sent) / burst) if burst else 0
         name = (
             flow["transport"],

@@ -1,7 +1,7 @@
 """The store of windows: SQLite, one table ``windows`` for simulation and device.
 
-The device writes ``windows`` and ``classes`` of its own; what a simulation adds are the columns that say which run a
-window is of. A run is written in one transaction, so that a kill leaves whole runs.
+The device writes its own tables ``windows`` and ``classes``. A simulation adds the columns that name the run of a
+window. A run is written in one transaction, so only complete runs remain if the process is killed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Store:
     file
         Made if it is not there.
     build
-        Of the library: windows of another are left where they are and not read.
+        The build of the library; windows of another build are kept but not read.
     """
 
     def __init__(self, file: Path, build: str) -> None:
@@ -84,7 +84,7 @@ class Store:
         self._open.close()
 
     def keys(self) -> set[str]:
-        """Return the runs that are there."""
+        """Return the keys of the stored runs."""
         return {key for (key,) in self._open.execute("SELECT key FROM runs WHERE build = ?", (self._build,))}
 
     def add(
@@ -132,7 +132,7 @@ class Store:
             )
 
     def windows(self, keys: Sequence[str]) -> pd.DataFrame:
-        """Return the windows of runs, one a row, with the columns of their run, and ``tcp_share`` of the bytes."""
+        """Return the windows of runs, one per row, with the columns of their run, and ``tcp_share`` of the bytes."""
         frame = self._read(
             "SELECT windows.*, part, block, demand FROM windows JOIN runs USING (key) WHERE build = ? "
             "ORDER BY part, block, demand, key, started_ns",
@@ -142,7 +142,7 @@ class Store:
         return _with_classes(frame, self._open)
 
     def flows(self, keys: Sequence[str]) -> pd.DataFrame:
-        """Return the sums over flows alike of runs, with the columns of their run."""
+        """Return the sums over groups of similar flows, with the columns of their run."""
         return self._read(
             "SELECT flows.*, label, part, block, demand FROM flows JOIN runs USING (key) WHERE build = ?", keys
         )
@@ -181,7 +181,7 @@ def read_device(file: Path) -> pd.DataFrame:
         It is not a store of windows.
     """
     if not file.is_file():
-        raise SojournError(f"{file}: there is no store of windows")
+        raise SojournError(f"{file}: this store of windows does not exist")
     try:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
             frame = pd.read_sql("SELECT * FROM windows ORDER BY started_ns", base)

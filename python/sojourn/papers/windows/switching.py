@@ -1,10 +1,10 @@
-"""What switching leaves behind: how soon a slot is steady, and an estimate that allows for the scheme before.
+"""Carry-over after a switch: how soon a slot is steady, and an estimate corrected for the previous scheme.
 
-A switchback assigns schemes to slots of time at random. A window is of its slot's scheme, but the traffic remembers:
-flows that a long queue or many losses held back go on under the next scheme. Windows that begin within the burn-in of
-a slot are left out; what is left of the scheme before is a term of the model, so that a scheme is compared as if all
-had been before it equally often, and a test says whether the term is there at all (Bojinov, Simchi-Levi and Zhao 2023
-on carry-over).
+A switchback assigns schemes to slots of time at random. A window belongs to its slot's scheme, but the previous
+scheme still affects it: flows that a long queue or many losses slowed down continue under the next scheme. Windows
+that begin within the burn-in of a slot are left out. The model has a term for the remaining effect of the previous
+scheme, so schemes are compared as if each had followed all others equally often. A test shows whether this term is
+significant (Bojinov, Simchi-Levi and Zhao 2023 on carry-over).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from sojourn.papers.windows.document import Switchback
 from sojourn.stats import Estimate
 
 STEP_S: Final = 1.0
-"""Width of the steps in which a slot is looked at."""
+"""Width of the steps of time into which a slot is divided."""
 FEWEST_SLOTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Windows that begin so long after a switch, beside the rest of the same slot.
+    """Windows that begin within one step of time after a switch, compared with the rest of the same slot.
 
     Parameters
     ----------
     from_s, to_s
         Since the slot began.
     excess
-        Mean over slots of the window's value less that of the slot's second half, in the metric's unit.
+        Mean over slots of the window's value minus the mean of the slot's second half, in the metric's unit.
     """
 
     from_s: float
@@ -47,18 +47,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Model:
-    """A mixed model of a metric: scheme, scheme before, cubic of the load; a random intercept for each slot.
+    """A mixed model of a metric: scheme, previous scheme, cubic of the load; a random intercept for each slot.
 
     Parameters
     ----------
     effects
-        By scheme: value less FIFO's, with its 95 % interval, carry-over allowed for.
+        By scheme: the value minus FIFO's, corrected for carry-over, with its 95 % interval.
     naive
-        The same without the scheme before.
+        The same without the previous scheme.
     carry_over_p
-        Of the joint test that the scheme before does not matter.
+        P value of the joint test that the previous scheme does not matter.
     slots, windows
-        How many it is of.
+        The numbers of slots and windows in the model.
     """
 
     effects: dict[str, tuple[float, float, float]]
@@ -69,7 +69,7 @@ class Model:
 
 
 def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
-    """Return how a metric goes after a change of scheme.
+    """Return a metric over the time after a change of scheme.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
 
 
 def previous(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scheme of the slot before, `before`, by `run` and `slot`; first slots have none."""
+    """Return the scheme of the previous slot, `before`, by `run` and `slot`; first slots have none."""
     slots = frame[["run", "slot", "label"]].drop_duplicates(["run", "slot"]).sort_values(["run", "slot"])
     before = slots.assign(slot=slots["slot"] + 1).rename(columns={"label": "before"})
     return slots[["run", "slot"]].merge(before, on=["run", "slot"])
@@ -138,7 +138,7 @@ def model(frame: pd.DataFrame, metric: str, base: str = "none") -> Model | None:
 
 def _fitted(formula: str, of: pd.DataFrame) -> sm.regression.mixed_linear_model.MixedLMResults:
     with warnings.catch_warnings():
-        # Slots that do not differ at all put the variance of their intercepts at zero, its bound.
+        # If the slots do not differ, the estimated variance of their intercepts is zero, its lower bound.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         return smf.mixedlm(formula, of, groups=of["place"]).fit(reml=True, method="powell")

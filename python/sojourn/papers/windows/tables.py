@@ -18,14 +18,15 @@ from sojourn.papers.windows.simulate import LIVES, RATES
 from sojourn.papers.windows.switching import Model
 from sojourn.stats import Estimate, Floats
 
-SURE: Final = 0.05
+SIGNIFICANCE: Final = 0.05
+"""Level of the tests of differences."""
 BASE: Final = "none"
 """The scheme that others are compared with: plain FIFO."""
 FEWEST_DROPS: Final = 100
-"""Drops of flows alike with fewer of which their ratios are not shown."""
+"""A group of flows with fewer drops has no ratio in the tables."""
 _SHORT: Final = {
     "mean_queue_packets": "Queue",
-    "mean_queue_arrivals_packets": "Queue, found by arrivals",
+    "mean_queue_arrivals_packets": "Queue seen by arrivals",
     "std_queue_packets": "Deviation",
     "loss_ratio": "Loss ratio",
     "burst_ratio": "Burst ratio",
@@ -40,10 +41,10 @@ def said(of: Estimate) -> str:
 
 
 def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
-    """Return Table 1 from our windows, the study's numbers below ours, best and worst marked as there.
+    """Return Table 1 from our windows, with the study's numbers below ours, and the best and worst marked as there.
 
-    Means are over the windows of a scheme in a range, as in the study; ± is the 95 % interval from the traffics or
-    slots that they are of.
+    As in the study, means are over the windows of a scheme in a range. ± is the half-width of the 95 % interval over
+    traffics or slots.
     """
     shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
              "impairment_i", "impairment_c")  # fmt: skip
@@ -63,8 +64,9 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     return Drawing(
         name,
         None,
-        "Means over the windows in a range of load, with 95 % intervals; bold: best of a range, boxed: worst; "
-        "below: the study's. Our copy of it lacks d8 in the first three ranges.",
+        "Means over the windows in each range of load, with 95 % intervals. Bold: lowest mean of a range; boxed: "
+        "highest. The study's number is printed below ours. Our copy of the study lacks d8 in the first three ranges."
+        "",
         ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown)),
         tuple(rows),
     )
@@ -99,20 +101,20 @@ def traffic_check(frame: pd.DataFrame) -> Drawing:
     rows = (
         ("TCP's share of the bytes", "0.50 to 0.75", spread("tcp_share", 3)),
         ("mean packet, B", "about 1300", spread("mean_size_bytes", 0)),
-        ("deviation of the packet's size, B", "about 450", spread("std_size_bytes", 0)),
+        ("standard deviation of the packet size, B", "about 450", spread("std_size_bytes", 0)),
         ("load", "0.9 to 1.2, rarely more", spread("load", 3)),
     )
     return Drawing(
         "traffic-check",
         None,
-        f"Of {len(frame)} windows of the study's schemes: median, and 5 to 95 %.",
+        f"Median and, in brackets, 5th to 95th percentile over {len(frame)} windows of the study's schemes.",
         ("", "The study", "Ours"),
         rows,
     )
 
 
 def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
-    """Return the differences of a metric between all pairs of schemes on the same traffic: row less column."""
+    """Return the differences of a metric between all pairs of schemes with the same traffic: row minus column."""
     ids = [one.id for one in paper.study]
     found = {(one.one, one.other): one for one in analysis.differences(values, metric, ids)}
     rows = []
@@ -125,23 +127,22 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
                 continue
             sign = 1 if (a, b) in found else -1
             text = metrics.rounded(sign * of.estimate.mean, of.estimate.half_width).split(" ± ")[0]
-            is_sure = of.p < SURE
-            cells.append(Markup("<strong>{}</strong>").format(text) if is_sure else Markup('<span class="pm">{}</span>').format(text))  # fmt: skip  # noqa: E501
+            markup = "<strong>{}</strong>" if of.p < SIGNIFICANCE else '<span class="pm">{}</span>'
+            cells.append(Markup(markup).format(text))  # noqa: S704 - the two texts above
         rows.append((paper.printed[a], *cells))
-    count = sum(one.p < SURE for one in found.values())
+    count = sum(one.p < SIGNIFICANCE for one in found.values())
     return Drawing(
         f"differences-{metric.replace('_', '-')}",
         None,
-        f"{_SHORT[metric]}: row less column, mean over the same traffics. Bold: real (paired t test, p < 0.05 "
-        f"after Holm's "
-        f"correction for {len(found)} pairs): {count} of {len(found)}.",
+        f"{_SHORT[metric]}: row minus column, mean over the same traffics. Bold: significant at the 5 % level "
+        f"(paired t test, after Holm's correction for the {len(found)} pairs). {count} of {len(found)} are.",
         ("", *ids),
         tuple(rows),
     )
 
 
 def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
-    """Return what closed-loop traffic does that Poisson arrivals do not: simulation less Theorem 1."""
+    """Return the differences that closed-loop traffic makes: simulation minus Theorem 1 (Poisson arrivals)."""
     rows = []
     for one in paper.study:
         for metric in ("mean_queue_packets", "loss_ratio", "burst_ratio"):
@@ -155,14 +156,14 @@ def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
     return Drawing(
         "theory-gap",
         None,
-        "Simulation less Theorem 1 at the same load, with 95 % intervals.",
+        "Simulation minus Theorem 1 at the same load, with 95 % intervals.",
         ("", *(f"{centre:.2f}" for centre in paper.centres)),
         tuple(rows),
     )
 
 
 def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
-    """Return switchback estimates: each scheme less FIFO, with and without the scheme before, beside paired ones."""
+    """Return estimates of each scheme minus FIFO: switchback with and without the previous scheme, and paired."""
     rows = []
     for metric, found in of.items():
         for scheme, (mean, low, high) in found.effects.items():
@@ -171,7 +172,7 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
             paired = said(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
             rows.append(
                 (
-                    f"{_SHORT[metric]}: {paper.printed[scheme]} less FIFO",
+                    f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO",
                     metrics.rounded(mean, (high - low) / 2),
                     f"{naive:.4g}",
                     paired,
@@ -183,18 +184,17 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
     return Drawing(
         "switchback-models",
         None,
-        f"Mixed model of the switchback ({size}): scheme, scheme before, cubic of the load, a random intercept "
-        f"for each slot; "
-        "95 % intervals. Without: the scheme before left out. Paired: on the same traffic, where the load "
-        "differs as well. "
-        f"Whether the scheme before matters: {p or 'not known'}.",
+        f"Mixed model of the switchback ({size}), with 95 % intervals. Its terms are the scheme, the previous "
+        "scheme, a cubic of the load and a random intercept for each slot. “Without”: the same model without the "
+        "previous scheme. “Paired”: differences with the same traffic, in which the load may differ too. Test of "
+        f"whether the previous scheme matters: {p or 'not known'}.",
         ("", "Switchback", "Without", "Paired"),
         tuple(rows),
     )
 
 
 def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
-    """Return loss and burst ratio of flows alike, by scheme.
+    """Return loss and burst ratio of groups of similar flows, by scheme.
 
     Parameters
     ----------
@@ -220,10 +220,9 @@ def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str
     return Drawing(
         f"flows-{title.split('-')[0].split()[0]}",
         None,
-        f"By {title} of the flow: share of its packets lost, and burst ratio over its own packets in order of "
-        f"sending; pooled "
-        "over flows. FIFO's own; of the others what they have more than FIFO on the same traffics, with 95 % "
-        "intervals.",
+        f"Flows grouped by {title}: the share of their packets that is lost, and the burst ratio over a flow's own "
+        "packets in the order of sending, pooled over flows. FIFO's column has its values. The other columns have "
+        "differences to FIFO with the same traffic, with 95 % intervals.",
         ("", *(paper.printed[one] for one in schemes)),
         tuple(rows),
     )
@@ -249,7 +248,7 @@ def _ratio(total: Floats, metric: str) -> float:
 
 
 def _beside(of: pd.DataFrame, base: pd.DataFrame | None, metric: str) -> str:
-    """Return a ratio of sums over flows, less that of `base` on the same traffics: the jackknife over these."""
+    """Return a ratio of sums over flows minus that of `base` with the same traffic: the jackknife over traffics."""
     common = of.index if base is None else of.index.intersection(base.index)
     count = len(common)
     parts = [one.loc[common].to_numpy(dtype=np.float64) for one in (of, base) if one is not None]
@@ -280,9 +279,8 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
     return Drawing(
         "classes",
         None,
-        f"Means over {len(wide)} traffics that all of these schemes met. FIFO's own; of the others what they "
-        f"have more than "
-        "FIFO on the same traffics, with 95 % intervals.",
+        f"Means over {len(wide)} traffics that were sent through all of these schemes. FIFO's row has its values. "
+        "The other rows have differences to FIFO with the same traffic, with 95 % intervals.",
         ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share", "Sojourn p99, ms"),
         tuple(rows),
     )

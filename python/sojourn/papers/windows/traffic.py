@@ -1,6 +1,6 @@
-"""The traffic of a paper of windows: transfers that come and go, sessions, servers at many distances.
+"""The traffic of a paper of windows: transfers, sessions, and servers with different round-trip times.
 
-A draw depends on its seed and demand alone, so every scheme of a block meets the same flows.
+A draw depends only on its seed and demand, so every scheme of a block gets the same flows.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from sojourn.stats import Floats
 
 LEAST_LIFE_S: Final = 0.5
-"""A session shorter than this does not begin."""
+"""Sessions shorter than this are left out."""
 _SPREAD_S: Final = 0.5
-"""Sessions that are there at the start begin within this time."""
+"""Sessions that exist at the start begin within this time."""
 
 Demand = Callable[[Floats], Floats]
 """Multiple of counts and rates at times of a run."""
@@ -54,7 +54,7 @@ def constant(demand: float) -> Demand:
 
 
 def wave(low: float, high: float, cycle_s: float, phase: float) -> Demand:
-    """Return a demand that swings between two: a day, in `cycle_s`; `phase` is a share of it."""
+    """Return a demand that varies between two values, as over a day; `phase` is a share of the period `cycle_s`."""
     return lambda times: (low + high) / 2 - (high - low) / 2 * np.cos(2 * np.pi * (times / cycle_s + phase))
 
 
@@ -139,7 +139,7 @@ def _server(rtt: int, number: int) -> str:
 
 
 class _Writer:
-    """Draws flows one kind after another from one stream."""
+    """Draws the flows, one kind after another, from one random stream."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Writer:
             self._add("transfer", time, end, self._tcp(), {"kind": "transfer", "size": f"{int(size)} B"})
 
     def sessions(self, of: Mapping[str, Any]) -> None:
-        """Draw the sessions of a kind: those that are there at the start, and those that come."""
+        """Draw the sessions of a kind: those that exist at the start, and those that begin later."""
         life = of["life_s"]
         at_start = self.random.poisson(of["count"] * float(self.demand(np.zeros(1))[0]))
         times = np.concatenate([np.zeros(at_start), self.arrivals(of["count"] / life)])

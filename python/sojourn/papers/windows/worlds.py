@@ -1,4 +1,4 @@
-"""Where claims are judged: simulation by three designs, the device, theory, and the study's own Table 1."""
+"""The data on which claims are judged: three designs of simulation, the device, theory, and the study's Table 1."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from sojourn.papers.windows.document import Experiment, Switchback
 from sojourn.papers.windows.simulate import LABORATORY, PAIRED, SWITCHBACK
 
 GROUPS: Final = 6
-"""At most so many groups of slots are left out, one at a time."""
+"""Largest number of groups of slots of which the jackknife leaves out one at a time."""
 LABORATORY_MODEL: Final = ("laboratory",)
 SECONDS: Final = 1338 * 8 / 1e9
-"""Service time of the theory: a packet of 1300 B and its framing at 1 Gbit/s."""
+"""Service time in the theory: that of a packet of 1300 B with its framing at 1 Gbit/s."""
 
 _EXACT: Final = 2
-"""Copies of a number without scatter: an interval needs two."""
+"""Number of copies of a value without scatter, because an interval needs two values."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Values of one world or design.
+    """The values of one source of data: a design of the simulation, the device, the theory or the study.
 
     Parameters
     ----------
     name
         For tables.
     ranges
-        By middle of the range of load: metric, scheme, one value a replication.
+        By middle of the range of load: metric, scheme, one value per replication.
     whole
         Over all ranges.
     laboratory
         In the network, and in the laboratory, at the same loads; None where it was not run.
     why
-        Why there is nothing of it.
+        Why it has no values.
     is_partial
-        Schemes that a range has no numbers of are left out there: d8 in our copy of Table 1.
+        Whether schemes without numbers in a range are left out there: d8 in our copy of Table 1.
     """
 
     name: str
@@ -59,7 +59,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim in a world: its verdict, and that of each range by itself (None where it has none)."""
+    """A claim judged on one source: its verdict, and the outcome of each range by itself (None if it has none)."""
 
     verdict: Verdict
     by_range: tuple[Outcome | None, ...]
@@ -71,13 +71,13 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     Parameters
     ----------
     paper, back
-        Whose, and its switchback.
+        The study, and its switchback.
     frame
         Windows of :meth:`~sojourn.papers.windows.store.Store.windows`.
     """
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)
-    nothing = "too few windows yet: three traffics in a range of load are needed"
+    nothing = "too few windows yet: at least three traffics are needed in a range of load"
     traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
     paired = with_cells(paired)
     by_load = analysis.at_load(paper, paired)
@@ -125,8 +125,8 @@ def since_switch(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
 def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
     """Return a world from windows with random switching.
 
-    Slots are dealt out to groups so that each has every scheme as equally often as chance allows; one group at a time
-    is left out.
+    Slots are distributed over groups so that each group has every scheme about equally often. The jackknife leaves
+    out one group at a time.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
     name
         Of the world.
     frame
-        Windows with `run` and `slot`, those under the influence of the last scheme left out.
+        Windows with `run` and `slot`, without those that the previous scheme may affect.
     """
     if frame.empty:
         return World(name, why="no windows")
@@ -144,10 +144,10 @@ def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
     least = int(slots.groupby("label")["occurrence"].max().min()) + 1
     groups = min(GROUPS, least)
     if groups < analysis.FEWEST_BLOCKS:
-        return World(name, why=f"a scheme had {least} slots yet; {analysis.FEWEST_BLOCKS} are needed")
+        return World(name, why=f"at least one scheme has only {least} slots; {analysis.FEWEST_BLOCKS} are needed")
     of = frame.merge(slots, on=["run", "slot", "label"])
     ranges = analysis.at_load(paper, of.assign(block_of=of["occurrence"] % groups))
-    return World(name, ranges, analysis.mean_of(ranges), why="" if ranges else "no fit: too few windows a scheme")
+    return World(name, ranges, analysis.mean_of(ranges), why="" if ranges else "too few windows per scheme for a fit")
 
 
 def on_device(paper: Experiment, device: Device) -> World:
@@ -160,11 +160,11 @@ def on_device(paper: Experiment, device: Device) -> World:
 
 @lru_cache(maxsize=1024)
 def predicted(text: str, load: float) -> dict[str, float]:
-    """Return what Theorem 1 says of a scheme at a load: a metric each."""
+    """Return the metrics that Theorem 1 predicts for a scheme at a load."""
     found = theory.queue(text, load)
     runs = theory.loss_runs(text, load)
     loss, burst = found.loss_ratio, runs.burst_ratio
-    # Equation 6; nothing lost is no impairment.
+    # Equation 6; without losses there is no impairment.
     impairment = 95 * 100 * loss / (100 * loss / burst + 4.3) if loss > 0 and np.isfinite(burst) else 0.0
     return {
         "mean_queue_packets": found.mean_packets,
@@ -253,5 +253,5 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
     centres = [1.0] if claim.at == "load 1" else list(paper.centres)
     settings = [setting(world.ranges[centre]) for centre in centres if has_all(world.ranges.get(centre, {}))]
     if not settings:
-        return Judged(Verdict(Outcome.NOT_RUN, why="no windows near these loads with all of its schemes"), by_range)
+        return Judged(Verdict(Outcome.NOT_RUN, why="no range of load has windows of all its schemes"), by_range)
     return Judged(judge(claim, settings, rows), by_range)
