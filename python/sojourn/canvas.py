@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -78,6 +79,10 @@ PAPER_POINTS: Final = 8.0
 """Size of the text of a figure for a paper."""
 _LINE: Final = 0.17
 """Height in inches of a row in a figure for a paper."""
+
+
+_ROW_CHARACTERS: Final = 22
+"""Longest line of a row's text in a column."""
 
 
 @contextmanager
@@ -156,9 +161,16 @@ def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
         yield figure
 
 
+def row_text(label: str) -> str:
+    """Return the name of a scheme as pictures show it: in a column, at most two lines, which leave room for the axes."""
+    if not is_narrow():
+        return label
+    return "\n".join(textwrap.wrap(label, _ROW_CHARACTERS, max_lines=2, placeholder=" …"))
+
+
 def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
     """Make the vertical axis a list of schemes, the first on top."""
-    axes.set_yticks(range(len(rows)), [look.short for look in rows])
+    axes.set_yticks(range(len(rows)), [row_text(look.short) for look in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
@@ -200,7 +212,7 @@ def label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float
         for distance in (1.0, 2.2, 3.6):
             for dx, dy, ha, va in _PLACES:
                 text = axes.annotate(
-                    label,
+                    row_text(label),
                     spot,
                     (dx * distance, dy * distance),
                     textcoords="offset points",
@@ -221,15 +233,16 @@ def label_spots(figure: Picture, axes: Axes, spots: dict[str, tuple[float, float
             dx, dy, ha, va = best[1]
             far = math.hypot(dx, dy) > 14
             line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6} if far else None
-            placed.append(
-                axes.annotate(
-                    label,
-                    spot,
-                    (dx, dy),
-                    textcoords="offset points",
-                    ha=ha,
-                    va=va,
-                    fontsize=points(9),
-                    arrowprops=line,
-                )
+            written = axes.annotate(
+                row_text(label),
+                spot,
+                (dx, dy),
+                textcoords="offset points",
+                ha=ha,
+                va=va,
+                fontsize=points(9),
+                arrowprops=line,
             )
+            # Places were chosen in the axes as they are; a layout that makes room for labels would move the spots.
+            written.set_in_layout(False)
+            placed.append(written)
