@@ -162,7 +162,7 @@ def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
 
 
 def row_text(label: str) -> str:
-    """Return the name of a scheme as pictures show it: in a column, at most two lines, which leave room for the axes."""
+    """Return the name of a scheme as pictures show it: in a column, two lines at most, to leave room for the axes."""
     if not is_narrow():
         return label
     return "\n".join(textwrap.wrap(label, _ROW_CHARACTERS, max_lines=2, placeholder=" …"))
