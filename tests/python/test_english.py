@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -33,7 +34,8 @@ BANNED = (
 """What the project said before, with the better words in its place now."""
 
 
-def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+@functools.cache
+def parsers() -> tuple[tuple[str, argparse.ArgumentParser], ...]:
     def walk(one: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
         yield one.prog, one
         for action in one._actions:
@@ -41,11 +43,13 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
                 for below in action.choices.values():
                     yield from walk(below)
 
-    yield from walk(parser())
+    return tuple(walk(parser()))
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@functools.cache
+def texts() -> tuple[tuple[str, str], ...]:
     """Return every text of the package that is no docstring, and every template."""
+    every = []
     for file in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         docstrings = {
@@ -60,9 +64,9 @@ def texts() -> Iterator[tuple[str, str]]:
             for node in ast.walk(tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
         ]
-        yield str(file.relative_to(PACKAGE)), "\n".join(found)
-    for file in sorted((PACKAGE / "report").glob("*.j2")):
-        yield file.name, file.read_text(encoding="utf-8")
+        every.append((str(file.relative_to(PACKAGE)), "\n".join(found)))
+    templates = sorted((PACKAGE / "report").glob("*.j2"))
+    return (*every, *((file.name, file.read_text(encoding="utf-8")) for file in templates))
 
 
 @pytest.mark.parametrize("banned", BANNED)
