@@ -85,6 +85,7 @@ class Resources(HTMLParser):
         ]
 
 
+@functools.cache
 def resources(page: Path) -> Resources:
     parser = Resources()
     parser.feed(page.read_text())
@@ -119,8 +120,9 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 
 
 def test_every_page_of_the_repository_is_in_the_site(site: Path) -> None:
+    places = site_module().PLACES
     for page in (ROOT / "docs").rglob("*.md"):
-        place = site_module().PLACES.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
+        place = places.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
         assert (site / place).with_suffix(".html").is_file(), page
     for paper in (ROOT / "papers").glob("*/README.md"):
         assert (site / "papers" / f"{paper.parent.name}.html").is_file()
