@@ -13,10 +13,21 @@ STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# One Cargo profile for all that is tested, so that it shares its crates: .ci/run sets "ci". Without one, Rust's tests have Cargo's
+# profile "test", and extension module and sojournd are release builds.
+PROFILE ?=
+CHECKED := $(if $(PROFILE),--profile $(PROFILE))
+CHECKED_DIR := $(TARGET)/$(or $(PROFILE),debug)
+BUILT := --profile $(or $(PROFILE),release)
+BUILT_DIR := $(TARGET)/$(or $(PROFILE),release)
+# The extension module is selected together with sojournd and with the tests because Cargo gives a shared crate the features that
+# all selected packages ask for.
+DEVICE := -p sojourn-device -p sojourn-python
+NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo test test-service fuzz lint deny sanitize soak docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo test native venv instructions test-service fuzz lint deny sanitize soak docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -27,6 +38,7 @@ help:
 	@echo 'make deny    licences, sources and advisories of the crates'
 	@echo 'make sanitize  tests and program under the address and thread sanitizers, and Miri; needs a nightly toolchain'
 	@echo 'make soak    sojournd under random changes, link failures and kills for SOAK_S (3600) seconds, as root'
+	@echo 'make instructions  instructions a packet beside the recorded ones; needs valgrind'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
 	@echo 'make docs    regenerate the generated pages'
@@ -36,31 +48,31 @@ help:
 	@echo 'make completions  completion for bash, zsh and fish and manual pages, in out/share'
 	@echo 'make deb     a Debian package of sojournd in dist/'
 
-demo: $(STAMPS)/native
+demo: native
 	$(BIN)/sojourn demo $(DEMO_OPTIONS)
 
 test: test-rust test-python
 
 test-rust: system-test
-	$(CARGO) test --quiet
-	$(CARGO) test --quiet -p sojourn-device --features dpdk --test dpdk --test dpdk_cores
-	install -D $(TARGET)/debug/sojournd $(SOJOURND_DPDK)
+	$(CARGO) test --quiet $(CHECKED) --workspace --exclude 'sojourn-bench-*'
+	$(CARGO) test --quiet $(CHECKED) $(DEVICE) --features sojourn-device/dpdk --test dpdk --test dpdk_cores
+	install -D $(CHECKED_DIR)/sojournd $(SOJOURND_DPDK)
 
-test-python: $(STAMPS)/native $(STAMPS)/dev
-	$(CARGO) build --quiet --release -p sojourn-device
-	SOJOURN_TEST_BROWSER=1 SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadgroup tests
+test-python: native $(STAMPS)/dev
+	$(CARGO) build --quiet $(BUILT) $(DEVICE) --bin sojournd
+	SOJOURN_TEST_BROWSER=1 SOJOURND=$(abspath $(BUILT_DIR))/sojournd SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder tests
 
 test-service: system-service
 	$(CARGO) build --release --quiet -p sojourn-device
 	packaging/test-vm $(TARGET)/release/sojournd $(abspath $(TARGET))/test-vm
 
-fuzz: system-fuzz $(STAMPS)/native
+fuzz: system-fuzz native
 	fuzz/run
 
-lint: deny $(STAMPS)/native $(STAMPS)/dev
+lint: deny native $(STAMPS)/dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests docs benches packaging examples fuzz
 	$(BIN)/ruff format --check python tests docs benches packaging examples fuzz
 	$(BIN)/mypy
@@ -69,10 +81,10 @@ lint: deny $(STAMPS)/native $(STAMPS)/dev
 deny: $(STAMPS)/dev
 	.ci/deny
 
-sanitize: system-test system-fuzz $(STAMPS)/native
+sanitize: system-test system-fuzz native
 	.ci/sanitize
 
-soak: system-test $(STAMPS)/native
+soak: system-test native
 	$(CARGO) build --quiet --release -p sojourn-device
 	$(BIN)/python tests/device/soak.py --seconds $(or $(SOAK_S),3600)
 
@@ -81,32 +93,37 @@ format: $(STAMPS)/dev
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff format python tests docs benches packaging examples fuzz
 
-docs: $(STAMPS)/native
+docs: native
 	$(BIN)/python docs/generate.py
 
-bench: $(STAMPS)/native
+# Instructions a packet beside the recorded ones; valgrind counts them.
+instructions:
+	$(PYTHON) benches/guard.py --brief
+
+bench: native
+	$(PYTHON) benches/guard.py
 	$(PYTHON) benches/speed.py
 	$(PYTHON) benches/cost.py
 	$(PYTHON) benches/path.py
 	$(BIN)/python benches/plan.py
 	$(BIN)/python benches/place.py
 
-bench-device: system-test $(STAMPS)/native
+bench-device: system-test native
 	$(CARGO) build --quiet --release -p sojourn-device --features dpdk
 	install -D $(TARGET)/release/sojournd $(SOJOURND_DPDK)
 	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python benches/device/run.py
 
-site: $(STAMPS)/native $(STAMPS)/dev
+site: native $(STAMPS)/dev
 	$(BIN)/python docs/site.py
 
-wheel: $(STAMPS)/native $(STAMPS)/dev
+wheel: native $(STAMPS)/dev
 	$(BIN)/python packaging/wheel.py
 
 sdist: $(STAMPS)/dev
 	$(BIN)/python packaging/wheel.py --sdist
 
-completions: $(STAMPS)/native
+completions: native
 	$(CARGO) build --release --quiet -p sojourn-device
 	$(BIN)/python packaging/wheel.py --beside $(TARGET)/release/sojournd --out out
 
@@ -137,11 +154,16 @@ $(STAMPS)/venv: requirements.lock | system-demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $@
 
+venv: $(STAMPS)/dev
+
 $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
-# The compiled module and the command `sojourn`, from the sources in this folder.
-$(STAMPS)/native: $(RUST_SOURCES) pyproject.toml README.md $(STAMPS)/dev
-	PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --locked --quiet
+# The compiled module and the command `sojourn`, from the sources in this folder; one profile's replaces another's.
+native: $(NATIVE)
+
+$(NATIVE): $(RUST_SOURCES) pyproject.toml README.md $(STAMPS)/dev
+	PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop $(BUILT) --locked --quiet
+	rm -f $(STAMPS)/native*
 	touch $@

@@ -8,6 +8,7 @@ Builds `benches/speed` and `benches/cost` in the plain release profile and runs 
 * an enqueue and a dequeue of every algorithm, hot, below and above capacity, on the packets of `benches/cost.py`.
 
     python3 benches/guard.py             exit status 1 when a figure is more than 3 % above the recorded one
+    python3 benches/guard.py --brief     the same, and prints less
     python3 benches/guard.py --record    writes benches/instructions.json
 
 The record is of one compiler and one valgrind. With others the figures are shown and not judged.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -84,7 +86,11 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Instructions a packet, compared with the recorded ones.")
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name} in place of comparing")
+    parser.add_argument("--brief", action="store_true", help="print the simulator's figures and what is dearer")
     options = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        print("valgrind is not installed (Debian: apt-get install valgrind): nothing was counted")
+        return 0
     # The plain release build, whatever profile the caller has set.
     for key in [key for key in os.environ if key.startswith("CARGO_PROFILE_RELEASE_") or key == "RUSTFLAGS"]:
         del os.environ[key]
@@ -100,6 +106,8 @@ def main() -> int:
         growth = now[key] / old[key] - 1 if key in old else float("nan")
         if growth > GROWTH:
             dearer.append(key)
+        if options.brief and growth <= GROWTH and key not in CONGESTION_CONTROLS:
+            continue
         rows.append([key, f"{now[key]:.1f}", f"{growth:+.1%}" if key in old else "new"])
     cost.show(["", "instructions a packet", "beside the record"], rows)
     if not same:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the group of each test for pytest-xdist."""
-    for item in items:
-        folder = Path(item.path).parent.name
-        item.add_marker(pytest.mark.xdist_group(folder if folder == "device" else str(item.path)))
+
+# Not marks of groups: pytest-xdist 3.8 hands them over in the tests' ids, which pytest 9.2 keeps from it.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Give each process whole files, and to one all files of ``device``."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            folder = file.rpartition("/")[0]
+            return folder if folder.endswith("device") else file
+
+    return Files(config, log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -23,6 +24,19 @@ def network() -> sj.Network:
 @pytest.fixture(scope="session")
 def results() -> sj.Results:
     return sj.compare(small_network(), list(SCHEMES), replicates=REPLICATIONS, seed=3)
+
+
+@pytest.fixture(scope="session")
+def written(results: sj.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("written") / "run"
+    results.to_parquet(place)
+    return place
+
+
+@pytest.fixture
+def run_folder(written: Path, tmp_path: Path) -> Path:
+    """The results as a run folder: a copy, because every writing draws a report."""
+    return Path(shutil.copytree(written, tmp_path / "run"))
 
 
 @pytest.fixture

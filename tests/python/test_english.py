@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -15,7 +16,8 @@ from sojourn.cli import COMMANDS, parser
 PACKAGE = Path(str(resources.files("sojourn")))
 
 
-def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+@functools.cache
+def parsers() -> tuple[tuple[str, argparse.ArgumentParser], ...]:
     def walk(one: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
         yield one.prog, one
         for action in one._actions:
@@ -23,7 +25,7 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
                 for below in action.choices.values():
                     yield from walk(below)
 
-    yield from walk(parser())
+    return tuple(walk(parser()))
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -35,20 +35,18 @@ def test_nothing_remains_of_a_failure(tmp_path: Path, failure: type[BaseExceptio
     assert names(tmp_path) == []
 
 
-def test_an_earlier_run_folder_is_replaced_whole(results: sj.Results, tmp_path: Path) -> None:
-    results.to_parquet(tmp_path / "run")
-    (tmp_path / "run" / "series.parquet").unlink()
-    results.to_parquet(tmp_path / "run")
+def test_an_earlier_run_folder_is_replaced_whole(results: sj.Results, tmp_path: Path, run_folder: Path) -> None:
+    (run_folder / "series.parquet").unlink()
+    results.to_parquet(run_folder)
     assert names(tmp_path) == ["run"]
-    assert set(names(tmp_path / "run")) == folder._OWN_FILES
+    assert set(names(run_folder)) == folder._OWN_FILES
 
 
-def test_a_failure_leaves_the_earlier_folder_alone(results: sj.Results, tmp_path: Path) -> None:
-    results.to_parquet(tmp_path / "run")
-    before = {name: (tmp_path / "run" / name).read_bytes() for name in names(tmp_path / "run")}
-    with pytest.raises(RuntimeError), folder.staged(tmp_path / "run"):
+def test_a_failure_leaves_the_earlier_folder_alone(run_folder: Path) -> None:
+    before = {name: (run_folder / name).read_bytes() for name in names(run_folder)}
+    with pytest.raises(RuntimeError), folder.staged(run_folder):
         raise RuntimeError
-    assert {name: (tmp_path / "run" / name).read_bytes() for name in names(tmp_path / "run")} == before
+    assert {name: (run_folder / name).read_bytes() for name in names(run_folder)} == before
 
 
 @pytest.mark.parametrize("foreign", ["thesis.txt", ".hidden", "meta.json"])
@@ -59,12 +57,11 @@ def test_a_foreign_folder_is_refused_and_left_alone(tmp_path: Path, foreign: str
     assert names(tmp_path) == [foreign]
 
 
-def test_a_note_in_a_run_folder_protects_it(results: sj.Results, tmp_path: Path) -> None:
-    results.to_parquet(tmp_path / "run")
-    (tmp_path / "run" / "note.txt").write_text("mine")
+def test_a_note_in_a_run_folder_protects_it(results: sj.Results, run_folder: Path) -> None:
+    (run_folder / "note.txt").write_text("mine")
     with pytest.raises(SojournError, match=r"'note\.txt'"):
-        results.to_parquet(tmp_path / "run")
-    assert (tmp_path / "run" / "note.txt").read_text() == "mine"
+        results.to_parquet(run_folder)
+    assert (run_folder / "note.txt").read_text() == "mine"
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -88,24 +85,21 @@ def test_a_link_to_a_folder_is_followed(results: sj.Results, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["runs.parquet", "scenario.json", "schemes.json"])
-def test_a_damaged_folder_is_refused(results: sj.Results, tmp_path: Path, damage: str) -> None:
-    results.to_parquet(tmp_path / "run")
-    (tmp_path / "run" / damage).write_bytes(b"x")
+def test_a_damaged_folder_is_refused(run_folder: Path, damage: str) -> None:
+    (run_folder / damage).write_bytes(b"x")
     with pytest.raises(SojournError, match="damaged"):
-        sj.Results.read(tmp_path / "run")
+        sj.Results.read(run_folder)
 
 
-def test_a_folder_of_another_format_is_refused(results: sj.Results, tmp_path: Path) -> None:
-    results.to_parquet(tmp_path / "run")
-    meta = json.loads((tmp_path / "run" / "meta.json").read_text())
-    (tmp_path / "run" / "meta.json").write_text(json.dumps({**meta, "format": "sojourn run folder 9"}))
+def test_a_folder_of_another_format_is_refused(run_folder: Path) -> None:
+    meta = json.loads((run_folder / "meta.json").read_text())
+    (run_folder / "meta.json").write_text(json.dumps({**meta, "format": "sojourn run folder 9"}))
     with pytest.raises(SojournError, match="run folder 9"):
-        sj.Results.read(tmp_path / "run")
+        sj.Results.read(run_folder)
 
 
-def test_the_folder_holds_a_scenario_that_runs(results: sj.Results, tmp_path: Path) -> None:
-    results.to_parquet(tmp_path / "run")
-    network = sj.load(tmp_path / "run" / "scenario.toml")
+def test_the_folder_holds_a_scenario_that_runs(results: sj.Results, run_folder: Path) -> None:
+    network = sj.load(run_folder / "scenario.toml")
     assert network.canonical() == results.scenario
 
 

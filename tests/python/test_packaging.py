@@ -218,3 +218,18 @@ def test_sojournd_says_its_name_completes_and_has_a_manual() -> None:
         for shell in completion.SHELLS:
             assert command in said("completion", shell)
     check_manual(page)
+
+
+def crates(*packages: str) -> set[str]:
+    """Return the crates that these packages are built from, each with the features that Cargo gives it."""
+    words = ["cargo", "tree", "--locked", "--prefix", "none", "--no-dedupe", "--edges", "normal,build"]
+    done = subprocess.run(
+        [*words, "--format", "{p} {f}", *packages], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines())
+
+
+def test_the_extension_module_shares_its_crates_with_the_device() -> None:
+    """With other features a crate and all that use it would be built twice: a minute of `.ci/run`."""
+    together = crates("--workspace", "--exclude", "sojourn-bench-*")
+    assert crates("-p", "sojourn-python") - together == set()

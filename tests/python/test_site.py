@@ -74,6 +74,7 @@ class Resources(HTMLParser):
         ]
 
 
+@functools.cache
 def resources(page: Path) -> Resources:
     parser = Resources()
     parser.feed(page.read_text())
@@ -108,8 +109,9 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 
 
 def test_every_page_of_the_repository_is_in_the_site(site: Path) -> None:
+    places = script("docs/site.py").PLACES
     for page in (ROOT / "docs").rglob("*.md"):
-        place = script("docs/site.py").PLACES.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
+        place = places.get(str(page.relative_to(ROOT)), str(page.relative_to(ROOT / "docs")))
         assert (site / place).with_suffix(".html").is_file(), page
     for paper in (ROOT / "papers").glob("*/README.md"):
         assert (site / "papers" / f"{paper.parent.name}.html").is_file()
