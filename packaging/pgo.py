@@ -22,7 +22,7 @@ TRAINING = (
     ("newreno", "pfifo limit 250p"),
     ("cubic", "codel"),
     ("cubic", "fq_codel"),
-    ("linux_reno", "pie"),
+    ("reno", "pie"),
     ("bbr", "cake"),
 )
 SECONDS = 20
