@@ -14,7 +14,7 @@ import numpy as np
 from sojourn import inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
-from sojourn.statistics import warmup
+from sojourn.statistics import repeats, warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
 from sojourn.units import Time
 
@@ -278,13 +278,13 @@ class Results:
         return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
 
     @cached_property
-    def warnings(self) -> tuple[warmup.Warning | inert.Inert, ...]:
+    def warnings(self) -> tuple[warmup.Warning | inert.Inert | repeats.Repeats, ...]:
         """Warnings to check before trusting the results; each has a sentence in ``text``.
 
-        Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose warm-up is too short, or that
-        reached no steady state, which needs time series.
+        Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose replications are identical;
+        schemes whose warm-up is too short, or that reached no steady state, which needs time series.
         """
-        return (*inert.check(self.scenario, self.schemes), *warmup.check(self))
+        return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
 
     def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.

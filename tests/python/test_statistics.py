@@ -14,6 +14,7 @@ from shared import small_network
 from sojourn import stats
 from sojourn.cli import text
 from sojourn.report import context, render
+from sojourn.statistics import repeats
 from sojourn.stats import Floats
 
 
@@ -347,3 +348,18 @@ def test_the_best_is_better_than_all_others_together() -> None:
         sentence = context.headlines(given)[0]
         assert ("not significantly different from b and c" in sentence) == (best is None)
         assert ("lower than every other" in sentence) == (best == "a")
+
+
+def test_replications_that_repeat_one_run_are_warned_about() -> None:
+    short = ["duration=4 s", "warm_up=1 s"]
+    # The flows start at once; PIE draws whom it drops.
+    fixed = sj.load("dumbbell", sets=[*short, "flows.bulk.start=0 s"])
+    schemes = ["pfifo limit 100p", "codel", "pie"]
+    [found] = [
+        each for each in sj.compare(fixed, schemes, replicates=2).warnings if isinstance(each, repeats.Repeats)
+    ]
+    assert found.schemes == ["pfifo limit 100p", "codel"]
+    assert found.text.startswith("pfifo limit 100p, codel: all replications are identical")
+    for network, count in ((sj.load("dumbbell", sets=short), 2), (fixed, 1)):
+        warned = sj.compare(network, schemes, replicates=count).warnings
+        assert not any(isinstance(each, repeats.Repeats) for each in warned)
