@@ -32,8 +32,8 @@ class Repeats:
         """One sentence."""
         return (
             f"{', '.join(self.schemes)}: all replications are identical, because nothing in the scenario is random, "
-            'and the intervals have no width; with a random start, start = { uniform = ["0 s", "1 s"] }, flows make them '
-            "differ"
+            "and the intervals have no width; with a random start of the flows, "
+            'start = { uniform = ["0 s", "1 s"] }, they differ'
         )
 
 
