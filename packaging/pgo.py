@@ -61,6 +61,7 @@ def learn(folder: Path) -> str:
         For the profile and the builds.
     """
     join = profdata()
+    folder.mkdir(parents=True, exist_ok=True)
     raw, profile = folder / "raw", folder / "sojourn.profdata"
     for old in raw.glob("*.profraw"):
         old.unlink()
@@ -101,7 +102,6 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true")
     options = parser.parse_args()
     folder = options.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     flags = learn(folder)
     print(f"RUSTFLAGS={flags}")
     if options.measure:
