@@ -120,9 +120,12 @@ fn main_texts() -> Vec<String> {
 #[test]
 fn defaults_presets_and_odd_parameters_keep_the_contract() {
     for text in main_texts() {
+        // Miri takes a thousand times as long: every algorithm, and no preset.
+        if cfg!(miri) && !registry::ALL.iter().any(|entry| entry.name == text) {
+            continue;
+        }
         let config = parse(&text);
-        // Miri takes a thousand times as long.
-        let (seeds, length) = if cfg!(miri) { (1, 200) } else { (4, 12_000) };
+        let (seeds, length) = if cfg!(miri) { (1, 100) } else { (4, 12_000) };
         for seed in 0..seeds {
             body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, length));
         }
