@@ -55,10 +55,14 @@ pub(crate) struct Port {
     pub delay: Span,
     /// The discipline has not been asked since the last packet went out, because nothing waited.
     pub unasked: bool,
-    /// A `Free` event is pending.
+    /// The discipline is asked when the packet being sent is out.
     pub waking: bool,
-    /// A link without a device queue.
-    pub plain: bool,
+    /// A link without a device queue, whose discipline is no shaper and not measured together with others: what happens at
+    /// the end of a transmission may be computed later, as of then, because nobody sees it before the next arrival here,
+    /// or the next packet's arrival at the far end.
+    pub lazy: bool,
+    /// When a `Free` event of a lazy port is pending; `NEVER` when none is.
+    pub wake_at: Instant,
     /// Several queues under test are measured together, this among them: it asks at every end of transmission by an event,
     /// not when convenient.
     pub eager: bool,

@@ -275,7 +275,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             delay,
             unasked: false,
             waking: false,
-            plain: matches!(medium, Medium::Link) && device.is_none(),
+            lazy: false,
+            wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
             probe: Probe::new(port.under_test, record),
@@ -285,6 +286,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             abandoned: 0,
             switched: Vec::new(),
         });
+        if let Some(port) = ports.last_mut() {
+            port.lazy = port.may_be_lazy();
+        }
     }
     Ports { places, ports, lines, line_queues }
 }

@@ -27,7 +27,7 @@ impl Net {
     pub(super) fn enqueue(&mut self, index: u32, handle: u32) {
         let now = self.now;
         if self.ports[index as usize].busy_until <= now {
-            self.free_first(index);
+            self.catch_up(index, now);
         }
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
@@ -66,11 +66,11 @@ impl Net {
             });
         }
         if !dropped.packets.is_empty() {
-            self.count_drops(index);
+            self.count_drops(index, now);
         }
         // Nearly always the link is busy and will ask by itself.
         let port = &self.ports[index as usize];
-        if !(port.plain && port.waking) {
+        if !(port.lazy && port.waking) {
             self.serve(index);
         }
         let watch = &mut self.ports[index as usize].probe.watch;
@@ -79,24 +79,37 @@ impl Net {
         }
     }
 
+    /// Brings a port up to `until`, which is not after now, before something happens there.
+    ///
     /// A transmission that ends at the very instant of an arrival ends first, whether its end is an event or not:
     /// ties are common where acknowledgements clock the packets, and must not depend on how the end is noticed.
-    #[inline(never)]
-    fn free_first(&mut self, index: u32) {
-        let port = &self.ports[index as usize];
-        if port.waking && port.busy_until == self.now && matches!(port.medium, Medium::Link) {
-            self.link_free(index);
-        } else {
-            self.ask_late(index);
+    ///
+    /// Bound: the packets that a lazy port has sent since it was looked at, at most those of one propagation delay.
+    #[inline(always)]
+    pub(super) fn catch_up(&mut self, index: u32, until: Instant) {
+        loop {
+            let port = &self.ports[index as usize];
+            let at = port.busy_until;
+            if !(port.waking && at <= until) {
+                break;
+            }
+            if !port.lazy {
+                if at == until && matches!(port.medium, Medium::Link) {
+                    self.link_free(index, at);
+                }
+                break;
+            }
+            self.link_free(index, at);
         }
+        self.ask_late(index, until);
     }
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
     #[inline]
-    pub(super) fn ask_late(&mut self, index: u32) {
+    fn ask_late(&mut self, index: u32, until: Instant) {
         let port = &mut self.ports[index as usize];
-        if port.unasked && port.busy_until <= self.now {
+        if port.unasked && port.busy_until <= until {
             port.unasked = false;
             port.probe.out(port.busy_until);
             self.dropped.logs = port.is_logged();
@@ -106,16 +119,51 @@ impl Net {
         }
     }
 
+    /// Brings a port up to the present, before someone looks at it.
+    pub(super) fn settle(&mut self, index: u32) {
+        if self.ports[index as usize].lazy {
+            self.catch_up(index, self.now);
+        } else {
+            self.ask_late(index, self.now);
+        }
+    }
+
+    /// As [`Net::settle`], at an instant that comes before the ends of transmissions at this same instant.
+    pub(super) fn settle_before(&mut self, index: u32) {
+        if self.ports[index as usize].lazy {
+            self.catch_up(index, Instant::from_nanos(self.now.nanos().saturating_sub(1)));
+        }
+        self.ask_late(index, self.now);
+    }
+
+    /// Sees to it that a port that has more to send is looked at when the packet being sent is out; a lazy one, before the
+    /// next packet can reach the far end.
+    #[inline(always)]
+    fn call_back(&mut self, index: u32) {
+        let port = &mut self.ports[index as usize];
+        if !port.lazy {
+            self.wheel.push(port.busy_until, What::Free(index));
+        } else if port.wake_at == Instant::NEVER {
+            port.wake_at = port.busy_until + port.delay;
+            self.wheel.push(port.wake_at, What::Free(index));
+        }
+    }
+
     /// Another scheme for a port that runs a discipline, now.
     pub(super) fn replace_scheme(&mut self, index: u32, scheme: &Config) {
-        self.free_first(index);
         let now = self.now;
+        self.catch_up(index, now);
         let port = &mut self.ports[index as usize];
         self.dropped.logs = port.is_logged();
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
+        let was_lazy = port.lazy;
+        port.lazy = port.may_be_lazy();
         port.switched.push((now, scheme.clone()));
-        self.count_drops(index);
+        if port.waking && was_lazy != port.lazy {
+            self.call_back(index);
+        }
+        self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
         if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.switched(now);
@@ -129,8 +177,7 @@ impl Net {
     /// Frees what a discipline has dropped.
     #[cold]
     #[inline(never)]
-    fn count_drops(&mut self, index: u32) {
-        let now = self.now;
+    fn count_drops(&mut self, index: u32, now: Instant) {
         while let Some((packet, reason)) = self.dropped.packets.pop() {
             let port = &mut self.ports[index as usize];
             port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
@@ -144,10 +191,9 @@ impl Net {
         }
     }
 
-    /// Asks a port's discipline for the next packet, as of now. The packet has left the queue under study.
+    /// Asks a port's discipline for the next packet, as of `now`. The packet has left the queue under study.
     #[inline(always)]
-    fn ask(&mut self, index: u32) -> Option<Taken> {
-        let now = self.now;
+    fn ask(&mut self, index: u32, now: Instant) -> Option<Taken> {
         let Self { slab, ports, dropped, total, wheel, .. } = self;
         let port = &mut ports[index as usize];
         let is_watched = port.probe.watch.is_some();
@@ -175,7 +221,7 @@ impl Net {
         }
         dropped.logs = false;
         if !dropped.packets.is_empty() {
-            self.count_drops(index);
+            self.count_drops(index, now);
         }
         taken
     }
@@ -191,11 +237,11 @@ impl Net {
             Medium::Link => {
                 if port.waking {
                 } else if port.busy_until <= self.now {
-                    self.send_next(index);
+                    self.send_next(index, self.now);
                 } else {
                     port.waking = true;
                     port.unasked = false;
-                    self.wheel.push(port.busy_until, What::Free(index));
+                    self.call_back(index);
                 }
             }
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
@@ -212,7 +258,7 @@ impl Net {
                 Some(device) if device.handles.len() < device.limit => {}
                 _ => return,
             }
-            let Some(taken) = self.ask(index) else { return };
+            let Some(taken) = self.ask(index, self.now) else { return };
             if let Some(device) = &mut self.ports[index as usize].device {
                 device.handles.push_back(taken.handle);
             }
@@ -223,51 +269,59 @@ impl Net {
     #[inline(never)]
     pub(super) fn next_for_wire(&mut self, index: u32) -> Option<u32> {
         if self.ports[index as usize].device.is_none() {
-            return self.ask(index).map(|taken| taken.handle);
+            return self.ask(index, self.now).map(|taken| taken.handle);
         }
         let next = self.ports[index as usize].device.as_mut().and_then(|device| device.handles.pop_front());
         self.fill_device(index);
         next
     }
 
-    /// Sends the next packet over a free link.
+    /// Sends the next packet over a link that is free from `now` on.
     #[inline(never)]
-    fn send_next(&mut self, index: u32) {
+    fn send_next(&mut self, index: u32, now: Instant) {
         let (taken, held) = match &self.ports[index as usize].device {
-            None => (self.ask(index), false),
+            None => (self.ask(index, now), false),
             Some(_) => {
                 let next = self.next_for_wire(index);
-                let overhead = self.ports[index as usize].server.wire.overhead();
-                let held = self.ports[index as usize].device.as_ref().is_some_and(|d| !d.handles.is_empty());
+                let port = &self.ports[index as usize];
+                let overhead = port.server.wire.overhead();
                 let taken = |handle| Taken { handle, bytes: self.slab.get(handle).bytes() + overhead };
-                (next.map(taken), held)
+                (next.map(taken), port.device.as_ref().is_some_and(|device| !device.handles.is_empty()))
             }
         };
         let Some(Taken { handle, bytes }) = taken else { return };
         let port = &mut self.ports[index as usize];
         let overhead = port.server.wire.overhead();
-        port.busy_until = self.now + port.server.wire.take_framed(bytes);
-        port.probe.busy.add(self.now, port.busy_until);
+        port.busy_until = now + port.server.wire.take_framed(bytes);
+        port.probe.busy.add(now, port.busy_until);
         port.waking = port.eager || held || port.probe.waiting.get() > 0;
         port.unasked = !port.waking;
         let arrival = port.busy_until + port.delay;
         if port.waking {
-            self.wheel.push(port.busy_until, What::Free(index));
+            self.call_back(index);
         }
         self.travel(handle, bytes - overhead, arrival);
     }
 
-    /// A port has finished sending.
-    #[inline]
+    /// A port has finished sending, or a lazy one is to be looked at.
     pub(super) fn port_free(&mut self, index: u32) {
+        let now = self.now;
         let port = &mut self.ports[index as usize];
         match &mut port.medium {
+            Medium::Link if port.wake_at == now => {
+                port.wake_at = Instant::NEVER;
+                self.catch_up(index, now);
+                let port = &self.ports[index as usize];
+                if port.waking && port.lazy {
+                    self.call_back(index);
+                }
+            }
             // An arrival at this instant may have come here before.
-            Medium::Link if port.waking && port.busy_until == self.now => self.link_free(index),
+            Medium::Link if port.waking && !port.lazy && port.busy_until == now => self.link_free(index, now),
             Medium::Link => {}
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;
-                self.sent(index);
+                self.sent(index, now);
                 self.contend(index, false);
             }
             Medium::Cell { cell, station } => {
@@ -278,19 +332,19 @@ impl Net {
     }
 
     #[inline]
-    fn link_free(&mut self, index: u32) {
-        self.sent(index);
-        self.send_next(index);
+    fn link_free(&mut self, index: u32, now: Instant) {
+        self.sent(index, now);
+        self.send_next(index, now);
     }
 
     /// The packet being sent is out.
     #[inline]
-    pub(super) fn sent(&mut self, index: u32) {
+    pub(super) fn sent(&mut self, index: u32, now: Instant) {
         let port = &mut self.ports[index as usize];
         port.waking = false;
-        port.probe.out(self.now);
+        port.probe.out(now);
         if port.eager {
-            count(&mut self.total, |(_, system)| system.down(self.now));
+            count(&mut self.total, |(_, system)| system.down(now));
         }
     }
 
@@ -350,6 +404,12 @@ impl Net {
 }
 
 impl Port {
+    /// See [`Port::lazy`].
+    pub(super) fn may_be_lazy(&self) -> bool {
+        let plain = matches!(self.medium, Medium::Link) && self.device.is_none();
+        plain && !self.eager && !self.server.is_shaper()
+    }
+
     /// Its decisions are logged.
     fn is_logged(&self) -> bool {
         self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)

@@ -180,7 +180,7 @@ impl Simulation {
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
-            self.net.ask_late(index as u32);
+            self.net.settle_before(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
@@ -211,7 +211,7 @@ impl Simulation {
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
         for index in 0..self.net.ports.len() {
-            self.net.ask_late(index as u32);
+            self.net.settle(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);

@@ -71,7 +71,7 @@ impl Simulation {
             if !self.net.ports[index].probe.under_test {
                 continue;
             }
-            self.net.ask_late(index as u32);
+            self.net.settle_before(index as u32);
             let now = self.net.now;
             let port = &mut self.net.ports[index];
             port.probe.waiting.settle(now);
