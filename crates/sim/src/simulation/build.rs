@@ -4,7 +4,7 @@ use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -48,6 +48,7 @@ impl Simulation {
                 hashes: Vec::with_capacity(count),
                 losses: vec![Losses::default(); count],
                 dropped: Dropped::default(),
+                catching_up: false,
                 audit: Audit::default(),
                 places,
                 bus_idle: vec![Instant::ZERO; network.buses.len()],
@@ -136,21 +137,30 @@ impl Simulation {
     }
 }
 
+/// Where all packets of a port come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Unknown,
+    Hosts,
+    /// This one port.
+    Port(usize),
+    Several,
+}
+
 /// All routes one after another, each with its end, and where each flow's two begin.
 fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
-    // The one port from which all packets of a port come, if it is one; `None` stands for hosts and for several.
-    let mut before: Vec<Option<Option<usize>>> = vec![None; network.ports.len()];
+    let mut before = vec![Before::Unknown; network.ports.len()];
     for route in all() {
-        let mut last = None;
+        let mut last = Before::Hosts;
         for port in route {
             let known = &mut before[*port];
-            *known = Some(match *known {
-                None => last,
-                Some(other) if other == last => last,
-                Some(_) => None,
-            });
-            last = Some(*port);
+            *known = match *known {
+                Before::Unknown => last,
+                same if same == last => last,
+                _ => Before::Several,
+            };
+            last = Before::Port(*port);
         }
     }
     let members = members(network);
@@ -159,8 +169,8 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         let start = routes.len() as u32;
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
-            Place::Line(index) if before[*port].flatten().is_some() => Hop::new(Next::Fused(index)),
-            Place::Line(index) => Hop::new(Next::Line(index)),
+            Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
         routes.push(Hop::new(Next::End));
         if !members.is_empty() {
@@ -276,6 +286,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             unasked: false,
             waking: false,
             lazy: false,
+            pending: Pending::default(),
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),

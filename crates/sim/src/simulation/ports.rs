@@ -23,12 +23,33 @@ struct Taken {
 }
 
 impl Net {
-    /// Offers a packet to a port.
-    pub(super) fn enqueue(&mut self, index: u32, handle: u32) {
-        let now = self.now;
-        if self.ports[index as usize].busy_until <= now {
-            self.catch_up(index, now);
+    /// A packet is at a port now.
+    pub(super) fn arrive(&mut self, index: u32, handle: u32) {
+        self.settle(index, self.now);
+        self.enqueue(index, handle, self.now);
+        if self.ports[index as usize].lazy {
+            self.call_back(index);
         }
+    }
+
+    /// A packet will reach a port at `at`. What has happened there since the port was looked at last is computed.
+    #[inline(never)]
+    pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
+        let port = &mut self.ports[index as usize];
+        if !(port.lazy && port.pending.insert(at, handle)) {
+            self.wheel.push(at, What::Enqueue(handle));
+            return;
+        }
+        let due = port.pending.first <= self.now || port.busy_until <= self.now;
+        if due && !self.catching_up {
+            self.catch_up(index, self.now);
+        }
+        self.call_back(index);
+    }
+
+    /// Offers a packet to a port, which is up to `now`.
+    #[inline(always)]
+    fn enqueue(&mut self, index: u32, handle: u32, now: Instant) {
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
         let sent = slab.get(handle);
@@ -71,7 +92,7 @@ impl Net {
         // Nearly always the link is busy and will ask by itself.
         let port = &self.ports[index as usize];
         if !(port.lazy && port.waking) {
-            self.serve(index);
+            self.serve(index, now);
         }
         let watch = &mut self.ports[index as usize].probe.watch;
         if let Some(record) = watch.as_mut().and_then(|watch| watch.record.as_mut()) {
@@ -79,35 +100,48 @@ impl Net {
         }
     }
 
-    /// Brings a port up to `until`, which is not after now, before something happens there.
+    /// Brings a lazy port up to `until`, which is not after now: arrivals and ends of transmissions, each at its instant.
     ///
-    /// A transmission that ends at the very instant of an arrival ends first, whether its end is an event or not:
-    /// ties are common where acknowledgements clock the packets, and must not depend on how the end is noticed.
+    /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
+    /// the packets, and must not depend on how the end is noticed.
     ///
-    /// Bound: the packets that a lazy port has sent since it was looked at, at most those of one propagation delay.
+    /// Bound: the packets that come or go within one propagation delay.
     #[inline(always)]
-    pub(super) fn catch_up(&mut self, index: u32, until: Instant) {
+    fn catch_up(&mut self, index: u32, until: Instant) {
+        let nested = std::mem::replace(&mut self.catching_up, true);
         loop {
-            let port = &self.ports[index as usize];
-            let at = port.busy_until;
-            if !(port.waking && at <= until) {
-                break;
+            let port = &mut self.ports[index as usize];
+            let arrival = port.pending.first;
+            if port.waking && port.busy_until <= arrival.min(until) {
+                let at = port.busy_until;
+                self.link_free(index, at);
+                continue;
             }
-            if !port.lazy {
-                if at == until && matches!(port.medium, Medium::Link) {
-                    self.link_free(index, at);
-                }
-                break;
-            }
-            self.link_free(index, at);
+            let Some((at, handle)) = port.pending.pop(until) else { break };
+            self.ask_late(index, at);
+            self.enqueue(index, handle, at);
         }
         self.ask_late(index, until);
+        self.catching_up = nested;
+    }
+
+    /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.
+    pub(super) fn settle(&mut self, index: u32, until: Instant) {
+        let port = &self.ports[index as usize];
+        if port.lazy {
+            self.catch_up(index, until);
+            self.call_back(index);
+        } else if port.waking && port.busy_until == until && matches!(port.medium, Medium::Link) {
+            self.link_free(index, until);
+        } else {
+            self.ask_late(index, until);
+        }
     }
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
     #[inline]
-    fn ask_late(&mut self, index: u32, until: Instant) {
+    pub(super) fn ask_late(&mut self, index: u32, until: Instant) {
         let port = &mut self.ports[index as usize];
         if port.unasked && port.busy_until <= until {
             port.unasked = false;
@@ -119,49 +153,34 @@ impl Net {
         }
     }
 
-    /// Brings a port up to the present, before someone looks at it.
-    pub(super) fn settle(&mut self, index: u32) {
-        if self.ports[index as usize].lazy {
-            self.catch_up(index, self.now);
-        } else {
-            self.ask_late(index, self.now);
-        }
-    }
-
-    /// As [`Net::settle`], at an instant that comes before the ends of transmissions at this same instant.
-    pub(super) fn settle_before(&mut self, index: u32) {
-        if self.ports[index as usize].lazy {
-            self.catch_up(index, Instant::from_nanos(self.now.nanos().saturating_sub(1)));
-        }
-        self.ask_late(index, self.now);
-    }
-
-    /// Sees to it that a port that has more to send is looked at when the packet being sent is out; a lazy one, before the
-    /// next packet can reach the far end.
+    /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
     #[inline(always)]
     fn call_back(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
-        if !port.lazy {
-            self.wheel.push(port.busy_until, What::Free(index));
-        } else if port.wake_at == Instant::NEVER {
-            port.wake_at = port.busy_until + port.delay;
-            self.wheel.push(port.wake_at, What::Free(index));
+        let next = if port.waking { port.busy_until } else { port.pending.first.max(port.busy_until) };
+        let at = next + port.delay;
+        if at < port.wake_at {
+            port.wake_at = at;
+            self.wheel.push(at, What::Free(index));
         }
     }
 
     /// Another scheme for a port that runs a discipline, now.
     pub(super) fn replace_scheme(&mut self, index: u32, scheme: &Config) {
         let now = self.now;
-        self.catch_up(index, now);
+        self.settle(index, now);
         let port = &mut self.ports[index as usize];
         self.dropped.logs = port.is_logged();
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
-        let was_lazy = port.lazy;
-        port.lazy = port.may_be_lazy();
         port.switched.push((now, scheme.clone()));
-        if port.waking && was_lazy != port.lazy {
-            self.call_back(index);
+        let was_lazy = std::mem::replace(&mut port.lazy, false);
+        if was_lazy && port.waking {
+            self.wheel.push(port.busy_until, What::Free(index));
+        }
+        // Bound: what is on its way there.
+        while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+            self.wheel.push(at, What::Enqueue(handle));
         }
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
@@ -170,7 +189,12 @@ impl Net {
         }
         // The old scheme may have held back what the new one lets go.
         if port.probe.waiting.get() > 0 {
-            self.serve(index);
+            self.serve(index, now);
+        }
+        let port = &mut self.ports[index as usize];
+        port.lazy = port.may_be_lazy();
+        if port.lazy {
+            self.call_back(index);
         }
     }
 
@@ -228,7 +252,7 @@ impl Net {
 
     /// Moves packets on from the discipline as far as the device queue and the link allow.
     #[inline(never)]
-    pub(super) fn serve(&mut self, index: u32) {
+    fn serve(&mut self, index: u32, now: Instant) {
         if self.ports[index as usize].device.is_some() {
             self.fill_device(index);
         }
@@ -236,18 +260,25 @@ impl Net {
         match port.medium {
             Medium::Link => {
                 if port.waking {
-                } else if port.busy_until <= self.now {
-                    self.send_next(index, self.now);
+                } else if port.busy_until <= now {
+                    self.send_next(index, now);
                 } else {
                     port.waking = true;
                     port.unasked = false;
-                    self.call_back(index);
+                    if !port.lazy {
+                        self.wheel.push(port.busy_until, What::Free(index));
+                    }
                 }
             }
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
             Medium::Cell { cell, station } => self.cell_serve(cell, station),
         }
+    }
+
+    /// A shaper's packet may go.
+    pub(super) fn release(&mut self, index: u32) {
+        self.serve(index, self.now);
     }
 
     /// Fills the device queue from the discipline.
@@ -297,8 +328,9 @@ impl Net {
         port.waking = port.eager || held || port.probe.waiting.get() > 0;
         port.unasked = !port.waking;
         let arrival = port.busy_until + port.delay;
-        if port.waking {
-            self.call_back(index);
+        // A lazy port is called back by whoever brings it up to the present.
+        if port.waking && !port.lazy {
+            self.wheel.push(port.busy_until, What::Free(index));
         }
         self.travel(handle, bytes - overhead, arrival);
     }
@@ -308,16 +340,14 @@ impl Net {
         let now = self.now;
         let port = &mut self.ports[index as usize];
         match &mut port.medium {
-            Medium::Link if port.wake_at == now => {
-                port.wake_at = Instant::NEVER;
-                self.catch_up(index, now);
-                let port = &self.ports[index as usize];
-                if port.waking && port.lazy {
-                    self.call_back(index);
+            Medium::Link if port.lazy => {
+                if port.wake_at == now {
+                    port.wake_at = Instant::NEVER;
+                    self.settle(index, now);
                 }
             }
             // An arrival at this instant may have come here before.
-            Medium::Link if port.waking && !port.lazy && port.busy_until == now => self.link_free(index, now),
+            Medium::Link if port.waking && port.busy_until == now => self.link_free(index, now),
             Medium::Link => {}
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;

@@ -177,10 +177,10 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
+        self.net.settle_before();
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
-            self.net.settle_before(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
@@ -210,8 +210,8 @@ impl Simulation {
     /// Closes the books.
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
+        self.net.settle_all(self.end);
         for index in 0..self.net.ports.len() {
-            self.net.settle(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);
