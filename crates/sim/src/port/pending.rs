@@ -116,8 +116,8 @@ mod tests {
         assert_eq!((pending.len(), pending.first, pending.pop(at(9))), (5, at(10), None));
         let order: Vec<u32> = std::iter::from_fn(|| pending.pop(at(30))).map(|(_, handle)| handle).collect();
         assert_eq!(order, [0, 4, 2, 1, 3]);
-        // Before REACH others: not into the list.
-        (0..REACH).for_each(|handle| assert!(pending.insert(at(50), handle)));
+        // Before more than REACH others: not into the list.
+        (0..=REACH).for_each(|handle| assert!(pending.insert(at(50), handle)));
         assert!(!pending.insert(at(49), 99) && pending.insert(at(50), 99));
     }
 }

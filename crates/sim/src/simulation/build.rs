@@ -8,7 +8,7 @@ use crate::port::{Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
-use crate::transport::{Receiver, Sender};
+use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
@@ -77,8 +77,9 @@ impl Simulation {
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
+        let mut shared = Arc::new(transport::Config::default());
         for (index, flow) in network.flows.iter().enumerate() {
-            simulation.add_flow(index as u32, flow, starts[index]);
+            simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
         if let Some(series) = simulation.options.series {
             simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
@@ -86,7 +87,14 @@ impl Simulation {
         simulation
     }
 
-    fn add_flow(&mut self, index: u32, flow: &scenario::Flow, (route, ack_route): (u32, u32)) {
+    /// `shared` is the configuration of the last sender, which flows of one kind have in common.
+    fn add_flow(
+        &mut self,
+        index: u32,
+        flow: &scenario::Flow,
+        (route, ack_route): (u32, u32),
+        shared: &mut Arc<transport::Config>,
+    ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
@@ -95,8 +103,11 @@ impl Simulation {
         match &flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
+                if **shared != *sender {
+                    *shared = Arc::new(*sender);
+                }
                 tcp = Some(Box::new(Tcp {
-                    sender: Sender::seeded(*sender, random.next_u64()),
+                    sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
                     receiver: Receiver::new(*receiver),
                     unstamped: !sender.timestamps,
                     route,
