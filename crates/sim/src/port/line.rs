@@ -70,7 +70,14 @@ struct Used {
 impl LineQueue {
     /// An empty queue for `limit` packets, one at least.
     pub fn new(limit: u32) -> Self {
-        Self { limit, since: Instant::ZERO, arrived_before: [0; 2], sent_before: Span::ZERO, used: None, approach: None }
+        Self {
+            limit,
+            since: Instant::ZERO,
+            arrived_before: [0; 2],
+            sent_before: Span::ZERO,
+            used: None,
+            approach: None,
+        }
     }
 
     fn used(&mut self) -> &mut Used {

@@ -170,14 +170,7 @@ impl Watch {
     }
 
     #[inline(never)]
-    fn dropped(
-        &mut self,
-        now: Instant,
-        taken: &sojourn_aqm::Packet,
-        reason: Reason,
-        packet: &Packet,
-        waiting: u64,
-    ) {
+    fn dropped(&mut self, now: Instant, taken: &sojourn_aqm::Packet, reason: Reason, packet: &Packet, waiting: u64) {
         if let Some(window) = &mut self.window {
             window.dropped(now);
         }
