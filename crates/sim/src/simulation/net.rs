@@ -120,11 +120,10 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// A host sends a packet along its route.
+    /// A host sends a packet of `bytes` along its route.
     #[inline(never)]
-    pub fn launch(&mut self, packet: Packet) {
+    pub fn launch(&mut self, packet: Packet, bytes: u32) {
         let next = self.routes[packet.hop as usize].next();
-        let bytes = packet.bytes();
         let handle = self.slab.insert(packet);
         self.audit.sent += 1;
         match next {

@@ -89,11 +89,17 @@ impl Net {
         if !dropped.packets.is_empty() {
             self.count_drops(index, now);
         }
-        // Nearly always the link is busy and will ask by itself.
+        // Nearly always the link is busy and will ask by itself, and nobody watches.
         let port = &self.ports[index as usize];
-        if !(port.lazy && port.waking) {
-            self.serve(index, now);
+        if !(port.lazy && port.waking && port.probe.watch.is_none()) {
+            self.serve_watched(index, now);
         }
+    }
+
+    /// A packet has been offered to a port.
+    #[inline(never)]
+    fn serve_watched(&mut self, index: u32, now: Instant) {
+        self.serve(index, now);
         let watch = &mut self.ports[index as usize].probe.watch;
         if let Some(record) = watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.close_if_full(now);
@@ -114,7 +120,10 @@ impl Net {
             let arrival = port.pending.first;
             if port.waking && port.busy_until <= arrival.min(until) {
                 let at = port.busy_until;
-                self.link_free(index, at);
+                match port.probe.watch {
+                    None => self.plain_link_free(index, at),
+                    Some(_) => self.link_free(index, at),
+                }
                 continue;
             }
             let Some((at, handle)) = port.pending.pop(until) else { break };
@@ -359,6 +368,37 @@ impl Net {
                 self.cell_sent(index, cell, station);
             }
         }
+    }
+
+    /// As [`Net::link_free`], of a lazy port that nobody watches.
+    #[inline(never)]
+    fn plain_link_free(&mut self, index: u32, now: Instant) {
+        let Self { slab, ports, dropped, .. } = self;
+        let port = &mut ports[index as usize];
+        port.waking = false;
+        port.probe.out(now);
+        let given = port.server.depart(now, dropped);
+        let is_clean = dropped.packets.is_empty();
+        let mut sent = None;
+        if let Dequeued::Packet(packet) = given {
+            let record = slab.get_mut(packet.handle);
+            port.probe.left(now, &packet, record);
+            if packet.ecn == Ecn::Ce {
+                record.mark();
+            }
+            port.busy_until = now + port.server.wire.take_framed(packet.bytes);
+            port.probe.busy.add(now, port.busy_until);
+            let bytes = packet.bytes - port.server.wire.overhead();
+            sent = Some((packet.handle, bytes, port.busy_until + port.delay));
+        }
+        if !is_clean {
+            self.count_drops(index, now);
+        }
+        let Some((handle, bytes, arrival)) = sent else { return };
+        let port = &mut self.ports[index as usize];
+        port.waking = port.probe.waiting.get() > 0;
+        port.unasked = !port.waking;
+        self.travel(handle, bytes, arrival);
     }
 
     #[inline]
