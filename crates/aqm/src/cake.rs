@@ -415,6 +415,10 @@ impl Discipline for Cake {
     }
 
     /// One packet of each queue in turn, the highest tin first.
+    fn is_shaper(&self) -> bool {
+        true
+    }
+
     fn drain(&mut self) -> Option<Packet> {
         let tin = self.tins.iter().rposition(|tin| tin.waiting.packets > 0)?;
         loop {

@@ -38,6 +38,11 @@ pub trait Discipline: Send {
     /// also when nothing waits: some algorithms learn from an empty queue.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued;
 
+    /// True when it may hold back what waits while the link is free ([`Dequeued::NotBefore`]).
+    fn is_shaper(&self) -> bool {
+        false
+    }
+
     /// The service rate changes from `cx.rate` to `rate` now.
     fn set_rate(&mut self, _cx: &mut Cx<'_>, _rate: BitRate) {}
 

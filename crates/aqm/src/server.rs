@@ -70,6 +70,12 @@ impl<R: Random> Server<R> {
         self.discipline.drain()
     }
 
+    /// See [`Discipline::is_shaper`].
+    #[must_use]
+    pub fn is_shaper(&self) -> bool {
+        self.discipline.is_shaper()
+    }
+
     /// What waits.
     #[must_use]
     #[inline]

@@ -320,8 +320,8 @@ fn cases() -> Result<Vec<Case>, String> {
     cases.push(case("udp", dumbbell("", "", UDP)));
     let shaped = Some("cake bandwidth 15Mbit".to_owned());
     cases.push(Case { scheme: shaped, ..case("shaper", dumbbell("", "", &default)) });
-    cases.push(case("routers", format!("{ROUTERS}")));
-    cases.push(Case { series: true, ..case("routers-series", format!("{ROUTERS}")) });
+    cases.push(case("routers", ROUTERS.to_owned()));
+    cases.push(Case { series: true, ..case("routers-series", ROUTERS.to_owned()) });
     for (name, duration) in [("dumbbell", "15 s"), ("home", "14 s"), ("lan", "5 s"), ("mm1", "20 s"), ("wlan", "24 s")]
     {
         cases.push(case(format!("shipped-{name}"), shipped(name, duration)?));

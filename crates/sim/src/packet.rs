@@ -75,6 +75,12 @@ impl Packed {
         Self { ack: number, echo, received_at, sack, window, ce_packets, bytes, says }
     }
 
+    /// IP size.
+    #[inline(always)]
+    pub fn bytes(&self) -> u32 {
+        u32::from(self.bytes)
+    }
+
     /// As it was.
     #[inline(always)]
     pub fn unpack(&self) -> Ack {

@@ -2,12 +2,14 @@
 
 mod busy;
 mod line;
+mod pending;
 mod probe;
 mod record;
 mod window;
 
 pub(crate) use busy::Busy;
 pub(crate) use line::{Line, LineQueue};
+pub(crate) use pending::Pending;
 pub(crate) use probe::Probe;
 pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
@@ -55,10 +57,16 @@ pub(crate) struct Port {
     pub delay: Span,
     /// The discipline has not been asked since the last packet went out, because nothing waited.
     pub unasked: bool,
-    /// A `Free` event is pending.
+    /// The discipline is asked when the packet being sent is out.
     pub waking: bool,
-    /// A link without a device queue.
-    pub plain: bool,
+    /// A link without a device queue, whose discipline is no shaper and not measured together with others: arrivals and
+    /// ends of transmissions may be computed later, as of their instants, because nobody sees them before the next packet
+    /// sent can reach the far end.
+    pub lazy: bool,
+    /// Packets on their way to a lazy port.
+    pub pending: Pending,
+    /// When a `Free` event of a lazy port is pending; `NEVER` when none is.
+    pub wake_at: Instant,
     /// Several queues under test are measured together, this among them: it asks at every end of transmission by an event,
     /// not when convenient.
     pub eager: bool,

@@ -37,7 +37,9 @@ enum What {
     Enqueue(u32),
     /// A packet reaches a line.
     Cross(u32),
-    /// A port has finished sending and may have more.
+    /// A line is looked at before what it sends can be seen.
+    Look(u32),
+    /// A port has finished sending and may have more, or is looked at as a line is.
     Free(u32),
     /// A station looks at the channel again.
     Retry(u32),
@@ -236,6 +238,7 @@ impl Simulation {
             What::Deliver(handle) => self.deliver(handle),
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
+            What::Look(line) => self.net.look(line),
             What::Free(port) => self.net.port_free(port),
             What::Retransmit(flow) => self.retransmit_timer(flow),
             What::Acknowledge(flow) => self.acknowledge_timer(flow),
@@ -243,7 +246,7 @@ impl Simulation {
             What::Emit(flow) => self.emit(flow),
             What::Retry(port) => self.net.attempt(port, false),
             What::Access(cell) => self.net.cell_access(cell),
-            What::Release(port) => self.net.serve(port),
+            What::Release(port) => self.net.release(port),
             What::Start(flow) => self.start(flow),
             What::Stop(flow) => self.stop(flow),
             What::Measure => self.begin_measurement(),

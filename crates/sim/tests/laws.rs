@@ -105,11 +105,11 @@ fn reported_metrics_are_those_of_the_catalogue() {
         names
     };
     use sojourn_measure::catalogue::Scope;
-    assert_eq!(report.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Run));
+    assert_eq!(report.metrics.keys().collect::<Vec<_>>(), names(Scope::Run));
     let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
-    assert_eq!(tested.metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Queue));
-    assert_eq!(report.groups[0].metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Group));
-    assert_eq!(report.flows[0].metrics.keys().copied().collect::<Vec<_>>(), names(Scope::Flow));
+    assert_eq!(tested.metrics.keys().collect::<Vec<_>>(), names(Scope::Queue));
+    assert_eq!(report.groups[0].metrics.keys().collect::<Vec<_>>(), names(Scope::Group));
+    assert_eq!(report.flows[0].metrics.keys().collect::<Vec<_>>(), names(Scope::Flow));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::Pending;
 use sojourn_measure::{Level, LossRuns, Sampled};
 use sojourn_units::{Instant, Span, Wire};
 use std::collections::VecDeque;
@@ -33,6 +34,22 @@ pub(crate) struct LineQueue {
     sent_before: Span,
     /// From the first packet that waits on.
     used: Option<Box<Used>>,
+    /// From the first packet on that comes from elsewhere than a host or one port.
+    pub approach: Option<Box<Approach>>,
+}
+
+/// What is on its way to a line.
+#[derive(Clone, Debug)]
+pub(crate) struct Approach {
+    pub pending: Pending,
+    /// When an event will look at it; `NEVER` when none will.
+    pub wake_at: Instant,
+}
+
+impl Default for Approach {
+    fn default() -> Self {
+        Self { pending: Pending::default(), wake_at: Instant::NEVER }
+    }
 }
 
 /// A queue in which packets have waited.
@@ -53,7 +70,14 @@ struct Used {
 impl LineQueue {
     /// An empty queue for `limit` packets, one at least.
     pub fn new(limit: u32) -> Self {
-        Self { limit, since: Instant::ZERO, arrived_before: [0; 2], sent_before: Span::ZERO, used: None }
+        Self {
+            limit,
+            since: Instant::ZERO,
+            arrived_before: [0; 2],
+            sent_before: Span::ZERO,
+            used: None,
+            approach: None,
+        }
     }
 
     fn used(&mut self) -> &mut Used {

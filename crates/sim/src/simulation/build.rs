@@ -4,11 +4,11 @@ use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
-use crate::transport::{Receiver, Sender};
+use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
@@ -48,6 +48,7 @@ impl Simulation {
                 hashes: Vec::with_capacity(count),
                 losses: vec![Losses::default(); count],
                 dropped: Dropped::default(),
+                catching_up: false,
                 audit: Audit::default(),
                 places,
                 bus_idle: vec![Instant::ZERO; network.buses.len()],
@@ -76,8 +77,9 @@ impl Simulation {
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
+        let mut shared = Arc::new(transport::Config::default());
         for (index, flow) in network.flows.iter().enumerate() {
-            simulation.add_flow(index as u32, flow, starts[index]);
+            simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
         if let Some(series) = simulation.options.series {
             simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
@@ -85,7 +87,14 @@ impl Simulation {
         simulation
     }
 
-    fn add_flow(&mut self, index: u32, flow: &scenario::Flow, (route, ack_route): (u32, u32)) {
+    /// `shared` is the configuration of the last sender, which flows of one kind have in common.
+    fn add_flow(
+        &mut self,
+        index: u32,
+        flow: &scenario::Flow,
+        (route, ack_route): (u32, u32),
+        shared: &mut Arc<transport::Config>,
+    ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
@@ -94,8 +103,11 @@ impl Simulation {
         match &flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
+                if **shared != *sender {
+                    *shared = Arc::new(*sender);
+                }
                 tcp = Some(Box::new(Tcp {
-                    sender: Sender::seeded(*sender, random.next_u64()),
+                    sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
                     receiver: Receiver::new(*receiver),
                     unstamped: !sender.timestamps,
                     route,
@@ -136,21 +148,30 @@ impl Simulation {
     }
 }
 
+/// Where all packets of a port come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Unknown,
+    Hosts,
+    /// This one port.
+    Port(usize),
+    Several,
+}
+
 /// All routes one after another, each with its end, and where each flow's two begin.
 fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
-    // The one port from which all packets of a port come, if it is one; `None` stands for hosts and for several.
-    let mut before: Vec<Option<Option<usize>>> = vec![None; network.ports.len()];
+    let mut before = vec![Before::Unknown; network.ports.len()];
     for route in all() {
-        let mut last = None;
+        let mut last = Before::Hosts;
         for port in route {
             let known = &mut before[*port];
-            *known = Some(match *known {
-                None => last,
-                Some(other) if other == last => last,
-                Some(_) => None,
-            });
-            last = Some(*port);
+            *known = match *known {
+                Before::Unknown => last,
+                same if same == last => last,
+                _ => Before::Several,
+            };
+            last = Before::Port(*port);
         }
     }
     let members = members(network);
@@ -159,8 +180,8 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         let start = routes.len() as u32;
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
-            Place::Line(index) if before[*port].flatten().is_some() => Hop::new(Next::Fused(index)),
-            Place::Line(index) => Hop::new(Next::Line(index)),
+            Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
         routes.push(Hop::new(Next::End));
         if !members.is_empty() {
@@ -275,7 +296,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             delay,
             unasked: false,
             waking: false,
-            plain: matches!(medium, Medium::Link) && device.is_none(),
+            lazy: false,
+            pending: Pending::default(),
+            wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
             probe: Probe::new(port.under_test, record),
@@ -285,6 +308,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             abandoned: 0,
             switched: Vec::new(),
         });
+        if let Some(port) = ports.last_mut() {
+            port.lazy = port.may_be_lazy();
+        }
     }
     Ports { places, ports, lines, line_queues }
 }

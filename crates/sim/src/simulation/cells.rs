@@ -99,7 +99,7 @@ impl Net {
         self.cell_deliver(cell, station, now);
         // Bound: the frames held.
         while let Some(frame) = self.cells[index].stations[station as usize].release() {
-            self.sent(port);
+            self.sent(port, now);
             if frame.fate == Fate::GivenUp {
                 self.lose(frame.handle);
             }

@@ -72,7 +72,7 @@ impl Simulation {
             let body = Body::Datagram(load, Datagram { sent: now, payload });
             meter.sent_packets += 1;
             meter.first_sent.get_or_insert(now);
-            self.net.launch(Packet { body, flow: index, hop: flow.route });
+            self.net.launch(Packet { body, flow: index, hop: flow.route }, load.bytes);
         }
         self.schedule_emission(index);
     }
@@ -210,7 +210,7 @@ impl Tcp {
             let saved = if unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
             let bytes = data.ip_bytes().get() as u32 - saved;
             let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-            net.launch(Packet { body: Body::Data(load, data), flow: index, hop: route });
+            net.launch(Packet { body: Body::Data(load, data), flow: index, hop: route }, bytes);
         });
         let timer = self.sender.timer();
         if timer < self.retransmit_at {
@@ -225,7 +225,9 @@ impl Tcp {
     }
 
     fn send_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
-        net.launch(Packet { body: Body::Ack(Packed::new(ack, self.unstamped)), flow: index, hop: self.ack_route });
+        let packed = Packed::new(ack, self.unstamped);
+        let bytes = packed.bytes();
+        net.launch(Packet { body: Body::Ack(packed), flow: index, hop: self.ack_route }, bytes);
     }
 
     /// Sees to a receiver's timer.

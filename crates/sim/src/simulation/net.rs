@@ -18,8 +18,8 @@ pub(super) enum Next {
     Port(u32),
     /// Into a line.
     Line(u32),
-    /// Into a line whose packets all come from one other port of constant delay. They arrive in the order in which
-    /// that port sends, so the line is computed when it sends, without an event.
+    /// Into a line whose packets all come from hosts, now, or all from one other port of constant delay: they arrive in the
+    /// order in which that port sends, so the line is computed when it sends, without an event.
     Fused(u32),
 }
 
@@ -103,6 +103,8 @@ pub(super) struct Net {
     pub losses: Vec<Losses>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
+    /// A lazy port or line is being brought up to the present: others wait for their turn.
+    pub catching_up: bool,
     pub audit: Audit,
     /// Where each of the network's ports is found.
     pub places: Vec<Place>,
@@ -118,43 +120,47 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// A host sends a packet along its route.
+    /// A host sends a packet of `bytes` along its route.
     #[inline(never)]
-    pub fn launch(&mut self, packet: Packet) {
+    pub fn launch(&mut self, packet: Packet, bytes: u32) {
         let next = self.routes[packet.hop as usize].next();
-        let bytes = packet.bytes();
         let handle = self.slab.insert(packet);
         self.audit.sent += 1;
         match next {
-            Next::Line(line) | Next::Fused(line) => self.cross(handle, line, bytes),
-            Next::Port(port) => self.enqueue(port, handle),
+            Next::Fused(line) => self.cross(handle, line, bytes, self.now),
+            Next::Line(line) => {
+                self.let_in(line, self.now);
+                self.cross(handle, line, bytes, self.now);
+            }
+            Next::Port(port) => self.arrive(port, handle),
             // A route is never empty.
             Next::End => {}
         }
     }
 
-    /// A packet reaches a line.
+    /// A packet reaches a line by an event of its own.
     #[inline(never)]
     pub fn reach_line(&mut self, handle: u32) {
         let packet = self.slab.get(handle);
         let bytes = packet.bytes();
         if let Next::Line(line) | Next::Fused(line) = self.routes[packet.hop as usize].next() {
-            self.cross(handle, line, bytes);
+            self.let_in(line, self.now);
+            self.cross(handle, line, bytes, self.now);
         }
     }
 
-    /// A packet reaches a port that runs a discipline.
+    /// A packet reaches a port by an event of its own.
     #[inline]
     pub fn reach_port(&mut self, handle: u32) {
         if let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() {
-            self.enqueue(port, handle);
+            self.arrive(port, handle);
         }
     }
 
-    /// A packet of `bytes` enters a line now.
+    /// A packet of `bytes` enters a line at `now`, which may lie behind.
     #[inline(always)]
-    fn cross(&mut self, handle: u32, line: u32, bytes: u32) {
-        match self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) {
+    fn cross(&mut self, handle: u32, line: u32, bytes: u32, now: Instant) {
+        match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
             Some(at) => self.travel(handle, bytes, at),
             None => self.lose(handle),
         }
@@ -167,8 +173,8 @@ impl Net {
         packet.hop += 1;
         match self.routes[packet.hop as usize].next() {
             Next::End => self.wheel.push(at, What::Deliver(handle)),
-            Next::Port(_) => self.wheel.push(at, What::Enqueue(handle)),
-            Next::Line(_) => self.wheel.push(at, What::Cross(handle)),
+            Next::Port(port) => self.approach_port(port, handle, at),
+            Next::Line(line) => self.approach_line(line, handle, at),
             Next::Fused(line) => {
                 let last = self.routes[packet.hop as usize + 1].next() == Next::End;
                 match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
@@ -181,6 +187,73 @@ impl Net {
                 }
             }
         }
+    }
+
+    /// A packet will reach a line at `at`. What has come there since the line was looked at last goes on.
+    #[inline(never)]
+    fn approach_line(&mut self, line: u32, handle: u32, at: Instant) {
+        let approach = self.line_queues[line as usize].approach.get_or_insert_default();
+        if !approach.pending.insert(at, handle) {
+            self.wheel.push(at, What::Cross(handle));
+            return;
+        }
+        if approach.pending.first <= self.now && !self.catching_up {
+            self.let_in(line, self.now);
+        }
+        self.look_later(line);
+    }
+
+    /// What has reached a line by `until` enters it, each at its instant.
+    ///
+    /// Bound: the packets that come within one propagation delay.
+    #[inline(never)]
+    pub fn let_in(&mut self, line: u32, until: Instant) {
+        let nested = std::mem::replace(&mut self.catching_up, true);
+        while let Some(approach) = &mut self.line_queues[line as usize].approach {
+            let Some((at, handle)) = approach.pending.pop(until) else { break };
+            let bytes = self.slab.get(handle).bytes();
+            self.cross(handle, line, bytes, at);
+        }
+        self.catching_up = nested;
+    }
+
+    /// Sees to it that a line is looked at before the first packet on its way there can reach the far end.
+    #[inline(always)]
+    fn look_later(&mut self, line: u32) {
+        let Some(approach) = &mut self.line_queues[line as usize].approach else { return };
+        let first = approach.pending.first;
+        if first == Instant::NEVER {
+            return;
+        }
+        let at = first + self.lines[line as usize].delay;
+        if at < approach.wake_at {
+            approach.wake_at = at;
+            self.wheel.push(at, What::Look(line));
+        }
+    }
+
+    /// A line is looked at.
+    pub fn look(&mut self, line: u32) {
+        match &mut self.line_queues[line as usize].approach {
+            Some(approach) if approach.wake_at == self.now => approach.wake_at = Instant::NEVER,
+            _ => return,
+        }
+        self.let_in(line, self.now);
+        self.look_later(line);
+    }
+
+    /// Brings all ports and lines up to the present, which comes before what else happens at this instant; only of links that
+    /// have become free with nothing to send, after.
+    pub fn settle_before(&mut self) {
+        self.settle_all(Instant::from_nanos(self.now.nanos().saturating_sub(1)));
+        (0..self.ports.len()).for_each(|port| self.ask_late(port as u32, self.now));
+    }
+
+    /// Brings all ports and lines up to `until`.
+    pub fn settle_all(&mut self, until: Instant) {
+        (0..self.lines.len()).for_each(|line| self.let_in(line as u32, until));
+        (0..self.ports.len()).for_each(|port| self.settle(port as u32, until));
+        (0..self.lines.len()).for_each(|line| self.look_later(line as u32));
     }
 
     /// As [`Net::travel`], when a line was not the last hop.
@@ -208,6 +281,9 @@ impl Net {
 
     /// Packets that are on a wire: their arrivals are scheduled.
     pub fn on_wire(&self) -> u64 {
-        self.wheel.pending().filter(|event| event.what.is_arrival()).count() as u64
+        let events = self.wheel.pending().filter(|event| event.what.is_arrival()).count();
+        let to_ports: usize = self.ports.iter().map(|port| port.pending.len()).sum();
+        let approaches = self.line_queues.iter().filter_map(|queue| queue.approach.as_ref());
+        (events + to_ports + approaches.map(|approach| approach.pending.len()).sum::<usize>()) as u64
     }
 }

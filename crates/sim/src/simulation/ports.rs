@@ -23,12 +23,33 @@ struct Taken {
 }
 
 impl Net {
-    /// Offers a packet to a port.
-    pub(super) fn enqueue(&mut self, index: u32, handle: u32) {
-        let now = self.now;
-        if self.ports[index as usize].busy_until <= now {
-            self.free_first(index);
+    /// A packet is at a port now.
+    pub(super) fn arrive(&mut self, index: u32, handle: u32) {
+        self.settle(index, self.now);
+        self.enqueue(index, handle, self.now);
+        if self.ports[index as usize].lazy {
+            self.call_back(index);
         }
+    }
+
+    /// A packet will reach a port at `at`. What has happened there since the port was looked at last is computed.
+    #[inline(never)]
+    pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
+        let port = &mut self.ports[index as usize];
+        if !(port.lazy && port.pending.insert(at, handle)) {
+            self.wheel.push(at, What::Enqueue(handle));
+            return;
+        }
+        let due = port.pending.first <= self.now || port.busy_until <= self.now;
+        if due && !self.catching_up {
+            self.catch_up(index, self.now);
+        }
+        self.call_back(index);
+    }
+
+    /// Offers a packet to a port, which is up to `now`.
+    #[inline(always)]
+    fn enqueue(&mut self, index: u32, handle: u32, now: Instant) {
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
         let sent = slab.get(handle);
@@ -66,37 +87,72 @@ impl Net {
             });
         }
         if !dropped.packets.is_empty() {
-            self.count_drops(index);
+            self.count_drops(index, now);
         }
-        // Nearly always the link is busy and will ask by itself.
+        // Nearly always the link is busy and will ask by itself, and nobody watches.
         let port = &self.ports[index as usize];
-        if !(port.plain && port.waking) {
-            self.serve(index);
+        if !(port.lazy && port.waking && port.probe.watch.is_none()) {
+            self.serve_watched(index, now);
         }
+    }
+
+    /// A packet has been offered to a port.
+    #[inline(never)]
+    fn serve_watched(&mut self, index: u32, now: Instant) {
+        self.serve(index, now);
         let watch = &mut self.ports[index as usize].probe.watch;
         if let Some(record) = watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.close_if_full(now);
         }
     }
 
-    /// A transmission that ends at the very instant of an arrival ends first, whether its end is an event or not:
-    /// ties are common where acknowledgements clock the packets, and must not depend on how the end is noticed.
-    #[inline(never)]
-    fn free_first(&mut self, index: u32) {
+    /// Brings a lazy port up to `until`, which is not after now: arrivals and ends of transmissions, each at its instant.
+    ///
+    /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
+    /// the packets, and must not depend on how the end is noticed.
+    ///
+    /// Bound: the packets that come or go within one propagation delay.
+    #[inline(always)]
+    fn catch_up(&mut self, index: u32, until: Instant) {
+        let nested = std::mem::replace(&mut self.catching_up, true);
+        loop {
+            let port = &mut self.ports[index as usize];
+            let arrival = port.pending.first;
+            if port.waking && port.busy_until <= arrival.min(until) {
+                let at = port.busy_until;
+                match port.probe.watch {
+                    None => self.plain_link_free(index, at),
+                    Some(_) => self.link_free(index, at),
+                }
+                continue;
+            }
+            let Some((at, handle)) = port.pending.pop(until) else { break };
+            self.ask_late(index, at);
+            self.enqueue(index, handle, at);
+        }
+        self.ask_late(index, until);
+        self.catching_up = nested;
+    }
+
+    /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.
+    pub(super) fn settle(&mut self, index: u32, until: Instant) {
         let port = &self.ports[index as usize];
-        if port.waking && port.busy_until == self.now && matches!(port.medium, Medium::Link) {
-            self.link_free(index);
+        if port.lazy {
+            self.catch_up(index, until);
+            self.call_back(index);
+        } else if port.waking && port.busy_until == until && matches!(port.medium, Medium::Link) {
+            self.link_free(index, until);
         } else {
-            self.ask_late(index);
+            self.ask_late(index, until);
         }
     }
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
     /// Nothing has happened at this port in between, so the answer is the one that it would have given.
     #[inline]
-    pub(super) fn ask_late(&mut self, index: u32) {
+    pub(super) fn ask_late(&mut self, index: u32, until: Instant) {
         let port = &mut self.ports[index as usize];
-        if port.unasked && port.busy_until <= self.now {
+        if port.unasked && port.busy_until <= until {
             port.unasked = false;
             port.probe.out(port.busy_until);
             self.dropped.logs = port.is_logged();
@@ -106,31 +162,55 @@ impl Net {
         }
     }
 
+    /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
+    #[inline(always)]
+    fn call_back(&mut self, index: u32) {
+        let port = &mut self.ports[index as usize];
+        let next = if port.waking { port.busy_until } else { port.pending.first.max(port.busy_until) };
+        let at = next + port.delay;
+        if at < port.wake_at {
+            port.wake_at = at;
+            self.wheel.push(at, What::Free(index));
+        }
+    }
+
     /// Another scheme for a port that runs a discipline, now.
     pub(super) fn replace_scheme(&mut self, index: u32, scheme: &Config) {
-        self.free_first(index);
         let now = self.now;
+        self.settle(index, now);
         let port = &mut self.ports[index as usize];
         self.dropped.logs = port.is_logged();
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
-        self.count_drops(index);
+        let was_lazy = std::mem::replace(&mut port.lazy, false);
+        if was_lazy && port.waking {
+            self.wheel.push(port.busy_until, What::Free(index));
+        }
+        // Bound: what is on its way there.
+        while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+            self.wheel.push(at, What::Enqueue(handle));
+        }
+        self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
         if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.switched(now);
         }
         // The old scheme may have held back what the new one lets go.
         if port.probe.waiting.get() > 0 {
-            self.serve(index);
+            self.serve(index, now);
+        }
+        let port = &mut self.ports[index as usize];
+        port.lazy = port.may_be_lazy();
+        if port.lazy {
+            self.call_back(index);
         }
     }
 
     /// Frees what a discipline has dropped.
     #[cold]
     #[inline(never)]
-    fn count_drops(&mut self, index: u32) {
-        let now = self.now;
+    fn count_drops(&mut self, index: u32, now: Instant) {
         while let Some((packet, reason)) = self.dropped.packets.pop() {
             let port = &mut self.ports[index as usize];
             port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
@@ -144,10 +224,9 @@ impl Net {
         }
     }
 
-    /// Asks a port's discipline for the next packet, as of now. The packet has left the queue under study.
+    /// Asks a port's discipline for the next packet, as of `now`. The packet has left the queue under study.
     #[inline(always)]
-    fn ask(&mut self, index: u32) -> Option<Taken> {
-        let now = self.now;
+    fn ask(&mut self, index: u32, now: Instant) -> Option<Taken> {
         let Self { slab, ports, dropped, total, wheel, .. } = self;
         let port = &mut ports[index as usize];
         let is_watched = port.probe.watch.is_some();
@@ -175,14 +254,14 @@ impl Net {
         }
         dropped.logs = false;
         if !dropped.packets.is_empty() {
-            self.count_drops(index);
+            self.count_drops(index, now);
         }
         taken
     }
 
     /// Moves packets on from the discipline as far as the device queue and the link allow.
     #[inline(never)]
-    pub(super) fn serve(&mut self, index: u32) {
+    fn serve(&mut self, index: u32, now: Instant) {
         if self.ports[index as usize].device.is_some() {
             self.fill_device(index);
         }
@@ -190,18 +269,25 @@ impl Net {
         match port.medium {
             Medium::Link => {
                 if port.waking {
-                } else if port.busy_until <= self.now {
-                    self.send_next(index);
+                } else if port.busy_until <= now {
+                    self.send_next(index, now);
                 } else {
                     port.waking = true;
                     port.unasked = false;
-                    self.wheel.push(port.busy_until, What::Free(index));
+                    if !port.lazy {
+                        self.wheel.push(port.busy_until, What::Free(index));
+                    }
                 }
             }
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
             Medium::Cell { cell, station } => self.cell_serve(cell, station),
         }
+    }
+
+    /// A shaper's packet may go.
+    pub(super) fn release(&mut self, index: u32) {
+        self.serve(index, self.now);
     }
 
     /// Fills the device queue from the discipline.
@@ -212,7 +298,7 @@ impl Net {
                 Some(device) if device.handles.len() < device.limit => {}
                 _ => return,
             }
-            let Some(taken) = self.ask(index) else { return };
+            let Some(taken) = self.ask(index, self.now) else { return };
             if let Some(device) = &mut self.ports[index as usize].device {
                 device.handles.push_back(taken.handle);
             }
@@ -223,51 +309,58 @@ impl Net {
     #[inline(never)]
     pub(super) fn next_for_wire(&mut self, index: u32) -> Option<u32> {
         if self.ports[index as usize].device.is_none() {
-            return self.ask(index).map(|taken| taken.handle);
+            return self.ask(index, self.now).map(|taken| taken.handle);
         }
         let next = self.ports[index as usize].device.as_mut().and_then(|device| device.handles.pop_front());
         self.fill_device(index);
         next
     }
 
-    /// Sends the next packet over a free link.
+    /// Sends the next packet over a link that is free from `now` on.
     #[inline(never)]
-    fn send_next(&mut self, index: u32) {
+    fn send_next(&mut self, index: u32, now: Instant) {
         let (taken, held) = match &self.ports[index as usize].device {
-            None => (self.ask(index), false),
+            None => (self.ask(index, now), false),
             Some(_) => {
                 let next = self.next_for_wire(index);
-                let overhead = self.ports[index as usize].server.wire.overhead();
-                let held = self.ports[index as usize].device.as_ref().is_some_and(|d| !d.handles.is_empty());
+                let port = &self.ports[index as usize];
+                let overhead = port.server.wire.overhead();
                 let taken = |handle| Taken { handle, bytes: self.slab.get(handle).bytes() + overhead };
-                (next.map(taken), held)
+                (next.map(taken), port.device.as_ref().is_some_and(|device| !device.handles.is_empty()))
             }
         };
         let Some(Taken { handle, bytes }) = taken else { return };
         let port = &mut self.ports[index as usize];
         let overhead = port.server.wire.overhead();
-        port.busy_until = self.now + port.server.wire.take_framed(bytes);
-        port.probe.busy.add(self.now, port.busy_until);
+        port.busy_until = now + port.server.wire.take_framed(bytes);
+        port.probe.busy.add(now, port.busy_until);
         port.waking = port.eager || held || port.probe.waiting.get() > 0;
         port.unasked = !port.waking;
         let arrival = port.busy_until + port.delay;
-        if port.waking {
+        // A lazy port is called back by whoever brings it up to the present.
+        if port.waking && !port.lazy {
             self.wheel.push(port.busy_until, What::Free(index));
         }
         self.travel(handle, bytes - overhead, arrival);
     }
 
-    /// A port has finished sending.
-    #[inline]
+    /// A port has finished sending, or a lazy one is to be looked at.
     pub(super) fn port_free(&mut self, index: u32) {
+        let now = self.now;
         let port = &mut self.ports[index as usize];
         match &mut port.medium {
+            Medium::Link if port.lazy => {
+                if port.wake_at == now {
+                    port.wake_at = Instant::NEVER;
+                    self.settle(index, now);
+                }
+            }
             // An arrival at this instant may have come here before.
-            Medium::Link if port.waking && port.busy_until == self.now => self.link_free(index),
+            Medium::Link if port.waking && port.busy_until == now => self.link_free(index, now),
             Medium::Link => {}
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;
-                self.sent(index);
+                self.sent(index, now);
                 self.contend(index, false);
             }
             Medium::Cell { cell, station } => {
@@ -277,20 +370,51 @@ impl Net {
         }
     }
 
+    /// As [`Net::link_free`], of a lazy port that nobody watches.
+    #[inline(never)]
+    fn plain_link_free(&mut self, index: u32, now: Instant) {
+        let Self { slab, ports, dropped, .. } = self;
+        let port = &mut ports[index as usize];
+        port.waking = false;
+        port.probe.out(now);
+        let given = port.server.depart(now, dropped);
+        let is_clean = dropped.packets.is_empty();
+        let mut sent = None;
+        if let Dequeued::Packet(packet) = given {
+            let record = slab.get_mut(packet.handle);
+            port.probe.left(now, &packet, record);
+            if packet.ecn == Ecn::Ce {
+                record.mark();
+            }
+            port.busy_until = now + port.server.wire.take_framed(packet.bytes);
+            port.probe.busy.add(now, port.busy_until);
+            let bytes = packet.bytes - port.server.wire.overhead();
+            sent = Some((packet.handle, bytes, port.busy_until + port.delay));
+        }
+        if !is_clean {
+            self.count_drops(index, now);
+        }
+        let Some((handle, bytes, arrival)) = sent else { return };
+        let port = &mut self.ports[index as usize];
+        port.waking = port.probe.waiting.get() > 0;
+        port.unasked = !port.waking;
+        self.travel(handle, bytes, arrival);
+    }
+
     #[inline]
-    fn link_free(&mut self, index: u32) {
-        self.sent(index);
-        self.send_next(index);
+    fn link_free(&mut self, index: u32, now: Instant) {
+        self.sent(index, now);
+        self.send_next(index, now);
     }
 
     /// The packet being sent is out.
     #[inline]
-    pub(super) fn sent(&mut self, index: u32) {
+    pub(super) fn sent(&mut self, index: u32, now: Instant) {
         let port = &mut self.ports[index as usize];
         port.waking = false;
-        port.probe.out(self.now);
+        port.probe.out(now);
         if port.eager {
-            count(&mut self.total, |(_, system)| system.down(self.now));
+            count(&mut self.total, |(_, system)| system.down(now));
         }
     }
 
@@ -350,6 +474,12 @@ impl Net {
 }
 
 impl Port {
+    /// See [`Port::lazy`].
+    pub(super) fn may_be_lazy(&self) -> bool {
+        let plain = matches!(self.medium, Medium::Link) && self.device.is_none();
+        plain && !self.eager && !self.server.is_shaper()
+    }
+
     /// Its decisions are logged.
     fn is_logged(&self) -> bool {
         self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)

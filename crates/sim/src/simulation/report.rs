@@ -3,6 +3,7 @@
 use super::net::{Losses, Place};
 use super::state::{Counts, Internals};
 use super::{RunError, Simulation};
+use crate::engine::Wheel;
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
@@ -177,10 +178,10 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
+        self.net.settle_before();
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
-            self.net.ask_late(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
@@ -210,8 +211,8 @@ impl Simulation {
     /// Closes the books.
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
+        self.net.settle_all(self.end);
         for index in 0..self.net.ports.len() {
-            self.net.ask_late(index as u32);
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);
@@ -233,12 +234,14 @@ impl Simulation {
         let cells = self.cell_reports(measured);
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
-        (self.hosts.tcp, self.hosts.flows, self.net.slab) = Default::default();
+        let delays = self.delay_of_all();
+        (self.hosts, self.net.slab, self.net.routes) = Default::default();
+        (self.net.hashes, self.net.losses, self.net.wheel) = (Vec::new(), Vec::new(), Wheel::new(0));
         let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
         distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
-        distributions.insert("one_way_delay_ms", distribution(&self.delay_of_all().cdf_ms()));
+        distributions.insert("one_way_delay_ms", distribution(&delays.cdf_ms()));
         let series = self.recorder.take();
         let series = series.map(|it| it.series(flows.iter().map(|flow| flow.name.as_str())));
         Ok(RunReport {

@@ -55,6 +55,7 @@ impl Simulation {
     /// Begins a window at every queue under test; those of [`Simulation::window`] follow on it.
     pub fn watch(&mut self) {
         let (now, payload) = (self.net.now, self.payload_ever());
+        self.net.settle_all(self.net.now);
         for port in self.net.ports.iter_mut().filter(|port| port.probe.under_test) {
             let waiting = port.probe.waiting.get();
             port.probe.watch().window = Some(Window::new(now, waiting, *port.server.counters(), payload));
@@ -66,6 +67,7 @@ impl Simulation {
     pub fn window(&mut self, index: usize) -> Option<WindowReport> {
         let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return None };
         let (now, payload) = (self.net.now, self.payload_ever());
+        self.net.settle_all(now);
         let port = &mut self.net.ports[port as usize];
         let backlog = port.server.backlog();
         let counters = port.server.counters();
@@ -103,6 +105,7 @@ impl Simulation {
     #[must_use]
     pub fn log(&mut self, index: usize) -> bool {
         let Some(Place::Port(logged)) = self.net.places.get(index).copied() else { return false };
+        self.net.settle_all(self.net.now);
         for (number, port) in (0..).zip(&mut self.net.ports) {
             if number == logged {
                 port.probe.watch().is_logged = true;
@@ -116,6 +119,7 @@ impl Simulation {
 
     /// What was logged since the last call; nothing without [`Simulation::log`].
     pub fn take_log(&mut self) -> Vec<Event> {
+        self.net.settle_all(self.net.now);
         self.net.dropped.log.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 

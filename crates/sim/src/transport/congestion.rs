@@ -197,6 +197,11 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         None
     }
 
+    /// False for algorithms that never ask for a rate.
+    fn paces(&self) -> bool {
+        false
+    }
+
     /// Segments that go back to back when pacing lets one go, at least 1; the pause after them is that of all.
     fn pacing_burst(&self) -> u64 {
         1
@@ -341,6 +346,10 @@ impl CongestionControl for Control {
     #[inline]
     fn pacing_rate(&self) -> Option<BitRate> {
         each!(self, it => it.pacing_rate())
+    }
+
+    fn paces(&self) -> bool {
+        each!(self, it => it.paces())
     }
 
     fn pacing_burst(&self) -> u64 {

@@ -114,6 +114,7 @@ impl OneFlow {
         metrics.insert("slow_start_s", self.slow_start.seconds);
         metrics.insert("cwnd_growth_segments", self.slow_start.growth);
         self.tcp.metrics(&mut metrics);
+        metrics.finish();
         metrics
     }
 }

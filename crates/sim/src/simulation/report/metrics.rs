@@ -1,55 +1,76 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use sojourn_measure::catalogue::METRICS;
 use std::ops::Index;
+use std::sync::OnceLock;
 
 /// Metrics by name (`sojourn-measure`'s catalogue), in the order of names; `None` where undefined, as a burst ratio
 /// without losses.
 ///
-/// A sorted list: a report holds one for every queue and flow, and a map takes twice the memory.
+/// A report holds one list for every queue and flow, so a name takes a byte: its place in the alphabet of the catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics(Vec<(&'static str, Option<f64>)>);
+pub struct Metrics {
+    names: Vec<u8>,
+    values: Vec<Option<f64>>,
+}
 
 /// A share; none of nothing.
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// The names of the catalogue in alphabetical order.
+fn alphabet() -> &'static [&'static str] {
+    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    })
+}
+
 impl Metrics {
     /// None yet; room for those of a queue.
     pub(super) fn new() -> Self {
-        Self(Vec::with_capacity(24))
+        Self { names: Vec::with_capacity(24), values: Vec::with_capacity(24) }
     }
 
-    /// Sets a metric.
+    /// Sets a metric of the catalogue.
     pub(super) fn insert(&mut self, name: &'static str, value: Option<f64>) {
-        match self.place(name) {
-            Ok(place) => self.0[place].1 = value,
-            Err(place) => self.0.insert(place, (name, value)),
+        let number = alphabet().binary_search(&name);
+        debug_assert!(number.is_ok(), "{name} is not in the catalogue");
+        let Some(number) = number.ok().and_then(|number| u8::try_from(number).ok()) else { return };
+        match self.names.binary_search(&number) {
+            Ok(place) => self.values[place] = value,
+            Err(place) => {
+                self.names.insert(place, number);
+                self.values.insert(place, value);
+            }
         }
     }
 
     /// All are in: gives spare room back.
     pub(super) fn finish(&mut self) {
-        self.0.shrink_to_fit();
-    }
-
-    fn place(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| (*known).cmp(name))
+        self.names.shrink_to_fit();
+        self.values.shrink_to_fit();
     }
 
     /// The metric called `name`, if there is one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Option<f64>> {
-        self.place(name).ok().and_then(|place| self.0.get(place)).map(|(_, value)| value)
+        let number = alphabet().binary_search(&name).ok()?;
+        let place = self.names.iter().position(|known| usize::from(*known) == number)?;
+        self.values.get(place)
     }
 
     /// The names.
-    pub fn keys(&self) -> impl Iterator<Item = &&'static str> {
-        self.0.iter().map(|(name, _)| name)
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.names.iter().filter_map(|number| alphabet().get(usize::from(*number)).copied())
     }
 
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
-        self.0.iter().copied()
+        self.keys().zip(self.values.iter().copied())
     }
 }
 
@@ -58,15 +79,15 @@ impl Index<&str> for Metrics {
 
     /// Out of range, which panics, for a metric that there is not.
     fn index(&self, name: &str) -> &Option<f64> {
-        &self.0[self.place(name).unwrap_or(usize::MAX)].1
+        &self.values[self.keys().position(|known| known == name).unwrap_or(usize::MAX)]
     }
 }
 
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
+        let mut map = serializer.serialize_map(Some(self.names.len()))?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(name, &value)?;
         }
         map.end()
     }

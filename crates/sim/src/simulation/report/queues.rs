@@ -206,6 +206,10 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
+        if let Place::Line(line) = self.net.places[index] {
+            // It has been reported: room for the reports that follow.
+            self.net.line_queues[line as usize] = LineQueue::new(0);
+        }
         let switched = match self.net.places[index] {
             Place::Port(port) => self.net.ports[port as usize].switched.as_slice(),
             Place::Line(_) => &[],

@@ -66,12 +66,12 @@ impl Simulation {
         if self.recorder.is_none() {
             return Snapshot::default();
         }
+        self.net.settle_before();
         let mut snapshot = Snapshot { at: self.net.now, ..Snapshot::default() };
         for index in 0..self.net.ports.len() {
             if !self.net.ports[index].probe.under_test {
                 continue;
             }
-            self.net.ask_late(index as u32);
             let now = self.net.now;
             let port = &mut self.net.ports[index];
             port.probe.waiting.settle(now);

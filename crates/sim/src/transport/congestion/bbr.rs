@@ -515,6 +515,10 @@ impl CongestionControl for Bbr {
         true
     }
 
+    fn paces(&self) -> bool {
+        true
+    }
+
     fn pacing_rate(&self) -> Option<BitRate> {
         Some(BitRate::from_bit_s(((self.pacing * 8.0) as u64).max(1)))
     }

@@ -218,6 +218,10 @@ impl CongestionControl for Prague {
         true
     }
 
+    fn paces(&self) -> bool {
+        true
+    }
+
     fn pacing_rate(&self) -> Option<BitRate> {
         if self.srtt.is_zero() {
             return None;

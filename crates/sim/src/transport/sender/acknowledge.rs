@@ -224,9 +224,11 @@ impl<R: Strategy> Core<R> {
         if after < before && self.congestion.answers_marks() {
             self.stats.ecn_reductions += 1;
         }
-        self.set_pacing();
-        if self.congestion.disowns_samples() {
-            if let Some(rate) = &mut self.rate {
+        if self.pacing.wanted {
+            self.set_pacing();
+        }
+        if let Some(rate) = &mut self.rate {
+            if self.congestion.disowns_samples() {
                 rate.on_app_limited(self.board.pipe());
             }
         }

@@ -90,6 +90,8 @@ pub(super) struct Timer {
 /// The spacing of segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacing {
+    /// Segments may be spaced at all.
+    pub wanted: bool,
     pub rate: Option<BitRate>,
     pub next: Instant,
     /// Segments of the present burst that may go at once.
@@ -159,7 +161,13 @@ impl<R: Strategy> Core<R> {
             usage: Usage::default(),
             stats: SenderStats::default(),
             tail: Tail::default(),
-            pacing: Pacing { rate: congestion.pacing_rate(), next: Instant::ZERO, burst_left: 0, waits: false },
+            pacing: Pacing {
+                wanted: congestion.paces() || config.pacing,
+                rate: congestion.pacing_rate(),
+                next: Instant::ZERO,
+                burst_left: 0,
+                waits: false,
+            },
             marks: Marks { ecn: config.ecn && !config.handshake, announce: false, ce_packets: 0 },
             step: if config.handshake { Step::Syn } else { Step::Stream },
             force: false,

@@ -109,9 +109,10 @@ impl<R: Strategy> Core<R> {
     }
 
     /// The window of a reduction under way, `delivered` bytes later; `safe` as in [`Prr`].
+    #[inline]
     pub fn follow_reduction(&mut self, delivered: u64, safe: bool) {
-        let (pipe, mss) = (self.board.pipe(), self.mss);
         if let Some(prr) = self.state.prr() {
+            let (pipe, mss) = (self.board.pipe(), self.mss);
             let ssthresh = self.congestion.ssthresh().get();
             self.cwnd = R::prr_window(prr, delivered, safe, pipe, ssthresh, mss);
         }

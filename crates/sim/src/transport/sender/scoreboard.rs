@@ -196,6 +196,7 @@ impl Scoreboard {
     }
 
     /// RFC 6675's pipe.
+    #[inline(always)]
     pub fn pipe(&self) -> u64 {
         self.load() + self.resent - self.sacked - self.lost - self.credit
     }

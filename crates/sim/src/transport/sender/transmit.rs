@@ -221,7 +221,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// The rate at which segments leave: congestion control's or, where `pacing` is on, Linux's `tcp_update_pacing_rate`.
-    #[inline]
+    #[inline(never)]
     pub fn set_pacing(&mut self) {
         self.pacing.rate = self.congestion.pacing_rate();
         if self.pacing.rate.is_none() && self.config.pacing {

@@ -314,6 +314,9 @@ impl CongestionControl for Paced {
     fn reads_rates(&self) -> bool {
         true
     }
+    fn paces(&self) -> bool {
+        true
+    }
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         if let Some(event) = self.0 {
             let rate = event.rate.map_or(0.0, |r| r.rate().bit_s() as f64);
