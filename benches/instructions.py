@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Instructions that a simulated packet costs, counted by callgrind: a figure that a busy machine does not change.
 
-Builds `benches/speed` in the plain release profile and runs it for 6 and for 12 simulated seconds under callgrind, with
-a stated cache. The difference, divided by the packets forwarded in between, leaves out reading the scenario, building
-the network and writing the report. The dumbbell is that of `benches/speed.py`. Needs valgrind.
+Builds `benches/speed` in the plain release profile and runs it for 6 and for 12 simulated seconds under callgrind,
+with a stated cache. The difference, divided by the packets forwarded in between, leaves out reading the scenario,
+building the network and writing the report. The dumbbell is that of `benches/speed.py`. Needs valgrind.
 
     python3 benches/instructions.py [--flows 100] [--congestion-control newreno cubic] [--functions 25] [--json FILE]
 """
