@@ -1,5 +1,6 @@
 use super::{Options, Simulation};
 use crate::scenario;
+use sojourn_units::Span;
 use std::sync::Arc;
 
 const DUMBBELL: &str = include_str!("../../../../python/sojourn/scenarios/dumbbell.toml");
@@ -23,5 +24,35 @@ fn the_width_of_a_tick_changes_nothing() {
         for shift in [0, 5, 16, 20, 31] {
             assert_eq!(run(shift), usual, "ticks of 2^{shift} ns");
         }
+    }
+}
+
+#[test]
+fn a_link_that_is_looked_at_later_does_the_same() {
+    // A lazy port computes arrivals and ends of transmission when somebody can see them, another one as they happen. Schemes
+    // that decide at arrivals, at departures, by time and at random; series and windows look at queues on the way.
+    for scheme in
+        ["pfifo limit 40p", "codel", "pie limit 100p", "fq_codel", "red limit 150000 min 15000 max 45000 avpkt 1500"]
+    {
+        let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned(), "windows=\"200 p\"".to_owned()];
+        let document = scenario::load(DUMBBELL, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
+        let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
+        let run = |is_lazy: bool| {
+            let options = Options {
+                scheme: Some(scheme.parse().unwrap_or_else(|e| panic!("{e:?}"))),
+                seed: 5,
+                series: Some(Span::from_millis(10)),
+                ..Options::default()
+            };
+            let mut simulation = Simulation::new(Arc::clone(&network), options);
+            assert!(simulation.net.ports.iter().any(|port| port.lazy));
+            simulation.net.ports.iter_mut().for_each(|port| port.lazy &= is_lazy);
+            let mut report = simulation.run().unwrap();
+            let events = std::mem::take(&mut report.events);
+            (events, serde_json::to_string(&report).unwrap())
+        };
+        let ((few, later), (many, at_once)) = (run(true), run(false));
+        assert_eq!(later, at_once, "{scheme}");
+        assert!(few < many, "{scheme}: {few} events and {many}");
     }
 }

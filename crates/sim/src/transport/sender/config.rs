@@ -14,7 +14,7 @@ pub enum Recovery {
     /// RFC 2018 and RFC 6675: a scoreboard of selective acknowledgements.
     #[default]
     Sack,
-    /// RFC 2018, RFC 6675 and RFC 6937 with the departures of ns-3, which `sender::ns3` lists.
+    /// RFC 2018, RFC 6675 and RFC 6937 with the departures of ns-3, which `recovery::ns3` lists.
     Ns3,
     /// RFC 2018 and RFC 8985: a segment is lost when one sent well after it has arrived. Linux's own way.
     Rack,
