@@ -432,6 +432,11 @@ impl Aqm for Pie {
         queue.pop()
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        self.params.delay == Delay::Timestamps && !self.updates.is_due(now)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         visit("drop_probability", self.probability);
         visit("delay_s", self.delay_old);

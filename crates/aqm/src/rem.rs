@@ -84,7 +84,7 @@ pub struct Rem {
     /// `1 - phi^-price`.
     probability: f64,
     /// Packets that arrived since the last update.
-    arrived: u32,
+    arrived: u64,
     /// x of the last update, in packets.
     input: f64,
     /// Backlog in packets at the last update.
@@ -119,7 +119,7 @@ impl Rem {
                 let c = rate.bit_s() as f64 * self.capacity;
                 let stand = alpha * (b - b_ref) - c;
                 let w = self.params.w.get();
-                self.input = w * f64::from(self.arrived) + (1.0 - w) * self.input;
+                self.input = w * (self.arrived as i64 as f64) + (1.0 - w) * self.input;
                 self.move_price(self.input + stand);
                 if rest > 0.0 {
                     let (sum, left) = geometric(1.0 - w, rest);
@@ -156,10 +156,10 @@ impl Aqm for Rem {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
-        self.arrived = self.arrived.saturating_add(1);
+        self.arrived += 1;
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
@@ -172,6 +172,11 @@ impl Aqm for Rem {
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        !self.updates.is_due(now)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

@@ -96,13 +96,13 @@ pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count {
     /// -1 below min_th: the first arrival above it counts 0.
-    packets: i64,
+    packets: f64,
     bytes: u64,
 }
 
 impl Default for Count {
     fn default() -> Self {
-        Self { packets: -1, bytes: 0 }
+        Self { packets: -1.0, bytes: 0 }
     }
 }
 
@@ -116,25 +116,31 @@ impl Count {
     /// An arrival was dropped or marked.
     #[inline]
     pub(crate) fn signalled(&mut self) {
-        *self = Self { packets: 0, bytes: 0 };
+        *self = Self { packets: 0.0, bytes: 0 };
     }
 
     /// An arrival of `bytes` that may be signalled.
     #[inline]
     pub(crate) fn arrival(&mut self, bytes: u32) {
-        self.bytes = if self.packets < 0 { 0 } else { self.bytes + u64::from(bytes) };
-        self.packets += 1;
+        self.bytes = if self.packets < 0.0 { 0 } else { self.bytes + u64::from(bytes) };
+        self.packet();
+    }
+
+    /// The same where nobody reads [`mean_packets`](Self::mean_packets).
+    #[inline(always)]
+    pub(crate) fn packet(&mut self) {
+        self.packets += 1.0;
     }
 
     /// In packets; -1 below min_th.
     #[inline]
     pub(crate) fn packets(self) -> f64 {
-        self.packets as f64
+        self.packets
     }
 
     /// In packets of `avpkt` bytes; -1 below min_th.
     pub(crate) fn mean_packets(self, avpkt: f64) -> f64 {
-        if self.packets < 0 {
+        if self.packets < 0.0 {
             -1.0
         } else {
             self.bytes as f64 / avpkt
@@ -147,7 +153,13 @@ impl Count {
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
-        (p_b / (1.0 - expected)).min(1.0)
+        let p_a = p_b / (1.0 - expected);
+        // Shorter than `min`, which looks for a NaN.
+        if p_a < 1.0 {
+            p_a
+        } else {
+            1.0
+        }
     } else {
         1.0
     }
