@@ -88,6 +88,7 @@ struct Bins([[Bin; BINS]; LEVELS]);
 impl Bins {
     const EMPTY: Self = Self([[Bin { packets: 0, probability: 0.0 }; BINS]; LEVELS]);
 
+    #[inline(always)]
     fn of(&mut self, hash: u32) -> impl Iterator<Item = &mut Bin> {
         self.0.iter_mut().enumerate().map(move |(level, bins)| &mut bins[(hash >> (4 * level)) as usize % BINS])
     }
@@ -97,7 +98,7 @@ impl Bins {
     }
 
     fn remove(&mut self, hash: u32) {
-        self.of(hash).for_each(|bin| bin.packets = bin.packets.saturating_sub(1));
+        self.of(hash).for_each(|bin| bin.packets -= 1);
     }
 }
 
@@ -161,12 +162,14 @@ impl Sfb {
     }
 
     /// The bins of a flow learn from its arrival; gives the least probability and the least count.
+    #[inline(always)]
     fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
         let Self { target, steps, sets, .. } = self;
         let (mut p, mut least) = ([0.0; LEVELS], u32::MAX);
         for (p, bin) in p.iter_mut().zip(sets[set].of(hash)) {
             // A table, not branches: eight bins in different states would mispredict them.
-            *p = bin.probability + steps[usize::from(bin.packets > 0) + usize::from(bin.packets >= *target)];
+            let state = if bin.packets >= *target { 2 } else { bin.packets.min(1) };
+            *p = bin.probability + steps[state as usize];
             least = least.min(bin.packets);
         }
         // Apart from the loop before, so that all eight are clamped at once and without branches.
@@ -193,7 +196,7 @@ impl Sfb {
     }
 
     /// The packet counted longest is gone.
-    #[inline]
+    #[inline(always)]
     fn forget_first(&mut self) {
         if let Some(counted) = self.counted.pop_front() {
             for set in 0..2 {
@@ -326,6 +329,15 @@ impl Aqm for Sfb {
             self.forget_first();
         }
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        let is_ready = self.counted.len() <= queue.len() && now < self.next_rehash;
+        if is_ready && self.counted.len() == queue.len() {
+            self.forget_first();
+        }
+        is_ready
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

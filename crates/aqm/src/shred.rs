@@ -94,7 +94,12 @@ impl Shred {
         let avg = before + self.window_w * (window - before);
         self.window_avg = Some(avg);
         // No branch on the window: it would be mispredicted half the time.
-        (window / avg).min(1.0)
+        let share = window / avg;
+        if share < 1.0 {
+            share
+        } else {
+            1.0
+        }
     }
 }
 

@@ -44,12 +44,14 @@ impl Active {
         self.places.len()
     }
 
-    /// Forgets flows whose last arrival is more than `window` ago.
+    /// Forgets flows whose last arrival is more than `window` ago; false when there cannot be any.
     #[inline]
-    pub(super) fn expire(&mut self, now: Instant) {
-        if now > self.expiry {
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        let may_be = now > self.expiry;
+        if may_be {
             self.forget_expired(now);
         }
+        may_be
     }
 
     #[cold]

@@ -72,7 +72,7 @@ impl Band {
         } else if avg < self.max {
             Region::Early(match self.curve {
                 Curve::Linear => self.rise * (avg - self.min),
-                Curve::Square => (self.rise * (avg - self.min) * (avg - self.min)).min(1.0),
+                Curve::Square => at_most_one(self.rise * (avg - self.min) * (avg - self.min)),
             })
         } else if self.gentle && avg < 2.0 * self.max {
             let end = match self.curve {
@@ -83,6 +83,16 @@ impl Band {
         } else {
             Region::Forced
         }
+    }
+}
+
+/// The lesser of `p` and 1, in one instruction: `f64::min` also looks for a NaN, which no `p` here is.
+#[inline(always)]
+fn at_most_one(p: f64) -> f64 {
+    if p < 1.0 {
+        p
+    } else {
+        1.0
     }
 }
 
@@ -153,13 +163,7 @@ impl Count {
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
-        let p_a = p_b / (1.0 - expected);
-        // Shorter than `min`, which looks for a NaN.
-        if p_a < 1.0 {
-            p_a
-        } else {
-            1.0
-        }
+        at_most_one(p_b / (1.0 - expected))
     } else {
         1.0
     }
