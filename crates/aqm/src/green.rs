@@ -120,11 +120,11 @@ impl Scheme {
     #[inline(always)]
     fn arrival(&mut self, now: Instant, rate: BitRate, packet: &Packet) -> f64 {
         match self {
-            Self::Flows { active, computed_for, .. } => {
-                active.arrival(now, packet.flow);
-                if *computed_for != (active.len(), rate) {
-                    self.recompute(rate);
+            Self::Flows { active, probability, .. } => {
+                if active.arrival(now, packet.flow) {
+                    return *probability;
                 }
+                self.recompute(rate);
             }
             Self::Rate(step) => step.arrival(now, packet.bytes),
         }

@@ -282,23 +282,36 @@ impl Pie {
     fn catch_up_otherwise(&mut self, now: Instant, queue: &Queue) {
         while self.updates.is_due(now) {
             if self.is_settled(queue) {
-                let tupdate = self.params.tupdate;
-                let updates = self.updates.take_all(now);
-                // The update that uses the allowance up is calm already.
-                let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
-                self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
-                self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
-                return;
+                return self.rest(now);
             }
             let Some(at) = self.updates.take(now) else { return };
             self.update(self.delay(at, queue), queue.bytes());
         }
     }
 
+    /// The updates due up to `now` of a queue that is settled.
+    #[inline(never)]
+    fn rest(&mut self, now: Instant) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        let updates = self.updates.take_all(now);
+        if !self.active {
+            return;
+        }
+        let tupdate = self.params.tupdate;
+        if self.params.variant == Variant::Ns3 {
+            // The update that uses the allowance up is calm already.
+            let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
+            self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
+        }
+        if !self.burst_allowance.is_zero() {
+            self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
+        }
+    }
+
     /// Updates change nothing but the allowance until a packet comes: p is 0, and below target it does not rise.
     #[inline]
     fn is_settled(&self, queue: &Queue) -> bool {
-        self.probability == 0.0 && self.delay_old == 0.0 && queue.is_empty() && self.last_sojourn.is_zero()
+        queue.is_empty() && self.probability == 0.0 && self.delay_old == 0.0 && self.last_sojourn.is_zero()
     }
 
     /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
@@ -378,7 +391,11 @@ impl Aqm for Pie {
     #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
         if self.updates.is_due(now) {
-            self.catch_up(now, queue);
+            if self.is_settled(queue) {
+                self.rest(now);
+            } else {
+                self.catch_up(now, queue);
+            }
         }
     }
 

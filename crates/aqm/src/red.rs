@@ -192,6 +192,8 @@ pub struct Red {
     /// p_a at the last arrival.
     pub(crate) probability: f64,
     updates: Ticks,
+    /// The first arrival is still to start the updates.
+    awaits_start: bool,
 }
 
 impl Red {
@@ -204,6 +206,13 @@ impl Red {
         self.weight = Weight::new(self.params.w.map_or(automatic.w, Probability::get), mean_packets_s);
         let min = self.params.min.map_or(automatic.min, Length::number);
         self.band = self.band.between(min, self.params.max.map_or(3.0 * min, Length::number));
+    }
+
+    /// The first arrival under `adaptive`.
+    #[cold]
+    fn start(&mut self, now: Instant) {
+        self.updates.start(now);
+        self.awaits_start = false;
     }
 
     /// The adaptations due up to `now`.
@@ -331,8 +340,8 @@ impl Aqm for Red {
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
-        if self.params.adaptive {
-            self.updates.start(cx.now);
+        if self.awaits_start {
+            self.start(cx.now);
         }
         self.observe(cx.now, queue);
         if self.overflows(queue, packet.bytes) {
@@ -411,6 +420,7 @@ impl Algorithm for Red {
             count: Count::default(),
             probability: 0.0,
             updates: Ticks::new(params.interval),
+            awaits_start: params.adaptive,
             params: params.clone(),
         };
         red.tune(BitRate::ZERO);

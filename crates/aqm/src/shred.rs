@@ -84,15 +84,15 @@ pub struct Shred {
     red: Red,
     window_w: f64,
     /// w_avg, in packets, once a window is known.
-    window_avg: Option<f64>,
+    window_avg: f64,
 }
 
 impl Shred {
     /// Takes a known window into the average; the window's share of it, at most 1.
     fn share(&mut self, window: f64) -> f64 {
-        let before = self.window_avg.unwrap_or(window);
+        let before = if self.window_avg > 0.0 { self.window_avg } else { window };
         let avg = before + self.window_w * (window - before);
-        self.window_avg = Some(avg);
+        self.window_avg = avg;
         // No branch on the window: it would be mispredicted half the time.
         let share = window / avg;
         if share < 1.0 {
@@ -137,7 +137,7 @@ impl Aqm for Shred {
         visit("avg", self.red.average.get());
         visit("count", self.red.count.packets());
         visit("probability", self.red.probability);
-        visit("window_avg", self.window_avg.unwrap_or(0.0));
+        visit("window_avg", self.window_avg);
     }
 }
 
@@ -160,7 +160,7 @@ impl Algorithm for Shred {
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
+        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: 0.0 }
     }
 }
 
