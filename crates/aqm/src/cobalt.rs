@@ -170,11 +170,15 @@ impl Control {
         let now = cx.now;
         let sojourn = now.since(packet.enqueued);
         let above = sojourn > self.target && sojourn > least;
-        if self.count == 0 && !above {
+        if self.count > 0 {
+            if now >= self.drop_next || above != self.dropping {
+                return self.judge_by_schedule(cx, packet, above);
+            }
+        } else if above {
+            return self.judge_by_schedule(cx, packet, above);
+        } else {
             self.dropping = false;
             self.drop_next = now + self.interval;
-        } else if self.count == 0 || now >= self.drop_next || above != self.dropping {
-            return self.judge_by_schedule(cx, packet, above);
         }
         if sojourn > self.blue_threshold {
             self.raise(now);
@@ -266,12 +270,22 @@ pub struct Cobalt {
     control: Control,
 }
 
+impl Cobalt {
+    /// Apart, so that an arrival that is queued saves no registers for it.
+    #[inline(never)]
+    fn overflow(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.control.full(cx.now);
+        cx.drop(packet, Reason::Overflow);
+    }
+}
+
 impl Aqm for Cobalt {
+    const PASSES: bool = false;
+
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
-            cx.drop(packet, Reason::Overflow);
-            self.control.full(cx.now);
+            self.overflow(cx, packet);
         } else {
             queue.push(packet);
         }

@@ -287,8 +287,8 @@ impl Aqm for Codel {
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
-            cx.drop(packet, Reason::Overflow);
             self.overflowed(cx.now, 1);
+            cx.drop(packet, Reason::Overflow);
         } else {
             queue.push(packet);
         }

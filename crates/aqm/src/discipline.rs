@@ -65,6 +65,9 @@ impl Clone for Box<dyn Discipline> {
 
 /// An algorithm over one borrowed queue.
 pub trait Aqm {
+    /// Whether [`passes`](Self::passes) is ever true.
+    const PASSES: bool = true;
+
     /// Performs periodic updates that fall due up to and including `now`, at their nominal instants.
     /// Called before every other method, so a method never sees a stale state. Work is bounded.
     fn advance(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) {}
@@ -235,6 +238,12 @@ impl<A: Algorithm> Fifo<A> {
     /// A dequeue that the algorithm has to decide on. Apart, so that the short way saves no registers for it.
     #[inline(never)]
     fn decide(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        self.ask(cx)
+    }
+
+    /// A dequeue by the algorithm.
+    #[inline(always)]
+    fn ask(&mut self, cx: &mut Cx<'_>) -> Dequeued {
         self.aqm.advance(cx.now, cx.rate, &self.queue);
         let packet = self.aqm.dequeue(cx, &mut self.queue);
         sent(cx, packet)
@@ -262,6 +271,9 @@ impl<A: Algorithm> Discipline for Fifo<A> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        if !A::PASSES {
+            return self.ask(cx);
+        }
         if !self.aqm.passes(cx.now, cx.rate, &self.queue) {
             return self.decide(cx);
         }

@@ -181,11 +181,34 @@ pub struct Pie {
 
 /// Section 4.2: how much of an adjustment is made while p is small, so that relative changes stay alike.
 fn auto_tune(p: f64) -> f64 {
-    // Counted and looked up: branches would be foreseen badly where many flows take turns.
-    const BELOW: [f64; 6] = [0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
-    const FACTORS: [f64; 7] = [1.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0, 1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0];
-    FACTORS[BELOW.iter().map(|bound| usize::from(p < *bound)).sum::<usize>()]
+    // Looked up: branches would be foreseen badly where many flows take turns.
+    let exponent = (p.to_bits() >> 52) as usize;
+    let (bound, factors) = TUNING[exponent.saturating_sub(LEAST_EXPONENT).min(TUNING.len() - 1)];
+    factors[usize::from(p < bound)]
 }
+
+/// The binary exponent, as a number's bits hold it, below which every p is below all bounds.
+const LEAST_EXPONENT: usize = 1002;
+
+/// For each exponent of p up to that of 1: the bound among these p, and the factors from it on and below it.
+const TUNING: [(f64, [f64; 2]); 22] = {
+    const BOUNDS: [f64; 6] = [0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
+    const FACTORS: [f64; 7] = [1.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0, 1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0];
+    let mut rows = [(0.0, [1.0, 1.0]); 22];
+    let mut row = 0;
+    while row < rows.len() {
+        let mut at = 0;
+        while at < BOUNDS.len() && (BOUNDS[at].to_bits() >> 52) as usize > LEAST_EXPONENT + row {
+            at += 1;
+        }
+        rows[row].1 = [FACTORS[at], FACTORS[at]];
+        if at < BOUNDS.len() && (BOUNDS[at].to_bits() >> 52) as usize == LEAST_EXPONENT + row {
+            rows[row] = (BOUNDS[at], [FACTORS[at], FACTORS[at + 1]]);
+        }
+        row += 1;
+    }
+    rows
+};
 
 impl Pie {
     /// `current_qdelay`, in seconds, at `now`.
@@ -216,11 +239,8 @@ impl Pie {
         // Section 5.5.
         let most = if p >= 0.1 { 0.02 } else { f64::INFINITY };
         step = if step > most { most } else { step };
-        if variant == Variant::Linux && delay > 0.25 {
-            step += 0.02;
-        }
-        let held = variant == Variant::Ns3 && !self.burst_allowance.is_zero();
-        let mut p = if held { 0.0 } else { p + step };
+        // One look at the variant, for the one that is mostly there.
+        let mut p = if variant == Variant::Rfc { p + step } else { self.step_otherwise(p, step, delay) };
         if delay == 0.0 && self.delay_old == 0.0 {
             p *= self.decay(backlog);
         }
@@ -230,6 +250,16 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
         if variant == Variant::Ns3 {
             self.count_calm(delay.max(old));
+        }
+    }
+
+    /// What a `step` leaves of p under the other variants.
+    #[inline(never)]
+    fn step_otherwise(&self, p: f64, step: f64, delay: f64) -> f64 {
+        match self.params.variant {
+            Variant::Linux if delay > 0.25 => p + (step + 0.02),
+            Variant::Ns3 if !self.burst_allowance.is_zero() => 0.0,
+            Variant::Rfc | Variant::Linux | Variant::Ns3 => p + step,
         }
     }
 
@@ -245,6 +275,12 @@ impl Pie {
     /// ns-3's `NO_BURST`: more than so many updates were calm, after the one that ended the protection.
     fn is_rested(&self) -> bool {
         self.calm_updates > 1 + BURST_RESET.nanos() / self.params.tupdate.nanos().max(1)
+    }
+
+    /// ns-3 gives the allowance back.
+    #[inline(never)]
+    fn may_rest(&self) -> bool {
+        self.burst_allowance.is_zero() && self.is_rested()
     }
 
     /// What an update without any delay leaves of p.
@@ -406,7 +442,7 @@ impl Aqm for Pie {
         let calm = self.is_calm(cx.now, queue);
         let given = match self.params.variant {
             Variant::Rfc | Variant::Linux => calm,
-            Variant::Ns3 => self.burst_allowance.is_zero() && self.is_rested(),
+            Variant::Ns3 => self.may_rest(),
         };
         if given {
             self.burst_allowance = self.params.max_burst;

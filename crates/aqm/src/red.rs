@@ -261,10 +261,9 @@ impl Red {
     #[inline(always)]
     fn queued(&self, queue: &Queue) -> u64 {
         if self.in_bytes {
-            queue.bytes()
-        } else {
-            queue.len() as u64
+            return bytes(queue);
         }
+        queue.len() as u64
     }
 
     /// Takes the queue that an arrival finds into the average.
@@ -293,11 +292,11 @@ impl Red {
     #[inline(always)]
     pub(crate) fn draw(&mut self, cx: &mut Cx<'_>, p_b: f64, bytes: u32) -> bool {
         self.probability = self.spread(p_b, bytes);
-        let signal = cx.chance(self.probability);
-        if signal {
-            self.count.signalled();
+        if !cx.chance(self.probability) {
+            return false;
         }
-        signal
+        self.count.signalled();
+        true
     }
 
     /// True when the average and `band` have an arrival dropped; it may be marked instead.
@@ -324,6 +323,12 @@ impl Red {
         let spared = ecn && self.params.nodrop && packet.ecn == Ecn::NotEct;
         !(spared || ecn && cx.mark(packet))
     }
+}
+
+/// What waits in bytes. Apart, or both lengths would be read for each packet.
+#[inline(never)]
+fn bytes(queue: &Queue) -> u64 {
+    queue.bytes()
 }
 
 impl Aqm for Red {

@@ -90,7 +90,10 @@ pub struct Shred {
 impl Shred {
     /// Takes a known window into the average; the window's share of it, at most 1.
     fn share(&mut self, window: f64) -> f64 {
-        let before = if self.window_avg > 0.0 { self.window_avg } else { window };
+        let before = self.window_avg;
+        if before <= 0.0 {
+            return self.first_window(window);
+        }
         let avg = before + self.window_w * (window - before);
         self.window_avg = avg;
         // No branch on the window: it would be mispredicted half the time.
@@ -100,6 +103,13 @@ impl Shred {
         } else {
             1.0
         }
+    }
+
+    /// The average begins with the first window that is known.
+    #[cold]
+    fn first_window(&mut self, window: f64) -> f64 {
+        self.window_avg = window;
+        1.0
     }
 }
 

@@ -81,7 +81,8 @@ impl Ticks {
     /// Forgets the earliest of those due, so that at most `keep` are left.
     #[inline]
     pub(crate) fn skip_to_last(&mut self, now: Instant, keep: u64) {
-        if !self.is_late(now, keep) {
+        // The first look is the shorter one.
+        if keep > 0 && now.since(self.next) < self.period || !self.is_late(now, keep) {
             return;
         }
         let surplus = self.due(now).saturating_sub(keep);

@@ -33,6 +33,8 @@ pub(crate) struct Band {
     pub(crate) curve: Curve,
     /// p_b over the distance from min_th, or over its square: kept, since a division would hold up every arrival.
     rise: f64,
+    /// `max - min`.
+    width: f64,
 }
 
 impl Band {
@@ -41,7 +43,7 @@ impl Band {
             Curve::Linear => max_p / (max - min),
             Curve::Square => 1.5 * max_p / ((max - min) * (max - min)),
         };
-        Self { min, max, max_p, gentle, curve, rise }
+        Self { min, max, max_p, gentle, curve, rise, width: max - min }
     }
 
     /// The same on another curve.
@@ -61,7 +63,9 @@ impl Band {
 
     /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
     pub(crate) fn shortened(self, share: f64) -> Self {
-        Self { min: self.min + (self.max - self.min) * (1.0 - share), max_p: self.max_p * share, ..self }
+        debug_assert!(self.curve == Curve::Linear);
+        let min = self.min + self.width * (1.0 - share);
+        Self { min, max_p: self.max_p * share, curve: Curve::Linear, ..self }
     }
 
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
