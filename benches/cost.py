@@ -6,9 +6,9 @@ is measured in the same run, by turns with the others, and subtracted. Where Deb
 are installed, DPDK's rte_red and rte_pie are measured on the same packets with `benches/dpdk/cost.c`, above that
 program's own tail drop. Needs nothing beyond Python and cargo.
 
-    python3 benches/cost.py [--rounds 40] [--json benches/cost.json] [--check] [NAME...]
+    python3 benches/cost.py [--rounds 40] [--json benches/cost.json] [NAME...]
 
-With --check the exit status is 1 when an algorithm is above its limit.
+The time depends on the machine and is information only. Limits are in instructions: `benches/guard.py` checks them.
 """
 # It runs cargo, cc, pkg-config and its own programs by name, with arguments of its own.
 # ruff: noqa: S603, S607
@@ -30,19 +30,22 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 LOADS = (0.7, 1.2)
 
-# ns a packet above pfifo: single queues, those that keep state of flows, fair queueing, and two of their own kind.
-SINGLE_NS = 10
-LIMITS_NS = {
-    **dict.fromkeys(("fred", "choke", "black", "sfb", "dualpi2"), 30),
-    **dict.fromkeys(("drr", "sfq"), 40),
-    "cake": 100,
+# Instructions a packet above pfifo: single queues, those with state of flows, fair queueing, and one of its own kind.
+# These were 10, 30, 40 and 100 ns. They were converted once, with the ratio measured over the algorithms: about 10
+# instructions a nanosecond (RED: 140 instructions and 13 ns, FQ-PIE: 477 and 55, on an older processor). Instructions
+# do not depend on the machine; `benches/guard.py` checks them. Nanoseconds are information.
+SINGLE = 100
+LIMITS = {
+    **dict.fromkeys(("fred", "choke", "black", "sfb", "dualpi2"), 300),
+    **dict.fromkeys(("drr", "sfq"), 400),
+    "cake": 1000,
 }
-FAIR_NS = 40
+FAIR = 400
 
 
-def limit_ns(name: str) -> int:
-    """What `name` may cost above pfifo."""
-    return LIMITS_NS.get(name, FAIR_NS if name.startswith("fq_") else SINGLE_NS)
+def limit(name: str) -> int:
+    """How many instructions `name` may take above pfifo."""
+    return LIMITS.get(name, FAIR if name.startswith("fq_") else SINGLE)
 
 
 def output(*command: str) -> str:
@@ -141,7 +144,6 @@ def main() -> int:
         "--rounds", type=int, default=40, help="rounds, of which the smallest times count (default 40)"
     )
     parser.add_argument("--json", type=Path, help="write the result to this file")
-    parser.add_argument("--check", action="store_true", help="fail when an algorithm is above its limit")
     arguments = parser.parse_args()
     about = tomllib.loads((ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
     unknown = [name for name in arguments.names if name not in about]
@@ -155,15 +157,11 @@ def main() -> int:
     )
     dpdk = measure_dpdk(program, arguments.rounds)
     cost = {name: worst(rows, scheme) for name, scheme in schemes.items()}
-    over = [name for name in schemes if cost[name] > limit_ns(name)]
 
     loads = [text for load in LOADS for text in (f"ns at {load}", "above", "acts")]
-    table = [
-        [name, *columns(rows, scheme), f"{cost[name]:.0f}", str(limit_ns(name)), "over" if name in over else ""]
-        for name, scheme in schemes.items()
-    ]
+    table = [[name, *columns(rows, scheme), f"{cost[name]:.0f}"] for name, scheme in schemes.items()]
     print(f"CPU time a packet (enqueue and dequeue), {arguments.rounds} rounds; above: above pfifo at the same load")
-    show(["", *loads, "worst", "limit", ""], table)
+    show(["", *loads, "worst"], table)
     if dpdk:
         print("\nDPDK, above its program's own tail drop")
         names = list(dict.fromkeys(row["scheme"] for row in dpdk))
@@ -174,12 +172,11 @@ def main() -> int:
         result: dict[str, Any] = {
             "machine": machine(),
             "above_pfifo_ns": {name: f"{max(0, cost[name]):.0f}" for name in schemes},
-            "limit_ns": {name: limit_ns(name) for name in schemes},
             "measurements": rounded(rows),
             "dpdk": rounded(dpdk),
         }
         arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return 1 if over and arguments.check else 0
+    return 0
 
 
 def rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

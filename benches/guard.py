@@ -7,7 +7,8 @@ Builds `benches/speed` and `benches/cost` in the plain release profile and runs 
   the packets forwarded in between;
 * an enqueue and a dequeue of every algorithm, hot, below and above capacity, on the packets of `benches/cost.py`.
 
-    python3 benches/guard.py             exit status 1 when a figure is more than 3 % above the recorded one
+    python3 benches/guard.py             exit status 1 when a figure is more than 3 % above the recorded one, or
+                                         when an algorithm is above its limit that the record has below it
     python3 benches/guard.py --brief     the same, and prints less
     python3 benches/guard.py --record    writes benches/instructions.json
 
@@ -73,6 +74,20 @@ def algorithms() -> dict[str, dict[str, float]]:
     return found
 
 
+def above_pfifo(figures: dict[str, float]) -> dict[str, float]:
+    """By algorithm, what it takes above pfifo at the same load: the higher of the loads; from figures of `flat`."""
+    found: dict[str, float] = {}
+    for key, count in figures.items():
+        name, _, load = key.rpartition(" ")
+        found[name] = max(found.get(name, 0.0), count - figures[f"pfifo {load}"])
+    return found
+
+
+def over(above: dict[str, float]) -> list[str]:
+    """The algorithms above their limits."""
+    return [name for name, count in above.items() if count > cost.limit(name)]
+
+
 def flat(figures: dict[str, object], name: str = "") -> dict[str, float]:
     """Every figure under one name."""
     rows: dict[str, float] = {}
@@ -96,8 +111,11 @@ def main() -> int:
         del os.environ[key]
     new = {"simulated": simulated(), "algorithms": algorithms()}
     if options.record:
-        rounded = {group: dict(sorted(flat(rows).items())) for group, rows in new.items()}
-        RECORD.write_text(json.dumps({"tools": tools(), **rounded}, indent=1) + "\n", encoding="utf-8")
+        sorted_ = {group: dict(sorted(flat(rows).items())) for group, rows in new.items()}
+        above = {name: round(count) for name, count in above_pfifo(sorted_["algorithms"]).items()}
+        limits = {name: cost.limit(name) for name in above}
+        record = {"tools": tools(), **sorted_, "above_pfifo": above, "limits_above_pfifo": limits}
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     old, now = ({**rows["simulated"], **flat(rows["algorithms"])} for rows in (record, new))
     same = record["tools"] == tools()
@@ -110,12 +128,22 @@ def main() -> int:
             continue
         rows.append([key, f"{now[key]:.1f}", f"{growth:+.1%}" if key in old else "new"])
     cost.show(["", "instructions a packet", "beside the record"], rows)
+    was, above = above_pfifo(record["algorithms"]), above_pfifo(flat(new["algorithms"]))
+    newly = [name for name in over(above) if name not in over(was)]
+    rows = [[name, f"{count:.0f}", str(cost.limit(name))] for name, count in above.items()]
+    if not options.brief:
+        print("\nabove pfifo, the higher of the loads")
+        cost.show(
+            ["", "instructions a packet", "limit", ""], [[*row, "over" * (row[0] in over(above))] for row in rows]
+        )
     if not same:
         print(f"the record is of {record['tools']}, this is {tools()}: not judged")
     elif dearer:
         print(f"more than {GROWTH:.0%} above the record: {', '.join(dearer)}")
         print("make it cheaper, or change the record on purpose: python3 benches/guard.py --record")
-    return 1 if dearer and same else 0
+    if same and newly:
+        print(f"above its limit and not so in the record: {', '.join(newly)}")
+    return 1 if (dearer or newly) and same else 0
 
 
 if __name__ == "__main__":

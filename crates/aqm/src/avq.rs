@@ -180,6 +180,12 @@ impl Aqm for Avq {
         queue.pop()
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        self.advance(now, rate, queue);
+        true
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         let virtual_rate = match self.capacity {
             Capacity::Unknown => f64::NAN,

@@ -207,6 +207,11 @@ impl Aqm for Black {
         self.red.dequeue(cx, queue)
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        self.red.passes(now, rate, queue)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         let per = |value: u64, of: u64| if of == 0 { 0.0 } else { value as f64 / of as f64 };
         let most = self.cache.values().map(|hits| hits.both()).max().unwrap_or(0);

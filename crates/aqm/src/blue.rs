@@ -144,6 +144,15 @@ impl Aqm for Blue {
         self.raise(now);
     }
 
+    #[inline(always)]
+    fn passes(&mut self, _now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        let is_quiet = queue.is_empty() || self.idle && self.params.idle == Idle::Lasting;
+        if !is_quiet {
+            self.idle = false;
+        }
+        !is_quiet
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         visit("probability", self.probability);
     }

@@ -123,6 +123,11 @@ impl Aqm for Choke {
         self.red.dequeue(cx, queue)
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        self.red.passes(now, rate, queue)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         visit("avg", self.red.average.get());
         visit("count", self.red.count.packets());

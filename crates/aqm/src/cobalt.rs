@@ -85,7 +85,8 @@ pub(crate) struct Control {
     target: Span,
     p_inc: f64,
     p_dec: f64,
-    blue_threshold: Option<Span>,
+    /// [`Span::MAX`] when none is given.
+    blue_threshold: Span,
     ecn: bool,
     /// The sojourn time is above target.
     dropping: bool,
@@ -106,7 +107,7 @@ impl Control {
             target: params.target,
             p_inc: params.p_inc.get(),
             p_dec: params.p_dec.get(),
-            blue_threshold: params.blue_threshold,
+            blue_threshold: params.blue_threshold.unwrap_or(Span::MAX),
             ecn: params.ecn,
             dropping: false,
             count: 0,
@@ -169,13 +170,32 @@ impl Control {
         let now = cx.now;
         let sojourn = now.since(packet.enqueued);
         let above = sojourn > self.target && sojourn > least;
-        let (mut verdict, mut late) = (Verdict::Keep, false);
-        if self.count == 0 && !above {
+        if self.count > 0 {
+            if now >= self.drop_next || above != self.dropping {
+                return self.judge_by_schedule(cx, packet, above);
+            }
+        } else if above {
+            return self.judge_by_schedule(cx, packet, above);
+        } else {
             self.dropping = false;
-        } else if self.count == 0 || now >= self.drop_next || above != self.dropping {
-            (verdict, late) = self.follow_schedule(cx, packet, above);
+            self.drop_next = now + self.interval;
         }
-        if self.blue_threshold.is_some_and(|threshold| sojourn > threshold) {
+        if sojourn > self.blue_threshold {
+            self.raise(now);
+        }
+        if cx.chance(self.drop_probability) {
+            Verdict::Drop
+        } else {
+            Verdict::Keep
+        }
+    }
+
+    /// The same when CoDel's part has something to do.
+    #[inline(never)]
+    fn judge_by_schedule(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, above: bool) -> Verdict {
+        let now = cx.now;
+        let (mut verdict, late) = self.follow_schedule(cx, packet, above);
+        if now.since(packet.enqueued) > self.blue_threshold {
             self.raise(now);
         }
         // The draw is BLUE's own: a packet just marked can still be dropped.
@@ -192,7 +212,7 @@ impl Control {
     }
 
     /// CoDel's part: what is due when the head is `above` target or not, and whether the schedule is behind.
-    #[inline(never)]
+    #[inline]
     fn follow_schedule(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, above: bool) -> (Verdict, bool) {
         let now = cx.now;
         let due = self.count > 0 && now >= self.drop_next;
@@ -250,12 +270,22 @@ pub struct Cobalt {
     control: Control,
 }
 
+impl Cobalt {
+    /// Apart, so that an arrival that is queued saves no registers for it.
+    #[inline(never)]
+    fn overflow(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.control.full(cx.now);
+        cx.drop(packet, Reason::Overflow);
+    }
+}
+
 impl Aqm for Cobalt {
+    const PASSES: bool = false;
+
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
-            cx.drop(packet, Reason::Overflow);
-            self.control.full(cx.now);
+            self.overflow(cx, packet);
         } else {
             queue.push(packet);
         }

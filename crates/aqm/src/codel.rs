@@ -38,7 +38,7 @@ pub use selector::Selector;
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
-use sojourn_units::{Bytes, Instant, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 crate::choice! {
     /// How the spacing of drops is computed.
@@ -106,21 +106,24 @@ pub struct Codel {
 #[derive(Clone, Debug)]
 pub(crate) struct Spacing {
     law: ControlLaw,
+    /// The bits of a time in nanoseconds that the law reads: all, or those of whole units of Linux's codel clock, 2^10 ns.
+    mask: u64,
     /// Newton's running `1/sqrt(count)` in units of 2^-16.
     inverse_sqrt: u16,
 }
 
 impl Spacing {
     pub(crate) const fn new(law: ControlLaw) -> Self {
-        Self { law, inverse_sqrt: u16::MAX }
+        let mask = match law {
+            ControlLaw::Exact => u64::MAX,
+            ControlLaw::Newton => !1023,
+        };
+        Self { law, mask, inverse_sqrt: u16::MAX }
     }
 
-    /// A time as the law reads it: to the nanosecond, or in whole units of Linux's codel clock, 2^10 ns.
+    /// A time as the law reads it.
     const fn clock(&self, nanos: u64) -> u64 {
-        match self.law {
-            ControlLaw::Exact => nanos,
-            ControlLaw::Newton => nanos & !1023,
-        }
+        nanos & self.mask
     }
 
     fn span(&self, span: Span) -> Span {
@@ -177,19 +180,19 @@ impl Spacing {
 impl Codel {
     /// RFC 8289 section 5.5, `dodequeue`: whether the head, which is still in the queue, may be dropped.
     #[inline]
-    fn may_drop(&mut self, cx: &Cx<'_>, queue: &Queue) -> bool {
+    fn may_drop(&mut self, now: Instant, queue: &Queue) -> bool {
         let Some(head) = queue.head() else {
             self.first_above = None;
             return false;
         };
-        let sojourn = self.spacing.span(cx.now.since(head.enqueued));
+        let sojourn = self.spacing.span(now.since(head.enqueued));
         let beside = if self.params.mtu_counts == MtuCounts::All { queue.bytes_beside() } else { 0 };
         let left_behind = beside + queue.bytes() - u64::from(head.bytes);
         if sojourn < self.params.target || left_behind <= self.params.mtu.get() {
             self.first_above = None;
             return false;
         }
-        let now = self.now(cx);
+        let now = self.clock(now);
         match self.first_above {
             None => {
                 self.first_above = Some(now + self.params.interval);
@@ -208,8 +211,8 @@ impl Codel {
         false
     }
 
-    fn now(&self, cx: &Cx<'_>) -> Instant {
-        Instant::from_nanos(self.spacing.clock(cx.now.nanos()))
+    fn clock(&self, now: Instant) -> Instant {
+        Instant::from_nanos(self.spacing.clock(now.nanos()))
     }
 
     /// Section 5.3, `control_law`.
@@ -235,26 +238,35 @@ impl Codel {
     /// Section 5.6, `deque`: what it leaves at the head is to be sent.
     #[inline]
     fn judge(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
-        if queue.is_empty() && self.params.control_law == ControlLaw::Newton {
-            self.dropping = false;
-            return;
-        }
-        let may_drop = self.may_drop(cx, queue);
-        if may_drop || self.dropping {
-            self.act(cx, queue, may_drop);
+        if !self.spares(cx.now, queue) {
+            self.act(cx, queue);
         }
     }
 
-    /// The rest of `deque`, when the head may be dropped or a dropping phase is on.
-    fn act(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, may_drop: bool) {
-        let now = self.now(cx);
+    /// True when the head, if there is one, is neither dropped nor marked now.
+    #[inline]
+    fn spares(&mut self, now: Instant, queue: &Queue) -> bool {
+        if queue.is_empty() && self.params.control_law == ControlLaw::Newton {
+            self.dropping = false;
+            return true;
+        }
+        if !self.may_drop(now, queue) {
+            self.dropping = false;
+            return true;
+        }
+        self.dropping && self.clock(now) < self.drop_next
+    }
+
+    /// The rest of `deque`, when the head may be dropped and no phase is on that puts it off.
+    #[inline(never)]
+    fn act(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        let now = self.clock(cx.now);
         if !self.dropping {
             if !self.signal(cx, queue) {
-                self.may_drop(cx, queue);
+                self.may_drop(cx.now, queue);
             }
             return self.begin(now);
         }
-        self.dropping = may_drop;
         // Several drops may be due at once when packets are long or the link was away.
         while self.dropping && now >= self.drop_next {
             self.count = self.count.wrapping_add(1);
@@ -263,7 +275,7 @@ impl Codel {
                 self.drop_next = self.next_drop(self.drop_next);
                 return;
             }
-            self.dropping = self.may_drop(cx, queue);
+            self.dropping = self.may_drop(cx.now, queue);
             if self.dropping {
                 self.drop_next = self.next_drop(self.drop_next);
             }
@@ -275,8 +287,8 @@ impl Aqm for Codel {
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
-            cx.drop(packet, Reason::Overflow);
             self.overflowed(cx.now, 1);
+            cx.drop(packet, Reason::Overflow);
         } else {
             queue.push(packet);
         }
@@ -293,6 +305,11 @@ impl Aqm for Codel {
             }
         }
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        self.params.ce_threshold.is_none() && self.spares(now, queue)
     }
 
     fn overflowed(&mut self, _now: Instant, packets: u64) {

@@ -39,6 +39,11 @@ pub trait Random {
         (self.next_u64() >> 11) as i64 as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
+    /// True with probability `p`: one draw of [`uniform`](Self::uniform) is below it.
+    fn is_below(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
     /// Uniform in 0..n from one draw (multiply and shift; bias below n / 2^64); 0 when `n` is 0.
     fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -52,6 +57,10 @@ impl<R: Random + ?Sized> Random for Box<R> {
 
     fn uniform(&mut self) -> f64 {
         (**self).uniform()
+    }
+
+    fn is_below(&mut self, p: f64) -> bool {
+        (**self).is_below(p)
     }
 
     fn below(&mut self, n: u64) -> u64 {
@@ -127,7 +136,8 @@ pub struct Cx<'a> {
 
 impl Cx<'_> {
     /// Gives `packet` away as dropped.
-    #[inline]
+    // Apart, so that the way of a packet that is queued saves no registers for it.
+    #[inline(never)]
     pub fn drop(&mut self, packet: Packet, reason: Reason) {
         self.counters.dropped[reason as usize].add(&packet);
         self.observer.dropped(self.now, packet, reason);
@@ -154,7 +164,7 @@ impl Cx<'_> {
     #[must_use]
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
-        p >= 1.0 || (p > 0.0 && self.random.uniform() < p)
+        p >= 1.0 || (p > 0.0 && self.random.is_below(p))
     }
 
     #[inline]

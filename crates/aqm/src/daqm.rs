@@ -431,7 +431,7 @@ impl Aqm for Daqm {
     }
 
     /// Algorithm 1.
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.limit.is_full(queue, packet.bytes) {
             cx.drop(packet, Reason::Overflow);
@@ -483,6 +483,12 @@ impl Aqm for Daqm {
             }
         }
         self.head(cx.now, queue)
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        let is_watching = matches!(self.phase, Phase::Watching) && !self.ticks.is_due(now);
+        is_watching && self.cleared == 0 && !self.needs.departures && !self.looks(now, queue)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

@@ -70,6 +70,9 @@ impl Clone for Box<dyn Discipline> {
 
 /// An algorithm over one borrowed queue.
 pub trait Aqm {
+    /// Whether [`passes`](Self::passes) is ever true.
+    const PASSES: bool = true;
+
     /// Performs periodic updates that fall due up to and including `now`, at their nominal instants.
     /// Called before every other method, so a method never sees a stale state. Work is bounded.
     fn advance(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) {}
@@ -80,6 +83,14 @@ pub trait Aqm {
     /// Takes the next packet to send out of `queue`, dropping on the way what the algorithm decides to.
     /// `None` only when nothing waits any more.
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet>;
+
+    /// True when the link gets the head as it is, if one waits; then this has also done whatever [`advance`](Self::advance)
+    /// and [`dequeue`](Self::dequeue) do besides. On false nothing has changed, and both are to be called.
+    ///
+    /// A short way for the common case; `false` is always right.
+    fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        false
+    }
 
     /// A container dropped `packets` from the head of this queue because all queues together were full.
     fn overflowed(&mut self, _now: Instant, _packets: u64) {}
@@ -228,6 +239,32 @@ impl<A: Algorithm> Fifo<A> {
         let aqm = A::new(&params);
         Self { params, aqm, queue: Queue::default() }
     }
+
+    /// A dequeue that the algorithm has to decide on. Apart, so that the short way saves no registers for it.
+    #[inline(never)]
+    fn decide(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        self.ask(cx)
+    }
+
+    /// A dequeue by the algorithm.
+    #[inline(always)]
+    fn ask(&mut self, cx: &mut Cx<'_>) -> Dequeued {
+        self.aqm.advance(cx.now, cx.rate, &self.queue);
+        let packet = self.aqm.dequeue(cx, &mut self.queue);
+        sent(cx, packet)
+    }
+}
+
+/// Counts what a dequeue gives.
+#[inline(always)]
+fn sent(cx: &mut Cx<'_>, packet: Option<Packet>) -> Dequeued {
+    match packet {
+        Some(packet) => {
+            cx.forwarded(&packet);
+            Dequeued::Packet(packet)
+        }
+        None => Dequeued::Empty,
+    }
 }
 
 impl<A: Algorithm> Discipline for Fifo<A> {
@@ -239,14 +276,13 @@ impl<A: Algorithm> Discipline for Fifo<A> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
-        self.aqm.advance(cx.now, cx.rate, &self.queue);
-        match self.aqm.dequeue(cx, &mut self.queue) {
-            Some(packet) => {
-                cx.forwarded(&packet);
-                Dequeued::Packet(packet)
-            }
-            None => Dequeued::Empty,
+        if !A::PASSES {
+            return self.ask(cx);
         }
+        if !self.aqm.passes(cx.now, cx.rate, &self.queue) {
+            return self.decide(cx);
+        }
+        sent(cx, self.queue.pop())
     }
 
     fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {

@@ -37,7 +37,7 @@ use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Packet, Queue, Reason}
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use sojourn_units::Packets;
+use sojourn_units::{BitRate, Instant, Packets};
 
 /// The largest `limit`: one probability is kept for every length up to it.
 const MOST: u64 = 1 << 20;
@@ -139,6 +139,12 @@ impl Aqm for DroppingFunction {
         let packet = queue.pop();
         self.in_service = packet.is_some();
         packet
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, _now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        self.in_service = !queue.is_empty();
+        true
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

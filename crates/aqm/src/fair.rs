@@ -234,6 +234,14 @@ fn touch<A: Algorithm, T>(
     result
 }
 
+/// `packet` has left one of the queues that `waiting` is the sum of.
+#[inline(always)]
+fn shorter(waiting: &mut Backlog, packet: Packet) -> Option<Packet> {
+    waiting.packets -= 1;
+    waiting.bytes -= u64::from(packet.bytes);
+    Some(packet)
+}
+
 /// Which of `slots` a flow belongs to: multiplication and shifts mix all bits of flow and seed (splitmix64's finaliser).
 pub(crate) fn hash(flow: u32, seed: u64, slots: usize) -> usize {
     let mut x = seed ^ u64::from(flow).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -262,6 +270,9 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
         let take = |flow: &mut Flow<A>, waiting: &mut Backlog| {
             flow.queue.set_bytes_beside(waiting.bytes - flow.queue.bytes());
+            if flow.aqm.passes(cx.now, cx.rate, &flow.queue) {
+                return shorter(waiting, flow.queue.pop()?);
+            }
             touch(flow, waiting, cx, A::dequeue)
         };
         match self.schedule(take) {
@@ -280,12 +291,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
     }
 
     fn drain(&mut self) -> Option<Packet> {
-        self.schedule(|flow, waiting| {
-            let packet = flow.queue.pop()?;
-            waiting.packets -= 1;
-            waiting.bytes -= u64::from(packet.bytes);
-            Some(packet)
-        })
+        self.schedule(|flow, waiting| shorter(waiting, flow.queue.pop()?))
     }
 
     fn reset(&mut self) {

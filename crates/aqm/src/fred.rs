@@ -149,6 +149,8 @@ impl Fred {
 }
 
 impl Aqm for Fred {
+    const PASSES: bool = false;
+
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);
         if self.counted != queue.len() {

@@ -117,21 +117,25 @@ pub struct Green {
 
 impl Scheme {
     /// An arrival, whatever becomes of it; the probability that it meets.
+    #[inline(always)]
     fn arrival(&mut self, now: Instant, rate: BitRate, packet: &Packet) -> f64 {
         match self {
-            Self::Flows { active, .. } => active.arrival(now, packet.flow),
+            Self::Flows { active, probability, .. } => {
+                if active.arrival(now, packet.flow) {
+                    return *probability;
+                }
+                self.recompute(rate);
+            }
             Self::Rate(step) => step.arrival(now, packet.bytes),
         }
-        self.recompute(rate);
         self.probability()
     }
 
+    #[cold]
     fn recompute(&mut self, rate: BitRate) {
         if let Self::Flows { active, rtt, mss_c, computed_for, probability } = self {
-            if *computed_for != (active.len(), rate) {
-                *computed_for = (active.len(), rate);
-                *probability = equation(active.len(), *mss_c, rate, *rtt);
-            }
+            *computed_for = (active.len(), rate);
+            *probability = equation(active.len(), *mss_c, rate, *rtt);
         }
     }
 
@@ -147,9 +151,10 @@ impl Aqm for Green {
     #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         match &mut self.scheme {
-            Scheme::Flows { active, .. } => {
-                active.expire(now);
-                self.scheme.recompute(rate);
+            Scheme::Flows { active, computed_for, .. } => {
+                if active.expire(now) || computed_for.1 != rate {
+                    self.scheme.recompute(rate);
+                }
             }
             Scheme::Rate(step) => step.advance(now, rate),
         }
@@ -170,6 +175,15 @@ impl Aqm for Green {
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
+    }
+
+    /// Time alone changes what the next arrival will find, and it is then caught up.
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        match &self.scheme {
+            Scheme::Flows { .. } => true,
+            Scheme::Rate(step) => !step.is_due(now),
+        }
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

@@ -143,6 +143,9 @@ impl<A: Algorithm> Host<A> {
 
     /// The link is free.
     pub(crate) fn send(&mut self) -> Option<Packet> {
+        if A::PASSES && self.aqm.passes(self.now, self.rate, &self.queue) {
+            return self.queue.pop();
+        }
         self.act(|aqm, cx, queue| aqm.dequeue(cx, queue))
     }
 

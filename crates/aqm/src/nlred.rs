@@ -94,6 +94,11 @@ impl Aqm for Nlred {
         self.0.dequeue(cx, queue)
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        self.0.passes(now, rate, queue)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         self.0.internals(visit);
     }

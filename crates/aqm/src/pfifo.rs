@@ -14,7 +14,7 @@
 //! * tc-pfifo(8) and tc-bfifo(8).
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Packet, Queue, Reason};
-use sojourn_units::{Bytes, Packets};
+use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
 crate::params! {
     /// Parameters of `pfifo`.
@@ -58,6 +58,11 @@ impl Aqm for Pfifo {
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
     }
+
+    #[inline(always)]
+    fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        true
+    }
 }
 
 impl Aqm for Bfifo {
@@ -73,6 +78,11 @@ impl Aqm for Bfifo {
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        true
     }
 }
 

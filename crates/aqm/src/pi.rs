@@ -100,6 +100,11 @@ impl Aqm for Pi {
         queue.pop()
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        !self.updates.is_due(now)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         visit("drop_probability", self.probability);
         visit("excess_packets", self.excess_old);

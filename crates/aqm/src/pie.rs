@@ -181,11 +181,34 @@ pub struct Pie {
 
 /// Section 4.2: how much of an adjustment is made while p is small, so that relative changes stay alike.
 fn auto_tune(p: f64) -> f64 {
-    // Counted and looked up: branches would be foreseen badly where many flows take turns.
-    const BELOW: [f64; 6] = [0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
-    const FACTORS: [f64; 7] = [1.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0, 1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0];
-    FACTORS[BELOW.iter().map(|bound| usize::from(p < *bound)).sum::<usize>()]
+    // Looked up: branches would be foreseen badly where many flows take turns.
+    let exponent = (p.to_bits() >> 52) as usize;
+    let (bound, factors) = TUNING[exponent.saturating_sub(LEAST_EXPONENT).min(TUNING.len() - 1)];
+    factors[usize::from(p < bound)]
 }
+
+/// The binary exponent, as a number's bits hold it, below which every p is below all bounds.
+const LEAST_EXPONENT: usize = 1002;
+
+/// For each exponent of p up to that of 1: the bound among these p, and the factors from it on and below it.
+const TUNING: [(f64, [f64; 2]); 22] = {
+    const BOUNDS: [f64; 6] = [0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
+    const FACTORS: [f64; 7] = [1.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0, 1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0];
+    let mut rows = [(0.0, [1.0, 1.0]); 22];
+    let mut row = 0;
+    while row < rows.len() {
+        let mut at = 0;
+        while at < BOUNDS.len() && (BOUNDS[at].to_bits() >> 52) as usize > LEAST_EXPONENT + row {
+            at += 1;
+        }
+        rows[row].1 = [FACTORS[at], FACTORS[at]];
+        if at < BOUNDS.len() && (BOUNDS[at].to_bits() >> 52) as usize == LEAST_EXPONENT + row {
+            rows[row] = (BOUNDS[at], [FACTORS[at], FACTORS[at + 1]]);
+        }
+        row += 1;
+    }
+    rows
+};
 
 impl Pie {
     /// `current_qdelay`, in seconds, at `now`.
@@ -216,11 +239,8 @@ impl Pie {
         // Section 5.5.
         let most = if p >= 0.1 { 0.02 } else { f64::INFINITY };
         step = if step > most { most } else { step };
-        if variant == Variant::Linux && delay > 0.25 {
-            step += 0.02;
-        }
-        let held = variant == Variant::Ns3 && !self.burst_allowance.is_zero();
-        let mut p = if held { 0.0 } else { p + step };
+        // One look at the variant, for the one that is mostly there.
+        let mut p = if variant == Variant::Rfc { p + step } else { self.step_otherwise(p, step, delay) };
         if delay == 0.0 && self.delay_old == 0.0 {
             p *= self.decay(backlog);
         }
@@ -230,6 +250,16 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
         if variant == Variant::Ns3 {
             self.count_calm(delay.max(old));
+        }
+    }
+
+    /// What a `step` leaves of p under the other variants.
+    #[inline(never)]
+    fn step_otherwise(&self, p: f64, step: f64, delay: f64) -> f64 {
+        match self.params.variant {
+            Variant::Linux if delay > 0.25 => p + (step + 0.02),
+            Variant::Ns3 if !self.burst_allowance.is_zero() => 0.0,
+            Variant::Rfc | Variant::Linux | Variant::Ns3 => p + step,
         }
     }
 
@@ -245,6 +275,12 @@ impl Pie {
     /// ns-3's `NO_BURST`: more than so many updates were calm, after the one that ended the protection.
     fn is_rested(&self) -> bool {
         self.calm_updates > 1 + BURST_RESET.nanos() / self.params.tupdate.nanos().max(1)
+    }
+
+    /// ns-3 gives the allowance back.
+    #[inline(never)]
+    fn may_rest(&self) -> bool {
+        self.burst_allowance.is_zero() && self.is_rested()
     }
 
     /// What an update without any delay leaves of p.
@@ -282,23 +318,36 @@ impl Pie {
     fn catch_up_otherwise(&mut self, now: Instant, queue: &Queue) {
         while self.updates.is_due(now) {
             if self.is_settled(queue) {
-                let tupdate = self.params.tupdate;
-                let updates = self.updates.take_all(now);
-                // The update that uses the allowance up is calm already.
-                let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
-                self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
-                self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
-                return;
+                return self.rest(now);
             }
             let Some(at) = self.updates.take(now) else { return };
             self.update(self.delay(at, queue), queue.bytes());
         }
     }
 
+    /// The updates due up to `now` of a queue that is settled.
+    #[inline(never)]
+    fn rest(&mut self, now: Instant) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        let updates = self.updates.take_all(now);
+        if !self.active {
+            return;
+        }
+        let tupdate = self.params.tupdate;
+        if self.params.variant == Variant::Ns3 {
+            // The update that uses the allowance up is calm already.
+            let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
+            self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
+        }
+        if !self.burst_allowance.is_zero() {
+            self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
+        }
+    }
+
     /// Updates change nothing but the allowance until a packet comes: p is 0, and below target it does not rise.
     #[inline]
     fn is_settled(&self, queue: &Queue) -> bool {
-        self.probability == 0.0 && self.delay_old == 0.0 && queue.is_empty() && self.last_sojourn.is_zero()
+        queue.is_empty() && self.probability == 0.0 && self.delay_old == 0.0 && self.last_sojourn.is_zero()
     }
 
     /// Section 5.3: congestion has gone, as far as an arrival at `now` sees.
@@ -378,7 +427,11 @@ impl Aqm for Pie {
     #[inline]
     fn advance(&mut self, now: Instant, _rate: BitRate, queue: &Queue) {
         if self.updates.is_due(now) {
-            self.catch_up(now, queue);
+            if self.is_settled(queue) {
+                self.rest(now);
+            } else {
+                self.catch_up(now, queue);
+            }
         }
     }
 
@@ -389,7 +442,7 @@ impl Aqm for Pie {
         let calm = self.is_calm(cx.now, queue);
         let given = match self.params.variant {
             Variant::Rfc | Variant::Linux => calm,
-            Variant::Ns3 => self.burst_allowance.is_zero() && self.is_rested(),
+            Variant::Ns3 => self.may_rest(),
         };
         if given {
             self.burst_allowance = self.params.max_burst;
@@ -430,6 +483,11 @@ impl Aqm for Pie {
             }
         }
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        self.params.delay == Delay::Timestamps && !self.updates.is_due(now)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

@@ -104,11 +104,6 @@ crate::params! {
 }
 
 impl Params {
-    /// The unit of the average: that of `min`; packets when both are automatic.
-    fn unit(&self) -> Length {
-        self.min.unwrap_or(Length::packets(0))
-    }
-
     /// How many mean packets a link of `rate` sends in a second.
     fn mean_packets_s(&self, rate: BitRate) -> f64 {
         rate.bytes_s() / self.avpkt.get().max(1) as f64
@@ -186,6 +181,10 @@ pub struct Red {
     params: Params,
     /// The rate that `band` and `weight` were computed for.
     rate: BitRate,
+    /// The unit of the average is that of `min`; packets when both are automatic.
+    in_bytes: bool,
+    /// Neither `wait` nor `bytemode`: signals are spread by [`law::uniform`].
+    is_uniform: bool,
     weight: Weight,
     pub(crate) band: Band,
     pub(crate) average: Average,
@@ -193,6 +192,8 @@ pub struct Red {
     /// p_a at the last arrival.
     pub(crate) probability: f64,
     updates: Ticks,
+    /// The first arrival is still to start the updates.
+    awaits_start: bool,
 }
 
 impl Red {
@@ -205,6 +206,13 @@ impl Red {
         self.weight = Weight::new(self.params.w.map_or(automatic.w, Probability::get), mean_packets_s);
         let min = self.params.min.map_or(automatic.min, Length::number);
         self.band = self.band.between(min, self.params.max.map_or(3.0 * min, Length::number));
+    }
+
+    /// The first arrival under `adaptive`.
+    #[cold]
+    fn start(&mut self, now: Instant) {
+        self.updates.start(now);
+        self.awaits_start = false;
     }
 
     /// The adaptations due up to `now`.
@@ -224,10 +232,11 @@ impl Red {
         self.band = self.band.up_to(adapt::max_p(max_p, avg, min, max, alpha, beta));
     }
 
-    /// p_a for a packet of `bytes`, from p_b and the count.
+    /// Counts a packet of `bytes`; gives its p_a, from p_b and the count.
     #[inline(always)]
-    fn spread(&self, p_b: f64, bytes: u32) -> f64 {
-        if !self.params.wait && !self.params.bytemode {
+    fn spread(&mut self, p_b: f64, bytes: u32) -> f64 {
+        if self.is_uniform {
+            self.count.packet();
             return law::uniform(p_b, self.count.packets());
         }
         self.spread_otherwise(p_b, bytes)
@@ -235,7 +244,8 @@ impl Red {
 
     /// The same with `wait` or `bytemode`.
     #[inline(never)]
-    fn spread_otherwise(&self, p_b: f64, bytes: u32) -> f64 {
+    fn spread_otherwise(&mut self, p_b: f64, bytes: u32) -> f64 {
+        self.count.arrival(bytes);
         let avpkt = self.params.avpkt.get() as f64;
         let count = if self.params.bytemode { self.count.mean_packets(avpkt) } else { self.count.packets() };
         let p_a = if self.params.wait { law::wait(p_b, count) } else { law::uniform(p_b, count) };
@@ -247,16 +257,25 @@ impl Red {
         }
     }
 
+    /// What waits, in the unit of the average.
+    #[inline(always)]
+    fn queued(&self, queue: &Queue) -> u64 {
+        if self.in_bytes {
+            return bytes(queue);
+        }
+        queue.len() as u64
+    }
+
     /// Takes the queue that an arrival finds into the average.
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Instant, queue: &Queue) {
-        self.average.arrival(now, self.params.unit().of(queue), &self.weight);
+        self.average.arrival(now, self.queued(queue), &self.weight);
     }
 
     /// Takes the present queue into the average, without regard to idle time.
     #[inline(always)]
     pub(crate) fn sample(&mut self, queue: &Queue) {
-        self.average.sample(self.params.unit().of(queue), self.weight.w);
+        self.average.sample(self.queued(queue), self.weight.w);
     }
 
     /// True when the queue has no room for an arrival of `bytes`, which is then to be dropped.
@@ -272,13 +291,12 @@ impl Red {
     /// Counts an arrival of `bytes` that may be signalled, and draws whether it is.
     #[inline(always)]
     pub(crate) fn draw(&mut self, cx: &mut Cx<'_>, p_b: f64, bytes: u32) -> bool {
-        self.count.arrival(bytes);
         self.probability = self.spread(p_b, bytes);
-        let signal = cx.chance(self.probability);
-        if signal {
-            self.count.signalled();
+        if !cx.chance(self.probability) {
+            return false;
         }
-        signal
+        self.count.signalled();
+        true
     }
 
     /// True when the average and `band` have an arrival dropped; it may be marked instead.
@@ -307,21 +325,28 @@ impl Red {
     }
 }
 
+/// What waits in bytes. Apart, or both lengths would be read for each packet.
+#[inline(never)]
+fn bytes(queue: &Queue) -> u64 {
+    queue.bytes()
+}
+
 impl Aqm for Red {
     #[inline(always)]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         if self.rate != rate {
             self.tune(rate);
         }
-        if self.params.adaptive && self.updates.is_due(now) {
+        // Never without `adaptive`, which alone starts them.
+        if self.updates.is_due(now) {
             self.catch_up(now);
         }
     }
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
-        if self.params.adaptive {
-            self.updates.start(cx.now);
+        if self.awaits_start {
+            self.start(cx.now);
         }
         self.observe(cx.now, queue);
         if self.overflows(queue, packet.bytes) {
@@ -338,6 +363,15 @@ impl Aqm for Red {
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         self.average.departure(cx.now, !queue.is_empty());
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        let is_ready = self.rate == rate && !self.updates.is_due(now);
+        if is_ready {
+            self.average.departure(now, !queue.is_empty());
+        }
+        is_ready
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -383,12 +417,15 @@ impl Algorithm for Red {
         let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle, Curve::Linear);
         let mut red = Self {
             rate: BitRate::ZERO,
+            in_bytes: matches!(params.min, Some(Length::Bytes(_))),
+            is_uniform: !params.wait && !params.bytemode,
             weight: Weight::new(1.0, 0.0),
             band,
             average: Average::default(),
             count: Count::default(),
             probability: 0.0,
             updates: Ticks::new(params.interval),
+            awaits_start: params.adaptive,
             params: params.clone(),
         };
         red.tune(BitRate::ZERO);

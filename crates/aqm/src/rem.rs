@@ -80,11 +80,17 @@ pub struct Rem {
     ln_phi: f64,
     /// Packets that 1 bit/s sends in T.
     capacity: f64,
+    /// The rate of the last update.
+    rate: BitRate,
+    /// Packets that it sends in T.
+    c: f64,
+    /// The target backlog in packets.
+    b_ref: f64,
     price: f64,
     /// `1 - phi^-price`.
     probability: f64,
     /// Packets that arrived since the last update.
-    arrived: u32,
+    arrived: u64,
     /// x of the last update, in packets.
     input: f64,
     /// Backlog in packets at the last update.
@@ -95,31 +101,32 @@ pub struct Rem {
 impl Rem {
     /// The price's next value for a mismatch in packets.
     fn move_price(&mut self, mismatch: f64) {
-        self.price = (self.price + self.params.gamma * mismatch).max(0.0);
+        let price = self.price + self.params.gamma * mismatch;
+        self.price = if price > 0.0 { price } else { 0.0 };
     }
 
     /// The updates due up to `now`.
     #[inline(never)]
     fn catch_up(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        if self.updates.take(now).is_some() {
-            let rest = self.updates.due(now);
-            self.update(queue.len() as f64, rest, rate);
-            if rest > 0 {
-                self.updates.skip_to_last(now, 0);
-            }
+        let due = self.updates.take_all(now);
+        if due > 0 {
+            // Signed, because that converts in one instruction.
+            self.update(queue.len() as i64 as f64, due - 1, rate);
         }
     }
 
     /// One update, and `rest` more over which nothing arrives and `b` packets wait.
     fn update(&mut self, b: f64, rest: u64, rate: BitRate) {
-        let Params { alpha, b_ref, form, .. } = self.params;
-        let (b_ref, rest) = (b_ref.get() as f64, rest as f64);
+        let Params { alpha, form, .. } = self.params;
+        let (b_ref, rest) = (self.b_ref, rest as i64 as f64);
         match form {
             Form::Rate => {
-                let c = rate.bit_s() as f64 * self.capacity;
-                let stand = alpha * (b - b_ref) - c;
+                if self.rate != rate {
+                    (self.rate, self.c) = (rate, rate.bit_s() as f64 * self.capacity);
+                }
+                let stand = alpha * (b - b_ref) - self.c;
                 let w = self.params.w.get();
-                self.input = w * f64::from(self.arrived) + (1.0 - w) * self.input;
+                self.input = w * (self.arrived as i64 as f64) + (1.0 - w) * self.input;
                 self.move_price(self.input + stand);
                 if rest > 0.0 {
                     let (sum, left) = geometric(1.0 - w, rest);
@@ -156,10 +163,10 @@ impl Aqm for Rem {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
         self.updates.start(cx.now);
-        self.arrived = self.arrived.saturating_add(1);
+        self.arrived += 1;
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
@@ -172,6 +179,11 @@ impl Aqm for Rem {
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        !self.updates.is_due(now)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -214,6 +226,9 @@ impl Algorithm for Rem {
         Self {
             ln_phi: libm::log(params.phi),
             capacity: params.tupdate.seconds() / (8.0 * params.avpkt.get() as f64),
+            rate: BitRate::ZERO,
+            c: 0.0,
+            b_ref: params.b_ref.get() as f64,
             price: 0.0,
             probability: 0.0,
             arrived: 0,

@@ -88,16 +88,13 @@ struct Bins([[Bin; BINS]; LEVELS]);
 impl Bins {
     const EMPTY: Self = Self([[Bin { packets: 0, probability: 0.0 }; BINS]; LEVELS]);
 
+    #[inline(always)]
     fn of(&mut self, hash: u32) -> impl Iterator<Item = &mut Bin> {
         self.0.iter_mut().enumerate().map(move |(level, bins)| &mut bins[(hash >> (4 * level)) as usize % BINS])
     }
 
-    fn add(&mut self, hash: u32) {
-        self.of(hash).for_each(|bin| bin.packets += 1);
-    }
-
     fn remove(&mut self, hash: u32) {
-        self.of(hash).for_each(|bin| bin.packets = bin.packets.saturating_sub(1));
+        self.of(hash).for_each(|bin| bin.packets -= 1);
     }
 }
 
@@ -129,10 +126,12 @@ pub struct Sfb {
     rehash: Span,
     db: Span,
     ecn: bool,
-    /// The first hash's seed; drawn at the first arrival.
-    seed: Option<u64>,
+    /// The first arrival has drawn the first hash's seed.
+    begun: bool,
     /// Changes of the hash so far; the bins in use are those of its parity.
     generation: u64,
+    /// The present hash's seed: the first one's plus the generation.
+    key: u64,
     next_rehash: Instant,
     sets: [Bins; 2],
     /// For the packets at the tail of the queue, in its order; those before them (after a reset) are not counted.
@@ -157,22 +156,25 @@ impl Sfb {
 
     /// The flow's hash in the present generation, or in a later one.
     fn hash(&self, flow: u32, later: u64) -> u32 {
-        mix(flow, self.seed.unwrap_or(0).wrapping_add(self.generation.wrapping_add(later)))
+        mix(flow, self.key.wrapping_add(later))
     }
 
-    /// The bins of a flow learn from its arrival; gives the least probability and the least count.
+    /// The bins of a flow learn from its arrival and count it; gives the least probability and the least count before it.
+    #[inline(always)]
     fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
         let Self { target, steps, sets, .. } = self;
         let (mut p, mut least) = ([0.0; LEVELS], u32::MAX);
         for (p, bin) in p.iter_mut().zip(sets[set].of(hash)) {
             // A table, not branches: eight bins in different states would mispredict them.
-            *p = bin.probability + steps[usize::from(bin.packets > 0) + usize::from(bin.packets >= *target)];
+            let state = if bin.packets >= *target { 2 } else { bin.packets.min(1) };
+            *p = bin.probability + steps[state as usize];
             least = least.min(bin.packets);
         }
         // Apart from the loop before, so that all eight are clamped at once and without branches.
         let p = p.map(|p| if p > 0.0 { p } else { 0.0 }).map(|p| if p < 1.0 { p } else { 1.0 });
         for (p, bin) in p.iter().zip(sets[set].of(hash)) {
             bin.probability = *p;
+            bin.packets += 1;
         }
         let lesser = |a: f64, b: f64| if a < b { a } else { b };
         let [p0, p1, p2, p3, p4, p5, p6, p7] = p;
@@ -193,26 +195,32 @@ impl Sfb {
     }
 
     /// The packet counted longest is gone.
-    #[inline]
+    #[inline(always)]
     fn forget_first(&mut self) {
         if let Some(counted) = self.counted.pop_front() {
-            for set in 0..2 {
-                if counted.is_in(set) {
-                    self.sets[set].remove(counted.hashes[set]);
-                }
+            self.uncount(counted);
+        }
+    }
+
+    #[inline(always)]
+    fn uncount(&mut self, counted: Counted) {
+        for set in 0..2 {
+            if counted.is_in(set) {
+                self.sets[set].remove(counted.hashes[set]);
             }
         }
     }
 
-    /// An arrival is about to be queued.
-    #[inline]
-    fn count(&mut self, counted: Counted) {
-        for set in 0..2 {
-            if counted.is_in(set) {
-                self.sets[set].add(counted.hashes[set]);
-            }
-        }
-        self.counted.push_back(counted);
+    /// An arrival that has been counted is to be dropped for `reason`.
+    #[inline(never)]
+    fn refuse(&mut self, counted: Counted, reason: Reason) -> Result<Counted, Reason> {
+        self.uncount(counted);
+        Err(reason)
+    }
+
+    fn advance_generation(&mut self, changes: u64) {
+        self.generation = self.generation.wrapping_add(changes);
+        self.key = self.key.wrapping_add(changes);
     }
 
     /// The bins in use are left behind for the others.
@@ -220,7 +228,7 @@ impl Sfb {
         let left = self.active();
         self.sets[left] = Bins::EMPTY;
         self.counted.iter_mut().for_each(|counted| counted.sets &= !(1 << left));
-        self.generation = self.generation.wrapping_add(1);
+        self.advance_generation(1);
     }
 
     fn is_warming(&self, now: Instant) -> bool {
@@ -232,10 +240,10 @@ impl Sfb {
     fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Result<Counted, Reason> {
         let (active, hash) = (self.active(), self.hash(packet.flow, 0));
         let (p, packets) = self.learn(active, hash);
-        if packets >= self.max {
-            return Err(Reason::Flow);
-        }
         let counted = Counted { hashes: [hash; 2], sets: 1 << active };
+        if packets >= self.max {
+            return self.refuse(counted, Reason::Flow);
+        }
         if p >= 1.0 {
             return self.judge_unresponsive(cx, packet.flow, counted);
         }
@@ -243,7 +251,7 @@ impl Sfb {
         // Marking so many has not helped, whether it is this flow's fault or not.
         let may_mark = self.ecn && draw >= 2.0 * (p - 0.5);
         if draw < p && !(may_mark && cx.mark(packet)) {
-            return Err(Reason::Early);
+            return self.refuse(counted, Reason::Early);
         }
         Ok(counted)
     }
@@ -260,7 +268,7 @@ impl Sfb {
         if self.is_excused(cx.now) {
             Ok(counted)
         } else {
-            Err(Reason::Flow)
+            self.refuse(counted, Reason::Flow)
         }
     }
 
@@ -270,14 +278,13 @@ impl Sfb {
         while self.counted.len() > queue.len() {
             self.forget_first();
         }
-        if self.seed.is_some() && !self.rehash.is_zero() && now >= self.next_rehash && self.next_rehash < Instant::NEVER
-        {
+        if self.begun && !self.rehash.is_zero() && now >= self.next_rehash && self.next_rehash < Instant::NEVER {
             let passed = now.since(self.next_rehash).nanos() / self.rehash.nanos() + 1;
             // Two changes leave nothing of what was learnt, and so do more.
             self.change_hash();
             if passed > 1 {
                 self.change_hash();
-                self.generation = self.generation.wrapping_add(passed - 2);
+                self.advance_generation(passed - 2);
             }
             self.next_rehash += self.rehash * passed;
         }
@@ -286,7 +293,8 @@ impl Sfb {
     /// The first arrival draws the seed.
     #[cold]
     fn begin(&mut self, cx: &mut Cx<'_>) {
-        self.seed = Some(cx.random.next_u64());
+        self.begun = true;
+        self.key = cx.random.next_u64().wrapping_add(self.generation);
         self.filled = cx.now;
         if !self.rehash.is_zero() {
             let whole = cx.now.nanos() / self.rehash.nanos();
@@ -305,7 +313,7 @@ impl Aqm for Sfb {
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
-        if self.seed.is_none() {
+        if !self.begun {
             self.begin(cx);
         }
         if self.limit.is_full(queue, packet.bytes) {
@@ -313,7 +321,7 @@ impl Aqm for Sfb {
         }
         match self.judge(cx, &mut packet) {
             Ok(counted) => {
-                self.count(counted);
+                self.counted.push_back(counted);
                 queue.push(packet);
             }
             Err(reason) => cx.drop(packet, reason),
@@ -326,6 +334,15 @@ impl Aqm for Sfb {
             self.forget_first();
         }
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
+        let is_ready = self.counted.len() <= queue.len() && now < self.next_rehash;
+        if is_ready && self.counted.len() == queue.len() {
+            self.forget_first();
+        }
+        is_ready
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -379,7 +396,8 @@ impl Algorithm for Sfb {
             rehash: params.rehash,
             db: params.db,
             ecn: params.ecn,
-            seed: None,
+            begun: false,
+            key: 0,
             generation: 0,
             next_rehash: Instant::NEVER,
             sets: [Bins::EMPTY; 2],

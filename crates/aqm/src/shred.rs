@@ -84,17 +84,32 @@ pub struct Shred {
     red: Red,
     window_w: f64,
     /// w_avg, in packets, once a window is known.
-    window_avg: Option<f64>,
+    window_avg: f64,
 }
 
 impl Shred {
     /// Takes a known window into the average; the window's share of it, at most 1.
     fn share(&mut self, window: f64) -> f64 {
-        let before = self.window_avg.unwrap_or(window);
+        let before = self.window_avg;
+        if before <= 0.0 {
+            return self.first_window(window);
+        }
         let avg = before + self.window_w * (window - before);
-        self.window_avg = Some(avg);
+        self.window_avg = avg;
         // No branch on the window: it would be mispredicted half the time.
-        (window / avg).min(1.0)
+        let share = window / avg;
+        if share < 1.0 {
+            share
+        } else {
+            1.0
+        }
+    }
+
+    /// The average begins with the first window that is known.
+    #[cold]
+    fn first_window(&mut self, window: f64) -> f64 {
+        self.window_avg = window;
+        1.0
     }
 }
 
@@ -123,11 +138,16 @@ impl Aqm for Shred {
         self.red.dequeue(cx, queue)
     }
 
+    #[inline(always)]
+    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+        self.red.passes(now, rate, queue)
+    }
+
     fn internals(&self, visit: &mut Internal<'_>) {
         visit("avg", self.red.average.get());
         visit("count", self.red.count.packets());
         visit("probability", self.red.probability);
-        visit("window_avg", self.window_avg.unwrap_or(0.0));
+        visit("window_avg", self.window_avg);
     }
 }
 
@@ -150,7 +170,7 @@ impl Algorithm for Shred {
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
+        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: 0.0 }
     }
 }
 

@@ -22,7 +22,7 @@
 //!   Technology Mandi, 2024. Its values of q_th are 15 and 100.
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
-use sojourn_units::Packets;
+use sojourn_units::{BitRate, Instant, Packets};
 
 crate::choice! {
     /// When the threshold acts.
@@ -78,6 +78,11 @@ impl Aqm for Threshold {
     #[inline]
     fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
         queue.pop()
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
+        true
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

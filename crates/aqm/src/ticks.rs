@@ -67,6 +67,12 @@ impl Ticks {
     /// Takes all that are due up to and including `now`, and says how many.
     #[inline]
     pub(crate) fn take_all(&mut self, now: Instant) -> u64 {
+        // One, mostly, which takes no division.
+        let following = self.next + self.period;
+        if self.next <= now && following > now {
+            self.next = following;
+            return 1;
+        }
         let due = self.due(now);
         self.next += self.period * due;
         due
@@ -75,7 +81,8 @@ impl Ticks {
     /// Forgets the earliest of those due, so that at most `keep` are left.
     #[inline]
     pub(crate) fn skip_to_last(&mut self, now: Instant, keep: u64) {
-        if !self.is_late(now, keep) {
+        // The first look is the shorter one.
+        if keep > 0 && now.since(self.next) < self.period || !self.is_late(now, keep) {
             return;
         }
         let surplus = self.due(now).saturating_sub(keep);

@@ -44,12 +44,14 @@ impl Active {
         self.places.len()
     }
 
-    /// Forgets flows whose last arrival is more than `window` ago.
+    /// Forgets flows whose last arrival is more than `window` ago; false when there cannot be any.
     #[inline]
-    pub(super) fn expire(&mut self, now: Instant) {
-        if now > self.expiry {
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        let may_be = now > self.expiry;
+        if may_be {
             self.forget_expired(now);
         }
+        may_be
     }
 
     #[cold]
@@ -66,15 +68,19 @@ impl Active {
         self.expiry = oldest + self.window;
     }
 
-    /// `flow` has an arrival now; those past their time have expired.
+    /// `flow` has an arrival now; those past their time have expired. False when it was not known.
     #[inline]
-    pub(super) fn arrival(&mut self, now: Instant, flow: u32) {
-        let Some(at) = self.places.get(flow).copied() else { return self.enter(now, flow) };
+    pub(super) fn arrival(&mut self, now: Instant, flow: u32) -> bool {
+        let Some(at) = self.places.get(flow).copied() else {
+            self.enter(now, flow);
+            return false;
+        };
         self.entries[at as usize].last = now;
         if at != self.newest() {
             self.unlink(at);
             self.link_newest(at);
         }
+        true
     }
 
     /// A flow that is not known.

@@ -49,6 +49,12 @@ impl Step {
         self.arrived_bytes += u64::from(bytes);
     }
 
+    /// An update is due.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.ticks.is_due(now)
+    }
+
     /// All updates up to `now`. Only the first can have seen arrivals.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, rate: BitRate) {

@@ -459,3 +459,16 @@ fn texts_presets_refusals() {
         assert!(error.contains(part), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_tuning_by_its_table_is_that_of_the_rfc() {
+    // RFC 8033, section 4.2: the steps of p, each with the share of an adjustment from it on.
+    let steps = [(0.1, 1), (0.01, 2), (0.001, 8), (0.000_1, 32), (0.000_01, 128), (0.000_001, 512), (0.0, 2048)];
+    let expected = |p: f64| 1.0 / f64::from(steps.iter().find(|(from, _)| p >= *from).unwrap().1);
+    for (bound, _) in steps {
+        for p in [bound.next_down().max(0.0), bound, bound.next_up(), bound * 1.5, bound * 7.9] {
+            assert_eq!(super::auto_tune(p), expected(p), "{p}");
+        }
+    }
+    assert_eq!(super::auto_tune(1.0), 1.0);
+}

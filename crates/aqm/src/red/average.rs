@@ -80,19 +80,25 @@ impl Average {
     }
 
     /// An arrival finds `queued` in the queue (Floyd and Jacobson 1993, figure 2, "calculate the new average queue size").
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrival(&mut self, now: Instant, queued: u64, weight: &Weight) {
         if queued == 0 && self.idle_since.is_some() {
-            self.avg = self.at(now, weight);
-            self.idle_since = Some(now);
+            self.decay(now, weight);
         } else {
             self.idle_since = None;
             self.sample(queued, weight.w);
         }
     }
 
+    /// Takes the idle time up to `now`.
+    #[inline(never)]
+    fn decay(&mut self, now: Instant, weight: &Weight) {
+        self.avg = self.at(now, weight);
+        self.idle_since = Some(now);
+    }
+
     /// `avg <- (1 - w) avg + w q`, also for algorithms that average on departures too.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, queued: u64, w: f64) {
         // Signed, because that converts in one instruction; no memory holds 2^63 bytes.
         self.avg += w * (queued as i64 as f64 - self.avg);

@@ -33,6 +33,8 @@ pub(crate) struct Band {
     pub(crate) curve: Curve,
     /// p_b over the distance from min_th, or over its square: kept, since a division would hold up every arrival.
     rise: f64,
+    /// `max - min`.
+    width: f64,
 }
 
 impl Band {
@@ -41,7 +43,7 @@ impl Band {
             Curve::Linear => max_p / (max - min),
             Curve::Square => 1.5 * max_p / ((max - min) * (max - min)),
         };
-        Self { min, max, max_p, gentle, curve, rise }
+        Self { min, max, max_p, gentle, curve, rise, width: max - min }
     }
 
     /// The same on another curve.
@@ -61,7 +63,9 @@ impl Band {
 
     /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
     pub(crate) fn shortened(self, share: f64) -> Self {
-        Self { min: self.min + (self.max - self.min) * (1.0 - share), max_p: self.max_p * share, ..self }
+        debug_assert!(self.curve == Curve::Linear);
+        let min = self.min + self.width * (1.0 - share);
+        Self { min, max_p: self.max_p * share, curve: Curve::Linear, ..self }
     }
 
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
@@ -72,7 +76,7 @@ impl Band {
         } else if avg < self.max {
             Region::Early(match self.curve {
                 Curve::Linear => self.rise * (avg - self.min),
-                Curve::Square => (self.rise * (avg - self.min) * (avg - self.min)).min(1.0),
+                Curve::Square => at_most_one(self.rise * (avg - self.min) * (avg - self.min)),
             })
         } else if self.gentle && avg < 2.0 * self.max {
             let end = match self.curve {
@@ -86,6 +90,16 @@ impl Band {
     }
 }
 
+/// The lesser of `p` and 1, in one instruction: `f64::min` also looks for a NaN, which no `p` here is.
+#[inline(always)]
+fn at_most_one(p: f64) -> f64 {
+    if p < 1.0 {
+        p
+    } else {
+        1.0
+    }
+}
+
 /// `p_b = max_p (avg - min_th) / (max_th - min_th)`.
 #[inline]
 pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
@@ -96,13 +110,13 @@ pub(crate) fn linear(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count {
     /// -1 below min_th: the first arrival above it counts 0.
-    packets: i64,
+    packets: f64,
     bytes: u64,
 }
 
 impl Default for Count {
     fn default() -> Self {
-        Self { packets: -1, bytes: 0 }
+        Self { packets: -1.0, bytes: 0 }
     }
 }
 
@@ -116,25 +130,31 @@ impl Count {
     /// An arrival was dropped or marked.
     #[inline]
     pub(crate) fn signalled(&mut self) {
-        *self = Self { packets: 0, bytes: 0 };
+        *self = Self { packets: 0.0, bytes: 0 };
     }
 
     /// An arrival of `bytes` that may be signalled.
     #[inline]
     pub(crate) fn arrival(&mut self, bytes: u32) {
-        self.bytes = if self.packets < 0 { 0 } else { self.bytes + u64::from(bytes) };
-        self.packets += 1;
+        self.bytes = if self.packets < 0.0 { 0 } else { self.bytes + u64::from(bytes) };
+        self.packet();
+    }
+
+    /// The same where nobody reads [`mean_packets`](Self::mean_packets).
+    #[inline(always)]
+    pub(crate) fn packet(&mut self) {
+        self.packets += 1.0;
     }
 
     /// In packets; -1 below min_th.
     #[inline]
     pub(crate) fn packets(self) -> f64 {
-        self.packets as f64
+        self.packets
     }
 
     /// In packets of `avpkt` bytes; -1 below min_th.
     pub(crate) fn mean_packets(self, avpkt: f64) -> f64 {
-        if self.packets < 0 {
+        if self.packets < 0.0 {
             -1.0
         } else {
             self.bytes as f64 / avpkt
@@ -147,7 +167,7 @@ impl Count {
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
     let expected = count * p_b;
     if expected < 1.0 {
-        (p_b / (1.0 - expected)).min(1.0)
+        at_most_one(p_b / (1.0 - expected))
     } else {
         1.0
     }

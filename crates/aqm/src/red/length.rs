@@ -1,4 +1,4 @@
-use crate::{Queue, Value};
+use crate::Value;
 use alloc::format;
 use alloc::string::{String, ToString};
 use sojourn_units::{Bytes, Packets};
@@ -25,15 +25,6 @@ impl Length {
         match self {
             Self::Packets(packets) => packets.get() as f64,
             Self::Bytes(bytes) => bytes.get() as f64,
-        }
-    }
-
-    /// What waits in `queue`, in the unit of this length.
-    #[inline]
-    pub(crate) fn of(self, queue: &Queue) -> u64 {
-        match self {
-            Self::Packets(_) => queue.len() as u64,
-            Self::Bytes(_) => queue.bytes(),
         }
     }
 
