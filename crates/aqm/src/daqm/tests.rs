@@ -218,6 +218,23 @@ fn sent_packets_are_not_looked_at_again() {
 }
 
 #[test]
+fn a_sent_packet_is_one_less_even_where_too_few_wait_for_a_look() {
+    // Of 6 the look drops the third and sends the first; the second leaves of 5. The next look is then due at once.
+    let (mut host, mut queue) =
+        (Host::new(), daqm("s0 none s1 1000 q0 5p interarrival 2ms drop_duration 0ms inspect deliver"));
+    arrive(&mut host, &mut *queue, &[1.0; 6]);
+    host.at_ms(2.0);
+    host.take(&mut *queue);
+    arrive(&mut host, &mut *queue, &[2.5]);
+    host.take(&mut *queue);
+    assert_eq!(host.log.dropped.len(), 1);
+    arrive(&mut host, &mut *queue, &[3.0; 8]);
+    host.at_ms(4.0);
+    host.take(&mut *queue);
+    assert_eq!(host.log.dropped.len(), 2);
+}
+
+#[test]
 fn measured_spacing_counts_only_packets_that_left() {
     let (mut host, mut queue) = (Host::new(), daqm("s0 none s1 1000 interarrival measured"));
     arrive(&mut host, &mut *queue, &[0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0, 255.0]);
