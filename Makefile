@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-# Processes of pytest; tests of the device stay in one.
-TEST_PROCESSES ?= auto
+# Processes of pytest: one for each processor, and one for the tests of the device, which wait most of the time.
+TEST_PROCESSES ?= $(shell expr $$(nproc) + 1)
 VENV := .venv
 BIN := $(VENV)/bin
 # A stamp is newer than what it was made from.
