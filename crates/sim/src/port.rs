@@ -8,7 +8,7 @@ mod record;
 mod window;
 
 pub(crate) use busy::Busy;
-pub(crate) use line::{Line, LineQueue};
+pub(crate) use line::{Approach, Line, LineQueue};
 pub(crate) use pending::Pending;
 pub(crate) use probe::Probe;
 pub(crate) use record::{class, Record};

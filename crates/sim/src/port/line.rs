@@ -1,6 +1,6 @@
 use super::Pending;
 use sojourn_measure::{Level, LossRuns, Sampled};
-use sojourn_units::{Instant, Span, Wire};
+use sojourn_units::{Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
 /// A tail-drop FIFO in front of a link of constant rate, computed instead of simulated.
@@ -44,11 +44,16 @@ pub(crate) struct Approach {
     pub pending: Pending,
     /// When an event will look at it; `NEVER` when none will.
     pub wake_at: Instant,
+    /// What will be sent later arrives no sooner than this from now: until then, all that arrives is known.
+    pub ahead: Span,
+    /// Packets that arrive by an event of their own.
+    pub apart: u32,
 }
 
-impl Default for Approach {
-    fn default() -> Self {
-        Self { pending: Pending::default(), wake_at: Instant::NEVER }
+impl Approach {
+    /// Nothing is on its way.
+    pub fn new(ahead: Span) -> Self {
+        Self { pending: Pending::default(), wake_at: Instant::NEVER, ahead, apart: 0 }
     }
 }
 
@@ -148,6 +153,11 @@ impl Line {
         Self { wire, busy_until: Instant::ZERO, delay, packets: 0, bytes: 0 }
     }
 
+    /// The least time that a packet of `bytes` takes to the far end.
+    pub fn least(&self, bytes: u64) -> Span {
+        Wire::new(self.wire.rate(), Bytes::ZERO).taken(bytes + u64::from(self.wire.overhead())) + self.delay
+    }
+
     /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped. The queue
     /// of this line is the one at `place`; what need not wait does not touch it.
     #[inline(always)]
@@ -219,7 +229,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sojourn_units::{BitRate, Bytes};
+    use sojourn_units::BitRate;
 
     #[test]
     fn a_burst_waits_in_line_and_the_rest_is_dropped() {

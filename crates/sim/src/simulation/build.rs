@@ -4,7 +4,7 @@ use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
+use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::{Source, Traffic};
@@ -12,7 +12,7 @@ use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
-use sojourn_units::{Bytes, Instant, Packets, Wire};
+use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -29,8 +29,9 @@ impl Simulation {
 
     /// As [`Simulation::new`], with ticks of 2^`shift` nanoseconds.
     pub(super) fn with_tick(network: Arc<Network>, options: Options, shift: u32) -> Self {
-        let Ports { places, ports, lines, line_queues } = make_ports(&network, &options);
+        let Ports { places, ports, lines, mut line_queues } = make_ports(&network, &options);
         let (routes, receivers, starts) = lay_routes(&network, &places);
+        look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
@@ -48,6 +49,7 @@ impl Simulation {
                 hashes: Vec::with_capacity(count),
                 losses: vec![Losses::default(); count],
                 dropped: Dropped::default(),
+                look_at: Instant::ZERO + network.warm_up,
                 catching_up: false,
                 audit: Audit::default(),
                 places,
@@ -198,6 +200,37 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
     let both = |flow: &scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
     let starts = network.flows.iter().map(both).collect();
     (routes, receivers, starts)
+}
+
+/// How far ahead each line knows what arrives, where all of it comes from hosts over one line each: the least time from there.
+fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut [LineQueue]) {
+    let mut least = vec![Span::MAX; lines.len()];
+    for flow in &network.flows {
+        let header = match &flow.transport {
+            Transport::Tcp { sender, .. } if sender.timestamps => transport::segment::DATA_HEADER.get(),
+            Transport::Tcp { .. } => {
+                let saved = transport::segment::unstamped_saves(false);
+                transport::segment::DATA_HEADER.get() - u64::from(saved)
+            }
+            Transport::Udp { header } => header.get(),
+        };
+        for route in [&flow.route, &flow.ack_route] {
+            for (place, port) in route.iter().enumerate() {
+                let Place::Line(line) = places[*port] else { continue };
+                let from_host = match place.checked_sub(1).map(|before| places[route[before]]) {
+                    Some(Place::Line(first)) if place == 1 => lines[first as usize].least(header),
+                    _ => Span::ZERO,
+                };
+                let known = &mut least[line as usize];
+                *known = from_host.min(*known);
+            }
+        }
+    }
+    for (ahead, queue) in least.into_iter().zip(queues) {
+        if !ahead.is_zero() && ahead != Span::MAX {
+            queue.approach = Some(Box::new(Approach::new(ahead)));
+        }
+    }
 }
 
 /// The number of each node within each of its cells, in the order of ports: the access point is 0.

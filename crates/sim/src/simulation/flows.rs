@@ -212,12 +212,11 @@ impl Tcp {
             let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
             net.launch(Packet { body: Body::Data(load, data), flow: index, hop: route }, bytes);
         });
-        let timer = self.sender.timer();
+        let (timer, pace) = self.sender.deadlines();
         if timer < self.retransmit_at {
             self.retransmit_at = timer;
             net.wheel.push(timer, What::Retransmit(index));
         }
-        let pace = self.sender.pacing_deadline();
         if pace < self.pace_at {
             self.pace_at = pace;
             net.wheel.push(pace, What::Pace(index));

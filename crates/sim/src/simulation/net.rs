@@ -3,11 +3,11 @@
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::{Packet, Slab};
-use crate::port::{Dropped, Line, LineQueue, Port};
+use crate::port::{Approach, Dropped, Line, LineQueue, Port};
 use crate::random::Stream;
 use crate::wlan::Cell;
 use sojourn_measure::Level;
-use sojourn_units::Instant;
+use sojourn_units::{Instant, Span};
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub(super) struct Net {
     pub losses: Vec<Losses>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
+    /// The instant at which lines are looked at next: what arrives there from then on must wait.
+    pub look_at: Instant,
     /// A lazy port or line is being brought up to the present: others wait for their turn.
     pub catching_up: bool,
     pub audit: Audit,
@@ -144,6 +146,9 @@ impl Net {
         let packet = self.slab.get(handle);
         let bytes = packet.bytes();
         if let Next::Line(line) | Next::Fused(line) = self.routes[packet.hop as usize].next() {
+            if let Some(approach) = &mut self.line_queues[line as usize].approach {
+                approach.apart -= 1;
+            }
             self.let_in(line, self.now);
             self.cross(handle, line, bytes, self.now);
         }
@@ -174,7 +179,7 @@ impl Net {
         match self.routes[packet.hop as usize].next() {
             Next::End => self.wheel.push(at, What::Deliver(handle)),
             Next::Port(port) => self.approach_port(port, handle, at),
-            Next::Line(line) => self.approach_line(line, handle, at),
+            Next::Line(line) => self.approach_line(line, handle, bytes, at),
             Next::Fused(line) => {
                 let last = self.routes[packet.hop as usize + 1].next() == Next::End;
                 match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
@@ -189,11 +194,19 @@ impl Net {
         }
     }
 
-    /// A packet will reach a line at `at`. What has come there since the line was looked at last goes on.
+    /// A packet of `bytes` will reach a line at `at`. What has come there since the line was looked at last goes on.
     #[inline(never)]
-    fn approach_line(&mut self, line: u32, handle: u32, at: Instant) {
-        let approach = self.line_queues[line as usize].approach.get_or_insert_default();
+    fn approach_line(&mut self, line: u32, handle: u32, bytes: u32, at: Instant) {
+        let approach =
+            self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
+        if at <= self.now + approach.ahead && at < self.look_at && approach.apart == 0 {
+            if approach.pending.first <= at {
+                self.let_in(line, at);
+            }
+            return self.cross(handle, line, bytes, at);
+        }
         if !approach.pending.insert(at, handle) {
+            approach.apart += 1;
             self.wheel.push(at, What::Cross(handle));
             return;
         }

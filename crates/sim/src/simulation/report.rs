@@ -190,6 +190,7 @@ impl Simulation {
         for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
             line.restart(queue, now);
         }
+        self.net.look_at = self.end;
         self.net.cells.iter_mut().for_each(|cell| cell.restart(now));
         if let Some((waiting, system)) = &mut self.net.total {
             waiting.restart(now);

@@ -147,6 +147,9 @@ impl Sender {
     pub fn drain(&mut self, now: Instant, mut send: impl FnMut(Data, u64)) {
         // Bound: the window, which the sender itself limits.
         with!(&mut self.0, core => {
+            for _ in 0..core.full_segments(now) {
+                send(core.send_full(now), core.stats.segments_sent);
+            }
             while let Some(data) = core.poll(now) {
                 send(data, core.stats.segments_sent);
             }
@@ -164,7 +167,14 @@ impl Sender {
     #[must_use]
     #[inline]
     pub fn pacing_deadline(&self) -> Instant {
-        with!(&self.0, core => core.pacing.deadline())
+        self.deadlines().1
+    }
+
+    /// [`Sender::timer`] and [`Sender::pacing_deadline`].
+    #[must_use]
+    #[inline]
+    pub fn deadlines(&self) -> (Instant, Instant) {
+        with!(&self.0, core => (core.timer(), core.pacing.deadline()))
     }
 
     // Looking in.

@@ -83,6 +83,54 @@ impl<R: Strategy> Core<R> {
         if ack.ack < before || ack.ack > self.board.next {
             return;
         }
+        if self.is_expected(ack) {
+            self.on_expected_ack(now, ack);
+        } else {
+            self.on_any_ack(now, ack);
+        }
+        #[cfg(debug_assertions)]
+        if self.board.len() <= 256 || self.stats.rtt_samples.is_multiple_of(64) {
+            self.board.verify::<R>();
+        }
+    }
+
+    /// Nothing is missing, and all that it says is that more has arrived.
+    #[inline(always)]
+    fn is_expected(&self, ack: &Ack) -> bool {
+        ack.ack > self.board.una
+            && ack.sack[0].len == 0
+            && !ack.ece
+            && self.peer.probes == 0
+            && matches!(self.state, State::Open)
+            && self.board.is_clean()
+            && self.rate.is_none()
+            && self.recovery.expects()
+    }
+
+    /// As [`Core::on_any_ack`], of one that is expected: nearly all are, and what they mean is little (Jacobson's header
+    /// prediction).
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack) {
+        self.take_window(ack);
+        let (before, prior_in_flight) = (self.board.una, self.board.load());
+        let mut progress = self.board.pass(ack.ack);
+        self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
+        let rtt = self.take_rtt(now, true, ack, &progress);
+        R::on_expected(self, now, &mut progress);
+        self.timer.expiries = 0;
+        let seen = Seen { now, ack, advanced: true, advances: true, prior_in_flight, timeout_over: None };
+        self.tell_congestion_control(&seen, &progress, rtt);
+        self.note_window(now);
+        self.restart_on_advance(now);
+        if self.config.tail_loss_probe {
+            self.tail_on_ack(now, false);
+            self.schedule_tail_probe(now);
+        }
+    }
+
+    /// An acknowledgement of what may have been sent.
+    #[inline(never)]
+    pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
+        let before = self.board.una;
         let advanced = ack.ack > before;
         self.take_window(ack);
         let prior_in_flight = self.board.pipe();
@@ -126,10 +174,6 @@ impl<R: Strategy> Core<R> {
             if advanced || progress.sacked > 0 {
                 self.schedule_tail_probe(now);
             }
-        }
-        #[cfg(debug_assertions)]
-        if self.board.len() <= 256 || self.stats.rtt_samples.is_multiple_of(64) {
-            self.board.verify::<R>();
         }
     }
 

@@ -51,6 +51,14 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     #[cfg(debug_assertions)]
     const IS_LOST: bool = false;
 
+    /// Where the scoreboard is clean, an acknowledgement of new data means nothing more to it than [`Strategy::on_expected`].
+    fn expects(&self) -> bool {
+        true
+    }
+
+    /// An acknowledgement of new data where nothing is missing.
+    fn on_expected(_core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {}
+
     /// What it wants to know of an acknowledgement.
     fn seen(&self, _now: Instant, _min_rtt: Span) -> Seen {
         Seen::default()

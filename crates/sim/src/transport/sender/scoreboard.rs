@@ -216,6 +216,36 @@ impl Scoreboard {
         self.segments.push_back(segment);
     }
 
+    /// Nothing is SACKed, lost or sent again, nor stand duplicates for anything.
+    #[inline(always)]
+    pub fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.resent | self.credit == 0
+    }
+
+    /// As [`Scoreboard::cumulative`], where the board is clean.
+    #[inline(always)]
+    pub fn pass(&mut self, ack: u64) -> Progress {
+        let mut progress = Progress { acked: ack - self.una, ..Progress::default() };
+        // Bound: the segments that it acknowledges.
+        while let Some(first) = self.segments.front_mut() {
+            if first.seq >= ack {
+                break;
+            }
+            progress.acked_packets += 1;
+            progress.acked_sent.widen(first.sent);
+            let end = first.end();
+            if end > ack {
+                // A part of a segment: our receiver never acknowledges that, another might.
+                (first.seq, first.len) = (ack, (end - ack) as u32);
+                break;
+            }
+            self.segments.pop_front();
+            self.base += 1;
+        }
+        self.una = ack;
+        progress
+    }
+
     /// The cumulative acknowledgement advances to `ack`.
     #[inline]
     pub fn cumulative<R: Strategy>(

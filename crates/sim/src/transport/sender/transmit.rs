@@ -56,6 +56,54 @@ impl<R: Strategy> Core<R> {
         Some(self.send_next(now, seq, len))
     }
 
+    /// So many full segments of new data may leave now, one after the other, with nothing else to decide; 0 also where
+    /// [`Core::poll`] must look closer.
+    #[inline]
+    pub fn full_segments(&mut self, now: Instant) -> u64 {
+        let plain = matches!(self.state, State::Open)
+            && self.step == Step::Stream
+            && self.board.flight() > 0
+            && self.pacing.rate.is_none()
+            && self.rate.is_none()
+            && !(R::FORCES_NEW || self.source.closed || self.config.tail_loss_probe);
+        if !plain || (R::RESENDS_EARLY && self.board.pending > 0) {
+            return 0;
+        }
+        let seq = self.board.next;
+        let window = self.cwnd.saturating_sub(self.occupied());
+        let bytes = window.min(self.data_end().saturating_sub(seq)).min(self.peer.edge.saturating_sub(seq));
+        if bytes < self.mss {
+            return 0;
+        }
+        self.usage.sending = true;
+        self.usage.last_sent = now;
+        if self.timer.deadline == Instant::NEVER {
+            self.restart_timer(now);
+        }
+        bytes / self.mss
+    }
+
+    /// One of [`Core::full_segments`].
+    #[inline(always)]
+    pub fn send_full(&mut self, now: Instant) -> Data {
+        let (seq, len) = (self.board.next, self.mss as u32);
+        let sent = self.recovery.stamp(now, seq);
+        self.board.push(Segment { seq, sent, len, flags: 0 });
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += Bytes::new(self.mss);
+        Data { seq, sent: now, len, flags: self.new_flags() }
+    }
+
+    /// What a segment of new data says of ECN.
+    #[inline(always)]
+    fn new_flags(&mut self) -> u8 {
+        if !self.marks.ecn {
+            return 0;
+        }
+        let announced = if std::mem::take(&mut self.marks.announce) { Data::CWR } else { 0 };
+        self.codepoint() | announced
+    }
+
     /// A segment that is not full, does not fit the receiver's window, or is paced.
     #[inline(never)]
     fn poll_short(&mut self, now: Instant, seq: u64, len: u64, room: u64) -> Option<Data> {
@@ -286,13 +334,7 @@ impl<R: Strategy> Core<R> {
             // What ran was a closed window's.
             self.timer.deadline = Instant::NEVER;
         }
-        let mut flags = end_flag(flags);
-        if self.marks.ecn && len > 0 {
-            flags |= self.codepoint();
-            if std::mem::take(&mut self.marks.announce) {
-                flags |= Data::CWR;
-            }
-        }
+        let flags = end_flag(flags) | if len > 0 { self.new_flags() } else { 0 };
         self.on_sent(now, len);
         if self.config.tail_loss_probe {
             self.schedule_tail_probe(now);

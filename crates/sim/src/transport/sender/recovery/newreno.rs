@@ -105,6 +105,14 @@ macro_rules! without_sack {
     () => {
         const SELECTIVE: bool = false;
 
+        fn expects(&self) -> bool {
+            self.0.anonymous | self.0.reported == 0
+        }
+
+        fn on_expected(core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {
+            core.recovery.0.count = 0;
+        }
+
         fn take(core: &mut Core<Self>, now: Instant, _ack: &Ack, advanced: bool, progress: &mut Progress) {
             take(core, now, advanced, progress);
         }

@@ -61,6 +61,10 @@ impl Strategy for Ns3 {
     const DOUBT: Doubt = Doubt::Any;
     const WHOLE: bool = true;
 
+    fn expects(&self) -> bool {
+        false
+    }
+
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);

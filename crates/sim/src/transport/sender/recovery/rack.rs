@@ -63,6 +63,18 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
 impl Strategy for Rack {
     const SEES: bool = true;
 
+    /// The segments are delivered in the order in which they were sent, each for the first time.
+    fn on_expected(core: &mut Core<Self>, now: Instant, progress: &mut Progress) {
+        let una = core.board.una;
+        if let Some(sent) = progress.acked_sent.last() {
+            let rack = &mut core.recovery;
+            rack.highest = rack.highest.max(una);
+            rack.rtt = now.since(sent);
+            rack.latest = rack.latest.max((sent, una));
+        }
+        detect_loss(core, now, progress);
+    }
+
     fn seen(&self, now: Instant, min_rtt: Span) -> Seen {
         let credible = Instant::from_nanos(now.nanos().saturating_sub(min_rtt.nanos()));
         Seen { credible, highest: self.highest, reordered: self.reordered }
