@@ -6,6 +6,7 @@
 mod build;
 mod cells;
 mod flows;
+mod lazy;
 mod net;
 mod ports;
 mod report;

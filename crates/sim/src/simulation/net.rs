@@ -259,7 +259,7 @@ impl Net {
     /// have become free with nothing to send, after.
     pub fn settle_before(&mut self) {
         self.settle_all(Instant::from_nanos(self.now.nanos().saturating_sub(1)));
-        (0..self.ports.len()).for_each(|port| self.ask_late(port as u32, self.now));
+        self.ports.iter_mut().for_each(|port| port.ask_late(self.now, &mut self.dropped));
     }
 
     /// Brings all ports and lines up to `until`.

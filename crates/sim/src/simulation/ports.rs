@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::Body;
+use crate::packet::{Body, Packet as Sent};
 use crate::port::{Medium, Port, Station};
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
@@ -27,49 +27,21 @@ impl Net {
     pub(super) fn arrive(&mut self, index: u32, handle: u32) {
         self.settle(index, self.now);
         self.enqueue(index, handle, self.now);
-        if self.ports[index as usize].lazy {
-            self.call_back(index);
-        }
-    }
-
-    /// A packet will reach a port at `at`. What has happened there since the port was looked at last is computed.
-    #[inline(never)]
-    pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
         let port = &mut self.ports[index as usize];
-        if !(port.lazy && port.pending.insert(at, handle)) {
-            self.wheel.push(at, What::Enqueue(handle));
-            return;
+        if port.lazy {
+            if let Some(at) = port.call_back() {
+                self.wheel.push(at, What::Free(index));
+            }
         }
-        let due = port.pending.first <= self.now || port.busy_until <= self.now;
-        if due && !self.catching_up {
-            self.catch_up(index, self.now);
-        }
-        self.call_back(index);
     }
 
     /// Offers a packet to a port, which is up to `now`.
-    #[inline(always)]
-    fn enqueue(&mut self, index: u32, handle: u32, now: Instant) {
+    #[inline(never)]
+    pub(super) fn enqueue(&mut self, index: u32, handle: u32, now: Instant) {
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
         let sent = slab.get(handle);
-        let Hashes { flow, source, destination, dscp } = hashes[sent.flow as usize];
-        // The two directions of a connection are two flows, as a five-tuple hash has it.
-        let (flow, source, destination) = match sent.body {
-            Body::Ack(_) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-            Body::Data(..) | Body::Datagram(..) => (flow, source, destination),
-        };
-        let packet = Packet {
-            serial: port.server.number(),
-            handle,
-            bytes: sent.bytes() + port.server.wire.overhead(),
-            flow,
-            source,
-            destination,
-            ecn: sent.ecn(),
-            dscp,
-            ..Packet::default()
-        };
+        let packet = port.stamp(handle, sent, &hashes[sent.flow as usize]);
         port.probe.offered(now, sent);
         if port.probe.watch.is_some() {
             dropped.logs = port.is_logged();
@@ -106,74 +78,6 @@ impl Net {
         }
     }
 
-    /// Brings a lazy port up to `until`, which is not after now: arrivals and ends of transmissions, each at its instant.
-    ///
-    /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
-    /// the packets, and must not depend on how the end is noticed.
-    ///
-    /// Bound: the packets that come or go within one propagation delay.
-    #[inline(always)]
-    fn catch_up(&mut self, index: u32, until: Instant) {
-        let nested = std::mem::replace(&mut self.catching_up, true);
-        loop {
-            let port = &mut self.ports[index as usize];
-            let arrival = port.pending.first;
-            if port.waking && port.busy_until <= arrival.min(until) {
-                let at = port.busy_until;
-                match port.probe.watch {
-                    None => self.plain_link_free(index, at),
-                    Some(_) => self.link_free(index, at),
-                }
-                continue;
-            }
-            let Some((at, handle)) = port.pending.pop(until) else { break };
-            self.ask_late(index, at);
-            self.enqueue(index, handle, at);
-        }
-        self.ask_late(index, until);
-        self.catching_up = nested;
-    }
-
-    /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.
-    pub(super) fn settle(&mut self, index: u32, until: Instant) {
-        let port = &self.ports[index as usize];
-        if port.lazy {
-            self.catch_up(index, until);
-            self.call_back(index);
-        } else if port.waking && port.busy_until == until && matches!(port.medium, Medium::Link) {
-            self.link_free(index, until);
-        } else {
-            self.ask_late(index, until);
-        }
-    }
-
-    /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.
-    /// Nothing has happened at this port in between, so the answer is the one that it would have given.
-    #[inline]
-    pub(super) fn ask_late(&mut self, index: u32, until: Instant) {
-        let port = &mut self.ports[index as usize];
-        if port.unasked && port.busy_until <= until {
-            port.unasked = false;
-            port.probe.out(port.busy_until);
-            self.dropped.logs = port.is_logged();
-            let _empty = port.server.depart(port.busy_until, &mut self.dropped);
-            self.dropped.logs = false;
-            debug_assert!(matches!(_empty, Dequeued::Empty));
-        }
-    }
-
-    /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
-    #[inline(always)]
-    fn call_back(&mut self, index: u32) {
-        let port = &mut self.ports[index as usize];
-        let next = if port.waking { port.busy_until } else { port.pending.first.max(port.busy_until) };
-        let at = next + port.delay;
-        if at < port.wake_at {
-            port.wake_at = at;
-            self.wheel.push(at, What::Free(index));
-        }
-    }
-
     /// Another scheme for a port that runs a discipline, now.
     pub(super) fn replace_scheme(&mut self, index: u32, scheme: &Config) {
         let now = self.now;
@@ -203,14 +107,16 @@ impl Net {
         let port = &mut self.ports[index as usize];
         port.lazy = port.may_be_lazy();
         if port.lazy {
-            self.call_back(index);
+            if let Some(at) = port.call_back() {
+                self.wheel.push(at, What::Free(index));
+            }
         }
     }
 
     /// Frees what a discipline has dropped.
     #[cold]
     #[inline(never)]
-    fn count_drops(&mut self, index: u32, now: Instant) {
+    pub(super) fn count_drops(&mut self, index: u32, now: Instant) {
         while let Some((packet, reason)) = self.dropped.packets.pop() {
             let port = &mut self.ports[index as usize];
             port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
@@ -370,39 +276,8 @@ impl Net {
         }
     }
 
-    /// As [`Net::link_free`], of a lazy port that nobody watches.
-    #[inline(never)]
-    fn plain_link_free(&mut self, index: u32, now: Instant) {
-        let Self { slab, ports, dropped, .. } = self;
-        let port = &mut ports[index as usize];
-        port.waking = false;
-        port.probe.out(now);
-        let given = port.server.depart(now, dropped);
-        let is_clean = dropped.packets.is_empty();
-        let mut sent = None;
-        if let Dequeued::Packet(packet) = given {
-            let record = slab.get_mut(packet.handle);
-            port.probe.left(now, &packet, record);
-            if packet.ecn == Ecn::Ce {
-                record.mark();
-            }
-            port.busy_until = now + port.server.wire.take_framed(packet.bytes);
-            port.probe.busy.add(now, port.busy_until);
-            let bytes = packet.bytes - port.server.wire.overhead();
-            sent = Some((packet.handle, bytes, port.busy_until + port.delay));
-        }
-        if !is_clean {
-            self.count_drops(index, now);
-        }
-        let Some((handle, bytes, arrival)) = sent else { return };
-        let port = &mut self.ports[index as usize];
-        port.waking = port.probe.waiting.get() > 0;
-        port.unasked = !port.waking;
-        self.travel(handle, bytes, arrival);
-    }
-
     #[inline]
-    fn link_free(&mut self, index: u32, now: Instant) {
+    pub(super) fn link_free(&mut self, index: u32, now: Instant) {
         self.sent(index, now);
         self.send_next(index, now);
     }
@@ -474,14 +349,33 @@ impl Net {
 }
 
 impl Port {
+    /// Full duplex point to point.
+    pub(super) fn is_link(&self) -> bool {
+        matches!(self.medium, Medium::Link)
+    }
+
     /// See [`Port::lazy`].
     pub(super) fn may_be_lazy(&self) -> bool {
-        let plain = matches!(self.medium, Medium::Link) && self.device.is_none();
+        let plain = self.is_link() && self.device.is_none();
         plain && !self.eager && !self.server.is_shaper()
     }
 
+    /// The packet that its discipline sees of `sent`.
+    #[inline(always)]
+    pub(super) fn stamp(&mut self, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
+        let Hashes { flow, source, destination, dscp } = *hashes;
+        // The two directions of a connection are two flows, as a five-tuple hash has it.
+        let (flow, source, destination) = match sent.body {
+            Body::Ack(_) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+            Body::Data(..) | Body::Datagram(..) => (flow, source, destination),
+        };
+        let bytes = sent.bytes() + self.server.wire.overhead();
+        let (serial, ecn) = (self.server.number(), sent.ecn());
+        Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
+    }
+
     /// Its decisions are logged.
-    fn is_logged(&self) -> bool {
+    pub(super) fn is_logged(&self) -> bool {
         self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)
     }
 }
