@@ -73,6 +73,13 @@ impl Histogram {
     fn add_to(&mut self, bucket: usize, n: u32) {
         self.total += u64::from(n);
         if let Counts::Few(few) = &mut self.counts {
+            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
+            if let Some((known, count)) = few.first_mut() {
+                if *known as usize == bucket {
+                    *count = count.saturating_add(n);
+                    return;
+                }
+            }
             let place = few.partition_point(|(known, _)| (*known as usize) < bucket);
             let room = few.len() < FEW;
             match few.get_mut(place) {

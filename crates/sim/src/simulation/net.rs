@@ -123,12 +123,20 @@ pub(super) struct Net {
 
 impl Net {
     /// A host sends a packet of `bytes` along its route.
-    #[inline(never)]
+    ///
+    /// Inlined, so that the packet is put together where it will lie.
+    #[inline(always)]
     pub fn launch(&mut self, packet: Packet, bytes: u32) {
-        let next = self.routes[packet.hop as usize].next();
+        let hop = packet.hop;
         let handle = self.slab.insert(packet);
+        self.set_out(handle, hop, bytes);
+    }
+
+    /// A packet of `bytes` leaves its host.
+    #[inline(never)]
+    fn set_out(&mut self, handle: u32, hop: u32, bytes: u32) {
         self.audit.sent += 1;
-        match next {
+        match self.routes[hop as usize].next() {
             Next::Fused(line) => self.cross(handle, line, bytes, self.now),
             Next::Line(line) => {
                 self.let_in(line, self.now);

@@ -132,6 +132,12 @@ impl Sender {
         with!(&mut self.0, core => core.on_ack(now, ack));
     }
 
+    /// As [`Sender::on_ack`], as if none were expected.
+    #[cfg(test)]
+    pub fn on_ack_by_the_book(&mut self, now: Instant, ack: &Ack) {
+        with!(&mut self.0, core => core.on_ack_by_the_book(now, ack));
+    }
+
     /// The retransmission timer; too early a call does nothing.
     pub fn on_timer(&mut self, now: Instant) {
         with!(&mut self.0, core => core.on_timer(now));

@@ -27,6 +27,11 @@ impl Random {
 }
 
 fn run(seed: u64) -> Path {
+    run_by(seed, false)
+}
+
+/// Checks what must hold at the end of a random transfer; `by_the_book` as in [`Path`].
+fn run_by(seed: u64, by_the_book: bool) -> Path {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let names: Vec<_> = names().collect();
     let recovery =
@@ -65,6 +70,7 @@ fn run(seed: u64) -> Path {
         ..ReceiverConfig::default()
     };
     let mut path = Path::new(config, receiver, ms(1 + random.below(200)));
+    path.by_the_book = by_the_book;
     if random.chance(60) {
         path.bottleneck = Some((BitRate::from_bit_s(500_000 + random.below(20_000_000)), 3 + random.below(60)));
     }
@@ -127,6 +133,15 @@ fn every_byte_arrives_once_and_in_order() {
     assert!(syns > 100 && fins > 100, "{syns} SYNs and {fins} FINs sent again");
     assert!(tails > 100, "{tails} tail loss probes");
     assert!(probes > 100 && updates > 100, "{probes} probes, {updates} window updates");
+}
+
+#[test]
+fn short_ways_lead_where_the_long_ones_do() {
+    for seed in 1..=400 {
+        let (short, long) = (run(seed), run_by(seed, true));
+        assert_eq!((&short.sent, &short.acks, short.now), (&long.sent, &long.acks, long.now), "seed {seed}");
+        assert_eq!(format!("{:?}", short.sender), format!("{:?}", long.sender), "seed {seed}");
+    }
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub type FateOf = Box<dyn FnMut(usize, &Data) -> Fate>;
 
 pub struct Path {
     pub sender: Sender,
+    /// The sender takes no short ways: each segment is asked for alone, and no acknowledgement is expected.
+    pub by_the_book: bool,
     pub receiver: Receiver,
     pub now: Instant,
     pub one_way: Span,
@@ -52,6 +54,7 @@ impl Path {
     pub fn with_sender(sender: Sender, receiver: ReceiverConfig, rtt: Span) -> Self {
         Self {
             sender,
+            by_the_book: false,
             receiver: Receiver::new(receiver),
             now: Instant::ZERO,
             one_way: rtt / 2,
@@ -75,7 +78,13 @@ impl Path {
 
     /// Sends what the sender has.
     pub fn pump(&mut self) {
-        while let Some(data) = self.sender.poll(self.now) {
+        let mut leaving = Vec::new();
+        if self.by_the_book {
+            leaving.extend(std::iter::from_fn(|| self.sender.poll(self.now)));
+        } else {
+            self.sender.drain(self.now, |data, _| leaving.push(data));
+        }
+        for data in leaving {
             let fate = (self.fate)(self.sent.len(), &data);
             self.sent.push((self.now, data));
             if fate == Fate::Drop {
@@ -133,7 +142,11 @@ impl Path {
                 }
                 Some(Arrival::Ack(ack)) => {
                     self.acks_arrived += 1;
-                    self.sender.on_ack(self.now, &ack);
+                    if self.by_the_book {
+                        self.sender.on_ack_by_the_book(self.now, &ack);
+                    } else {
+                        self.sender.on_ack(self.now, &ack);
+                    }
                 }
                 None => {}
             }
