@@ -31,7 +31,7 @@ fn counts_are_from_the_start_and_conserve_packets_and_bytes() {
     let report = runs(TWO_HOPS, None, 1, 1).remove(0);
     let [forth, back] = &report.queues[..] else { panic!("{} queues", report.queues.len()) };
     assert!(back.counts.is_none() && back.internals.is_empty(), "only queues under test have a state");
-    let Some(counts) = forth.counts else { panic!("no counts") };
+    let Some(counts) = &forth.counts else { panic!("no counts") };
     let gone = [counts.forwarded, counts.dropped_overflow, counts.dropped_early, counts.dropped_flow, counts.waiting];
     assert_eq!(counts.arrived.packets, gone.iter().map(|count| count.packets).sum::<u64>());
     assert_eq!(counts.arrived.bytes, 1000 * counts.arrived.packets);

@@ -165,7 +165,7 @@ fn stepping_changes_nothing() {
     assert_eq!(measured(&report), measured(&whole));
     assert_eq!(report.events, whole.events);
     // Windows add up to the counts since the start, warm-up included.
-    let counts = whole.queues[0].counts.expect("counts of a queue under test");
+    let counts = whole.queues[0].counts.as_ref().expect("counts of a queue under test");
     let arrivals: u64 = windows.iter().map(|window| window.arrivals_packets).sum();
     let drops: u64 = windows.iter().map(|window| window.drops_packets).sum();
     assert_eq!(arrivals, counts.arrived.packets);

@@ -5,6 +5,7 @@ use crate::traffic::Traffic;
 use crate::transport;
 use sojourn_aqm::Config;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use std::sync::Arc;
 
 /// A network with its flows, ready for the engine. Every index is valid.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,7 +243,7 @@ pub struct Flow {
     /// Ports on the way of acknowledgements, in order.
     pub ack_route: Vec<usize>,
     /// How it sends.
-    pub transport: Transport,
+    pub transport: Arc<Transport>,
     /// What it sends.
     pub traffic: Traffic,
     /// When it starts.
@@ -252,7 +253,7 @@ pub struct Flow {
 }
 
 /// How a flow sends.
-#[allow(clippy::large_enum_variant, reason = "one a flow, looked at while the network is built")]
+#[allow(clippy::large_enum_variant, reason = "one a group of flows, looked at while the network is built")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
     /// TCP; a bulk flow's sender is `unlimited`.

@@ -158,6 +158,7 @@ impl Document {
             cells.push(cell);
             ports.extend(interfaces);
         }
+        ports.shrink_to_fit();
         Ok(Channels { ports, buses, cells })
     }
 }

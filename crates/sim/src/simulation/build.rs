@@ -102,7 +102,7 @@ impl Simulation {
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
         let (mut tcp, mut header) = (None, 0);
         let transfer = if let Traffic::Transfer { size } = flow.traffic { size.get() } else { u64::MAX };
-        match &flow.transport {
+        match &*flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
                 if **shared != *sender {
@@ -206,7 +206,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
 fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut [LineQueue]) {
     let mut least = vec![Span::MAX; lines.len()];
     for flow in &network.flows {
-        let header = match &flow.transport {
+        let header = match &*flow.transport {
             Transport::Tcp { sender, .. } if sender.timestamps => transport::segment::DATA_HEADER.get(),
             Transport::Tcp { .. } => {
                 let saved = transport::segment::unstamped_saves(false);
@@ -292,7 +292,8 @@ struct Ports {
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let mut next_station = vec![0; network.cells.len()];
-    let (mut places, mut ports, mut lines, mut line_queues) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
+    let (mut lines, mut line_queues) = (Vec::new(), Vec::new());
     for (index, port) in network.ports.iter().enumerate() {
         let config = match &options.scheme {
             Some(scheme) if port.under_test => scheme,
@@ -346,5 +347,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             port.lazy = port.may_be_lazy();
         }
     }
+    lines.shrink_to_fit();
+    line_queues.shrink_to_fit();
     Ports { places, ports, lines, line_queues }
 }

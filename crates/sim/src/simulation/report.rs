@@ -78,7 +78,7 @@ pub struct QueueReport {
     pub windows: Vec<QueueWindow>,
     /// Counts since the start of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub counts: Option<Counts>,
+    pub counts: Option<Box<Counts>>,
     /// The algorithm's internals at the end of the run; of a queue under test only.
     #[serde(skip_serializing_if = "Internals::is_empty")]
     pub internals: Internals,

@@ -59,7 +59,7 @@ fn longest(network: &Network) -> Span {
         PortKind::Link { rate, .. } | PortKind::Cell { rate, .. } => rate.bit_s() as f64,
         PortKind::Bus { bus, .. } => network.buses[bus].rate.bit_s() as f64,
     };
-    let packets_s = |flow: &sojourn_sim::scenario::Flow| match (&flow.traffic, &flow.transport) {
+    let packets_s = |flow: &sojourn_sim::scenario::Flow| match (&flow.traffic, &*flow.transport) {
         (_, Transport::Tcp { sender, .. }) => {
             let slowest = flow.route.iter().map(rate_of).fold(f64::INFINITY, f64::min);
             2.0 * slowest / 8.0 / (sender.mss.get() as f64 + 40.0)
@@ -81,7 +81,7 @@ fn check(report: &RunReport) -> Conservation {
     }
     assert_eq!(books.sent, books.delivered + books.dropped + books.in_flight, "packets are not conserved");
     for queue in &report.queues {
-        let Some(counts) = queue.counts else { continue };
+        let Some(counts) = &queue.counts else { continue };
         let dropped = [counts.dropped_overflow, counts.dropped_early, counts.dropped_flow];
         let out: u64 = dropped.iter().map(|count| count.packets).sum::<u64>() + counts.forwarded.packets;
         assert_eq!(counts.arrived.packets, out + counts.waiting.packets, "{}", queue.name);
@@ -96,6 +96,6 @@ fn check(report: &RunReport) -> Conservation {
 fn forgets(report: &RunReport) -> bool {
     report.queues.iter().any(|queue| {
         !queue.switched.is_empty()
-            && queue.counts.is_some_and(|counts| counts.waiting.packets > 2 && counts.marked.packets == 0)
+            && queue.counts.as_ref().is_some_and(|counts| counts.waiting.packets > 2 && counts.marked.packets == 0)
     })
 }

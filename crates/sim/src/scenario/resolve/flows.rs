@@ -9,6 +9,7 @@ use crate::scenario::routes::Routes;
 use crate::transport;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 /// IPv4, TCP and its timestamps take 52 B of at most 65,535 B.
 const MSS_MAX: Bytes = Bytes::new(65_483);
@@ -30,7 +31,7 @@ impl Document {
                 );
                 return Err(Error::new(path.then("count"), what));
             }
-            let transport = transport(table, &path)?;
+            let transport = Arc::new(transport(table, &path)?);
             let traffic = super::traffic::resolve(&table.traffic, &table.transport, &path.then("traffic"))?;
             check_times(table, &path)?;
             let ways = Ways::of(table, names, &path)?;
@@ -57,13 +58,14 @@ impl Document {
                     to: *to,
                     route: route.clone(),
                     ack_route: ack_route.clone(),
-                    transport: transport.clone(),
+                    transport: Arc::clone(&transport),
                     traffic: traffic.clone(),
                     start: start(&table.start, index as u64),
                     stop: table.stop.map(|stop| Instant::ZERO + stop.0),
                 });
             }
         }
+        flows.shrink_to_fit();
         Ok(flows)
     }
 }

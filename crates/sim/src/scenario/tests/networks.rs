@@ -70,9 +70,9 @@ fn groups_become_nodes_links_and_flows() {
     );
     assert_eq!(names(&network, &network.flows[1].route), ["client1->left", "left->right"]);
     assert_eq!(names(&network, &network.flows[1].ack_route), ["right->left", "left->client1"]);
-    let Transport::Tcp { sender, .. } = &network.flows[0].transport else { panic!("udp") };
+    let Transport::Tcp { sender, .. } = &*network.flows[0].transport else { panic!("udp") };
     assert!(sender.unlimited);
-    assert_eq!(network.flows[3].transport, Transport::Udp { header: Bytes::new(28) });
+    assert_eq!(*network.flows[3].transport, Transport::Udp { header: Bytes::new(28) });
     assert_eq!(network.flows[3].start, Start::At(Instant::from_nanos(1_000_000_000)));
     assert_eq!(network.flows[3].stop, Some(Instant::from_nanos(9_000_000_000)));
 }
@@ -161,7 +161,7 @@ fn the_document_reaches_the_transport() {
         "to = \"right\"\ntransport = { recovery = \"newreno\", window_limit = \"20 p\", mss = \"1000 B\", send_buffer = \"none\", receive_buffer = \"4 MiB\", ack_every = \"1 p\", delayed_ack = \"200 ms\" }\ntraffic = { kind = \"transfer\", size = \"1 MB\" }\n\n[[flows]]",
     );
     let network = network(&text);
-    let Transport::Tcp { sender, receiver } = &network.flows[0].transport else { panic!("udp") };
+    let Transport::Tcp { sender, receiver } = &*network.flows[0].transport else { panic!("udp") };
     assert_eq!(sender.window_limit, Some(Bytes::new(20_000)));
     assert_eq!(sender.send_buffer, None);
     assert_eq!(sender.recovery, Recovery::NewReno);
@@ -178,7 +178,7 @@ fn the_default_transport_is_the_transports_default() {
     let network = network(GOOD);
     let expected =
         Transport::Tcp { sender: Config { unlimited: true, ..Config::default() }, receiver: ReceiverConfig::default() };
-    assert_eq!(network.flows[0].transport, expected);
+    assert_eq!(*network.flows[0].transport, expected);
 }
 
 /// A diamond a - {x, y} - b with a longer way over z; `flow` is added to its flow.

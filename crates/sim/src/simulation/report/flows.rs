@@ -33,7 +33,7 @@ impl Simulation {
                 group: self.network.groups[spec.group].clone(),
                 from: node(spec.from),
                 to: node(spec.to),
-                transport: if matches!(spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
+                transport: if matches!(*spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
                 metrics: own.metrics(measured),
             });
         }

@@ -226,7 +226,7 @@ impl Simulation {
             switched,
             metrics,
             windows,
-            counts,
+            counts: counts.map(Box::new),
             internals,
         }
     }

@@ -48,7 +48,7 @@ impl<R: Strategy> Core<R> {
         let reduce = match self.state {
             State::Open => true,
             State::Reducing { .. } | State::Recovery { .. } => self.rule().lowers_again(),
-            State::Loss { .. } => self.timer.expiries == 0 || self.rule().lowers_again(),
+            State::Loss { advanced, .. } => advanced || self.rule().lowers_again(),
         };
         if reduce {
             let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
@@ -61,13 +61,12 @@ impl<R: Strategy> Core<R> {
         self.congestion.on_rto(now, Bytes::new(self.total_lost));
         R::on_timeout(self);
         self.stats.timeouts += 1;
-        self.timer.expiries += 1;
         self.timer.backoff += 1;
         self.force = true;
         self.pacing.next = now;
         self.marks.announce = true;
         self.reduced_at = Some(self.board.next);
-        self.state = State::Loss { point: self.board.next };
+        self.state = State::Loss { point: self.board.next, advanced: false };
         self.cwnd = self.congestion.cwnd().get();
         self.restart_timer(now);
         // The window is below `ssthresh` again, so what is noted at an acknowledgement would miss it.
@@ -136,7 +135,6 @@ impl<R: Strategy> Core<R> {
         self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
         let rtt = self.take_rtt(now, true, ack, &progress);
         R::on_expected(self, now, &mut progress);
-        self.timer.expiries = 0;
         let seen = Seen { now, ack, advanced: true, advances: true, prior_in_flight, timeout_over: None };
         self.tell_congestion_control(&seen, &progress, rtt);
         self.note_window(now);
@@ -164,11 +162,11 @@ impl<R: Strategy> Core<R> {
         let advances = advanced && !duplicate;
         let rtt = self.take_rtt(now, advanced, ack, &progress);
         R::detect(self, now, &mut progress);
-        if advanced {
-            self.timer.expiries = 0;
+        if let State::Loss { advanced: since, .. } = &mut self.state {
+            *since |= advanced;
         }
         let timeout_over = match self.state {
-            State::Loss { point } if self.board.una >= point => Some(point),
+            State::Loss { point, .. } if self.board.una >= point => Some(point),
             _ => None,
         };
         self.turn_state(now, advanced, duplicate, ack.ece, &mut progress);

@@ -83,8 +83,6 @@ pub(super) struct Timer {
     pub deadline: Instant,
     /// Expiries in a row, for the back-off.
     pub backoff: u32,
-    /// Expiries since the cumulative acknowledgement last advanced.
-    pub expiries: u32,
 }
 
 /// The spacing of segments.
@@ -156,7 +154,7 @@ impl<R: Strategy> Core<R> {
             recovery: R::default(),
             source: Source::new(&config, mss),
             peer: Peer { edge: u64::MAX, widest: 0, probes: 0 },
-            timer: Timer { deadline: Instant::NEVER, backoff: 0, expiries: 0 },
+            timer: Timer { deadline: Instant::NEVER, backoff: 0 },
             rtt: RttEstimator::new(&config),
             usage: Usage::default(),
             stats: SenderStats::default(),

@@ -18,8 +18,8 @@ pub(super) enum State {
     Reducing { point: u64, prr: Option<Prr> },
     /// Fast recovery, until `point` is acknowledged; `partial`: an acknowledgement has advanced since it began.
     Recovery { point: u64, prr: Option<Prr>, partial: bool },
-    /// After a timeout, until `point` is acknowledged.
-    Loss { point: u64 },
+    /// After a timeout, until `point` is acknowledged; `advanced` as in [`State::Recovery`]'s `partial`.
+    Loss { point: u64, advanced: bool },
 }
 
 impl State {
@@ -78,7 +78,7 @@ impl<R: Strategy> Core<R> {
                     self.leave_reduction(now);
                 }
             }
-            State::Loss { point } => {
+            State::Loss { point, .. } => {
                 if una >= point {
                     self.state = State::Open;
                 }

@@ -38,11 +38,6 @@ impl Strategy for Sack {
     const IS_LOST: bool = true;
 
     #[inline]
-    fn on_expected(core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {
-        core.recovery.duplicates = 0;
-    }
-
-    #[inline]
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);
