@@ -12,6 +12,7 @@ use sojourn_document::{Error, Path, Step};
 use sojourn_document::{OrNone, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Span};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An IEEE 802.11 cell: stations and an access point share one channel by CSMA/CA. Packets between two stations pass
 /// through the access point.
@@ -235,7 +236,7 @@ impl CellTable {
         let port = |station: usize, rate| Port {
             name: format!("{}:{}", self.name, names.nodes[station]),
             kind: PortKind::Cell { cell: index, station, access_point, rate },
-            queue: if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone(),
+            queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),
             under_test: if station == access_point { self.access_point_under_test } else { self.under_test },
             device_queue: None,
         };

@@ -170,7 +170,7 @@ pub struct Port {
     /// What it sends into.
     pub kind: PortKind,
     /// The scheme of its queue.
-    pub queue: Config,
+    pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.

@@ -9,10 +9,12 @@ use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
-use sojourn_document::{did_you_mean, Error, Path, Scheme};
+use sojourn_aqm::Config;
+use sojourn_document::{did_you_mean, Error, Path};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 impl Document {
     /// The network that this document describes.
@@ -119,6 +121,7 @@ impl Document {
             let path = Path::from(["links".into(), i.into()]);
             moving(link.rate.0, path.then("rate"))?;
             channel(link.delay.0, link.overhead.0, link.device_queue.0, &path)?;
+            let queues = [&link.queue, &link.reverse_queue].map(|queue| Arc::new(queue.0.clone()));
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
                     return Err(Error::new(
@@ -133,8 +136,8 @@ impl Document {
                     );
                     return Err(Error::new(path.then("to"), what));
                 }
-                ports.push(link_port(link, names, from, to, &link.queue, link.under_test));
-                ports.push(link_port(link, names, to, from, &link.reverse_queue, link.reverse_under_test));
+                ports.push(link_port(link, names, from, to, &queues[0], link.under_test));
+                ports.push(link_port(link, names, to, from, &queues[1], link.reverse_under_test));
             }
         }
         let mut buses = Vec::new();
@@ -187,11 +190,11 @@ fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usi
     }
 }
 
-fn link_port(link: &LinkTable, names: &Names, from: usize, to: usize, queue: &Scheme, under_test: bool) -> Port {
+fn link_port(link: &LinkTable, names: &Names, from: usize, to: usize, queue: &Arc<Config>, under_test: bool) -> Port {
     Port {
         name: format!("{}->{}", names.nodes[from], names.nodes[to]),
         kind: PortKind::Link { rate: link.rate.0, delay: link.delay.0, overhead: link.overhead.0, from, to },
-        queue: queue.0.clone(),
+        queue: Arc::clone(queue),
         under_test,
         device_queue: device(link.device_queue.0),
     }
@@ -228,7 +231,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
             ports.push(Port {
                 name: format!("{}:{}", bus.name, names.nodes[station]),
                 kind: PortKind::Bus { bus: index, station },
-                queue: queue.0.clone(),
+                queue: Arc::new(queue.0.clone()),
                 under_test,
                 device_queue: device(bus.device_queue.0),
             });

@@ -297,7 +297,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
     for (index, port) in network.ports.iter().enumerate() {
         let config = match &options.scheme {
             Some(scheme) if port.under_test => scheme,
-            _ => &port.queue,
+            _ => &*port.queue,
         };
         let (medium, rate, delay, overhead) = match port.kind {
             PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),

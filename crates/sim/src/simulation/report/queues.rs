@@ -202,7 +202,7 @@ impl Simulation {
         let spec = &self.network.ports[index];
         let scheme = match &self.options.scheme {
             Some(scheme) if spec.under_test => scheme,
-            _ => &spec.queue,
+            _ => &*spec.queue,
         };
         let mut metrics = Metrics::new();
         self.merged(index, measured).metrics(&mut metrics, spec.under_test);
