@@ -7,6 +7,7 @@ scenarios that the search did not use, because the best of many trials looks bet
 from __future__ import annotations
 
 from sojourn.tune.plan import Objective, Plan
-from sojourn.tune.search import FORMAT, Tuning, run
+from sojourn.tune.result import Tuning
+from sojourn.tune.search import FORMAT, run
 
 __all__ = ["FORMAT", "Objective", "Plan", "Tuning", "run"]

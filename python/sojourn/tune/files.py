@@ -9,74 +9,24 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import core, folder, stats, tc, toml
-from sojourn.core import SojournError
-from sojourn.scheme import Scheme
-from sojourn.tune.search import Tuning
+from sojourn import folder, stats, toml
+from sojourn.tune.page import render
+from sojourn.tune.recommended import document, tc_lines
+from sojourn.tune.result import Tuning
 
 BEST: Final = "best.toml"
 TC: Final = "best.sh"
 STUDY: Final = "study.journal"
-_DEVICE: Final = "eth0"
 
 
 def write(tuning: Tuning, place: Path, study: Any, optuna: Any) -> None:
     """Write every file of a finished tuning, each whole or not at all, the report last."""
-    from sojourn.tune.page import render
-
     folder.write_text(place / "trials.csv", _trials(tuning))
     folder.write_text(place / "final.csv", _final(tuning))
     folder.write_text(place / BEST, toml.dumps(document(tuning)))
     folder.write_text(place / TC, "\n".join(["#!/bin/sh", *tc_lines(tuning)]) + "\n")
     _write_study(place / STUDY, study, optuna)
     folder.write_text(place / folder.REPORT, render(tuning))
-
-
-def document(tuning: Tuning) -> core.Document:
-    """Return the result as a document: the scheme, its parameters, and what it reached on fresh seeds."""
-    best = tuning.best
-    reached = []
-    for setting in tuning.plan.settings:
-        for objective in tuning.plan.objectives:
-            ours, theirs = (
-                stats.estimate(tuning.final[text, setting.label][objective.name]) for text in (best.text, tuning.base)
-            )
-            difference = tuning.difference(best.text, tuning.base, setting, objective)
-            reached.append(
-                {
-                    "scenario": setting.label,
-                    "held_out": setting.is_held_out,
-                    "metric": objective.name,
-                    "unit": objective.metric.unit,
-                    "mean": ours.mean,
-                    "as_given": theirs.mean,
-                    "difference": difference.mean,
-                    "interval": [each for each in (difference.low, difference.high) if each is not None],
-                    "verdict": ("no significant difference", "better", "worse")[
-                        tuning.verdicts[setting.label, objective.name]
-                    ],
-                }
-            )
-    return {
-        "scheme": best.text,
-        "replaces": tuning.base,
-        "replications": tuning.plan.fresh,
-        "varied": {name: str(value) for name, value in _shown(tuning, best.text).items()},
-        "reached": reached,
-    }
-
-
-def tc_lines(tuning: Tuning) -> list[str]:
-    """Return the commands that install the result on Linux, or why there are none as a comment."""
-    try:
-        return tc.commands(tuning.best.text, dev=_DEVICE)
-    except SojournError as error:
-        return [f"# no command: {error}"]
-
-
-def _shown(tuning: Tuning, text: str) -> dict[str, str]:
-    values = {parameter.name: parameter.value for parameter in Scheme(text).parameters()}
-    return {factor.name: values[factor.name] for factor in tuning.plan.factors}
 
 
 def _trials(tuning: Tuning) -> str:

@@ -12,9 +12,9 @@ from sojourn.report.context import Cell
 from sojourn.report.words import elements
 from sojourn.scheme import Scheme
 from sojourn.stats import Estimate
-from sojourn.tune import files, picture
+from sojourn.tune import picture, recommended
 from sojourn.tune.plan import SCENARIO, Objective
-from sojourn.tune.search import Trial, Tuning
+from sojourn.tune.result import Trial, Tuning
 from sojourn.tune.settings import Setting
 
 
@@ -60,9 +60,9 @@ def render(tuning: Tuning) -> str:
             (setting, [_compared(tuning, setting, each) for each in plan.objectives]) for setting in plan.settings
         ],
         best=tuning.best.text,
-        is_linux=not files.tc_lines(tuning)[0].startswith("# no command"),
-        tc="\n".join(files.tc_lines(tuning)),
-        toml=toml.dumps({key: value for key, value in files.document(tuning).items() if key != "reached"}),
+        is_linux=not recommended.tc_lines(tuning)[0].startswith("# no command"),
+        tc="\n".join(recommended.tc_lines(tuning)),
+        toml=toml.dumps({key: value for key, value in recommended.document(tuning).items() if key != "reached"}),
         refused=tuning.refused,
         elements=elements(plan.settings[0].document),
         command=shlex.join(command(tuning)),

@@ -12,7 +12,7 @@ from sojourn.palette import INK, MUTED, RULE
 from sojourn.plot import WIDTH, Picture, label_spots, new_figure
 from sojourn.stats import Estimate
 from sojourn.tune.plan import Objective
-from sojourn.tune.search import Trial, Tuning
+from sojourn.tune.result import Trial, Tuning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
