@@ -83,11 +83,52 @@ stop = "400 ms"
 transport = { kind = "udp" }
 traffic = { kind = "poisson", packets_per_second = 500.0, packet_size = "500 B" }
 "#,
+    r#"name = "changed"
+duration = "1 s"
+[[nodes]]
+name = "client"
+count = 2
+[[links]]
+name = "wire"
+from = "client"
+to = "right"
+rate = "4 Mbit/s"
+delay = "10 ms"
+queue = "fq_codel limit 20p"
+under_test = true
+[[flows]]
+name = "scalable"
+from = "client"
+to = "right"
+transport = { kind = "tcp", congestion_control = "dctcp", ecn = true, recovery = "rack", rto = "rfc", min_rto = "1 s" }
+[[flows]]
+name = "bursts"
+from = "client"
+to = "right"
+transport = { kind = "udp" }
+traffic = { kind = "switched_poisson", packets_per_second = [50, 500], hold = ["200 ms", "20 ms"], packet_size = { exponential = { mean = "500 B", max = "1400 B" } } }
+[[flows]]
+name = "few"
+from = "client"
+to = "right"
+transport = { kind = "udp" }
+traffic = { kind = "weibull", scale = "20 ms", shape = 0.7, packet_size = { pareto = { scale = "100 B", shape = 1.2 } } }
+[[changes]]
+at = "100 ms"
+queue = "client0->right"
+scheme = "pie target 15ms"
+[[changes]]
+at = "200 ms"
+scheme = "codel ecn"
+"#,
 ];
 
 static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_sim::scenario::schema(), SEEDS));
 
 fn seeds() {
+    for text in SEEDS {
+        sojourn_sim::scenario::load(text, "seed", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
+    }
     let seeds = SEEDS.iter().enumerate().map(|(n, text)| (n.to_string(), text.as_bytes().to_vec()));
     let set = b"#--set links.wire.rate=2 Mbit/s\n".iter().chain(SEEDS[0].as_bytes()).copied().collect();
     let words = GRAMMAR.words();
@@ -97,8 +138,11 @@ fn seeds() {
 fuzz_target!(
     init: seeds(),
     |input: &[u8]| -> Corpus {
-        body::check_input(input);
-        Corpus::Keep
+        match body::check_input(input) {
+            Some(_) => Corpus::Keep,
+            // Most changes of what is refused are refused as well, so that it is a bad start.
+            None => Corpus::Reject,
+        }
     }
 );
 

@@ -149,7 +149,9 @@ def _of_scheme(scheme: Scheme) -> Iterator[Inert]:
         for name in need.parameters:
             if name in set_here:
                 yield Inert(scheme.label, name, f"{scheme.label}: `{name}` has no effect {need.wanted}")
-    for name in (*WITHOUT_EFFECT.get(scheme.algorithm, ()), *_words_of_tc(scheme.algorithm)):
+    # Slow to import, for words that are no parameters alone.
+    others = [word for word in words[1:] if word not in values and word[0].isalpha()]
+    for name in (*WITHOUT_EFFECT.get(scheme.algorithm, ()), *(_words_of_tc(scheme.algorithm) if others else ())):
         if name in words:
             yield Inert(scheme.label, name, f"{scheme.label}: `{name}` has no effect in the simulator")
 

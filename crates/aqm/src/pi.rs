@@ -21,8 +21,12 @@
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::format;
 use alloc::string::String;
 use sojourn_units::{BitRate, Instant, Packets, Span};
+
+/// The greatest gain that is accepted.
+const GAIN_MAX: f64 = 1e7;
 
 crate::params! {
     /// Parameters of `pi`.
@@ -128,6 +132,12 @@ impl Algorithm for Pi {
     fn check(params: &Params) -> Result<(), String> {
         if params.tupdate.is_zero() {
             return Err("tupdate is 0; allowed: a time above 0, as in \"6250us\"".into());
+        }
+        // Beyond, the difference of two infinite terms could make the probability no number for good.
+        for (name, gain) in [("a", params.a), ("b", params.b)] {
+            if gain > GAIN_MAX {
+                return Err(format!("{name} is above {GAIN_MAX}; allowed: 0 to {GAIN_MAX}"));
+            }
         }
         Ok(())
     }
@@ -242,6 +252,8 @@ mod tests {
     #[test]
     fn texts() {
         assert_eq!(canonical("pi q_ref 200 a 0.00001822"), "pi q_ref 200p");
+        assert!(refused("pi a 1e308").contains("a is above 10000000; allowed: 0 to 10000000"));
+        assert!(refused("pi b 1e308").contains("b is above 10000000; allowed: 0 to 10000000"));
         assert!(refused("pi tupdate 0s").contains("tupdate is 0; allowed: a time above 0"));
     }
 }

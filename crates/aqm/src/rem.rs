@@ -33,8 +33,12 @@
 
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
+use alloc::format;
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
+
+/// The greatest gain that is accepted.
+const GAIN_MAX: f64 = 1e7;
 
 crate::choice! {
     /// How the price is updated: from arrival rates or from queue lengths.
@@ -212,6 +216,10 @@ impl Algorithm for Rem {
         }
         if params.alpha > 1.0 {
             return Err("alpha is above 1; allowed: 0 to 1".into());
+        }
+        // Beyond, a price could become infinite, which no later update could lower.
+        if params.gamma > GAIN_MAX {
+            return Err(format!("gamma is above {GAIN_MAX}; allowed: 0 to {GAIN_MAX}"));
         }
         if params.tupdate.is_zero() {
             return Err("tupdate is 0; allowed: a time above 0, as in \"2ms\"".into());
@@ -401,6 +409,7 @@ mod tests {
         assert!(refused("rem tupdate 0s").contains("tupdate is 0"));
         assert!(refused("rem avpkt 0").contains("avpkt is 0"));
         assert!(refused("rem alpha 1.5").contains("alpha is above 1"));
+        assert!(refused("rem gamma 1e308").contains("gamma is above 10000000; allowed: 0 to 10000000"));
         assert!(refused("rem form price").contains("allowed: rate, queue"));
     }
 }

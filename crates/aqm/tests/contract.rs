@@ -107,6 +107,14 @@ const ODD: &[&str] = &[
     "green scheme rate interval 3ms time_constant 1ns dp 1 ecn",
 ];
 
+/// With few queues: Miri executes the making of each.
+fn small(config: &Config) -> String {
+    let sizes = [("flows", "4"), ("divisor", "16"), ("buckets", "4")];
+    let params = config.params();
+    let small = sizes.iter().filter(|(name, _)| params.iter().any(|param| param.name == *name));
+    small.fold(config.text(), |text, (name, size)| format!("{text} {name} {size}"))
+}
+
 /// Defaults, presets, and the odd ones.
 fn main_texts() -> Vec<String> {
     let mut texts: Vec<String> = ODD.iter().map(|text| (*text).to_owned()).collect();
@@ -119,15 +127,20 @@ fn main_texts() -> Vec<String> {
 
 #[test]
 fn defaults_presets_and_odd_parameters_keep_the_contract() {
-    for text in main_texts() {
-        // Miri takes a thousand times as long: every algorithm, and no preset.
-        if cfg!(miri) && !registry::ALL.iter().any(|entry| entry.name == text) {
+    // Miri takes a thousand times as long: every algorithm once, and no preset.
+    let every = || registry::ALL.iter().map(|entry| entry.name.to_owned()).collect();
+    for text in if cfg!(miri) { every() } else { main_texts() } {
+        let config = parse(&text);
+        if cfg!(miri) {
+            let t = std::time::Instant::now();
+            let config = parse(&small(&config));
+            let a = t.elapsed();
+            body::check_configs(&[config], &body::bytes(0, 60));
+            eprintln!("TIME {text} {a:?} {:?}", t.elapsed());
             continue;
         }
-        let config = parse(&text);
-        let (seeds, length) = if cfg!(miri) { (1, 100) } else { (4, 12_000) };
-        for seed in 0..seeds {
-            body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, length));
+        for seed in 0..4 {
+            body::check_configs(std::slice::from_ref(&config), &body::bytes(seed, 12_000));
         }
     }
 }

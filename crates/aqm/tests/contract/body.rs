@@ -324,11 +324,15 @@ impl<'a> Host<'a> {
         let (mut names, mut bad) = (Vec::new(), None);
         self.queue.internals(self.now, self.rate, &mut |name, value| {
             names.push(name);
-            if value.is_infinite() {
-                bad = Some(name);
+            // PIE's sum of probabilities may exceed 1.
+            let probability = name.ends_with("probability") && name != "accumulated_probability";
+            if value.is_infinite() || (probability && !(0.0..=1.0).contains(&value)) {
+                bad = Some((name, value));
             }
         });
-        self.require(bad.is_none(), &format!("internal {} is infinite", bad.unwrap_or_default()));
+        if let Some((name, value)) = bad {
+            self.fail(&format!("internal {name} is {value:e}"));
+        }
         let unique: BTreeSet<_> = names.iter().collect();
         self.require(unique.len() == names.len(), "two internals have one name");
         let known = self.names.get_or_insert_with(|| names.clone()).clone();

@@ -8,8 +8,8 @@ use sojourn_sim::{Options, RunReport, Simulation};
 use sojourn_units::Span;
 use std::sync::Arc;
 
-/// Packets that hosts may send in one run, about; the run ends when they could have.
-const PACKETS: f64 = 10_000.0;
+/// Packets that hosts may send in one run, and writes of their programs, about; the run ends when they could have.
+const PACKETS: f64 = 3_000.0;
 /// Larger networks are read and not run.
 const FLOWS: usize = 500;
 /// Lines of this form in front of the document are overrides.
@@ -59,17 +59,21 @@ fn longest(network: &Network) -> Span {
         PortKind::Link { rate, .. } | PortKind::Cell { rate, .. } => rate.bit_s() as f64,
         PortKind::Bus { bus, .. } => network.buses[bus].rate.bit_s() as f64,
     };
-    let packets_s = |flow: &sojourn_sim::scenario::Flow| match (&flow.traffic, &*flow.transport) {
-        (_, Transport::Tcp { sender, .. }) => {
+    let tcp_s = |flow: &sojourn_sim::scenario::Flow| match &*flow.transport {
+        Transport::Tcp { sender, .. } => {
             let slowest = flow.route.iter().map(rate_of).fold(f64::INFINITY, f64::min);
             2.0 * slowest / 8.0 / (sender.mss.get() as f64 + 40.0)
         }
-        (Traffic::OnOff { rate, packet_size, .. }, _) => rate.bit_s() as f64 / 8.0 / packet_size.mean(),
-        (Traffic::Poisson { packets_per_second, .. }, _) => *packets_per_second,
-        (Traffic::Switched { rates, .. }, _) => rates[0].max(rates[1]),
-        (Traffic::Renewal { gap, .. }, _) => 1e9 / gap.mean().max(1e-9),
-        (Traffic::Bulk | Traffic::Transfer { .. }, _) => 0.0,
+        Transport::Udp { .. } => 0.0,
     };
+    let writes_s = |flow: &sojourn_sim::scenario::Flow| match &flow.traffic {
+        Traffic::OnOff { rate, packet_size, .. } => rate.bit_s() as f64 / 8.0 / packet_size.mean(),
+        Traffic::Poisson { packets_per_second, .. } => *packets_per_second,
+        Traffic::Switched { rates, .. } => rates[0].max(rates[1]),
+        Traffic::Renewal { gap, .. } => 1e9 / gap.mean().max(1e-9),
+        Traffic::Bulk | Traffic::Transfer { .. } => 0.0,
+    };
+    let packets_s = |flow| tcp_s(flow) + writes_s(flow);
     let work: f64 = network.flows.iter().map(|flow| packets_s(flow) * (1 + flow.route.len()) as f64).sum();
     Span::from_nanos((PACKETS * 1e9 / work.max(1e-3)).clamp(4.0, 1e12) as u64)
 }
