@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, overload
 
 from sojourn import _native, nesting
 from sojourn._native import SojournError, Stop
 
 __all__ = [
+    "SECTIONS",
     "Document",
+    "Report",
+    "Reports",
     "SojournError",
     "Stop",
     "aqms",
@@ -21,6 +24,7 @@ __all__ = [
     "parse_aqm",
     "run_batch",
     "run_many",
+    "run_reports",
     "schema",
     "version",
 ]
@@ -113,9 +117,61 @@ def run_many(
     progress
         Called with the number of finished tasks and the fraction of all work done.
     """
+    reports = run_reports(scenario, tasks, jobs=jobs, progress=progress)
+    return [report.document() for report in reports]
+
+
+def run_reports(
+    scenario: Mapping[str, Any],
+    tasks: Sequence[Mapping[str, Any]],
+    *,
+    jobs: int,
+    progress: Callable[[int, float], None] | None = None,
+) -> Reports:
+    """Run tasks as :func:`run_many` does; the results stay in the compiled core until they are asked for."""
     nesting.check(scenario, "the scenario")
-    texts = _native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress)
-    return [json.loads(text) for text in texts]
+    return Reports(_native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress))
+
+
+SECTIONS: Final = ("queues", "flows", "groups", "cells", "distributions", "series")
+"""The lists of a report: the parts that grow with the scenario."""
+
+
+class Report:
+    """The report of one run in the compiled core; a section becomes Python objects when it is first asked for."""
+
+    def __init__(self, native: _native.Reports, index: int) -> None:
+        self._native, self._index = native, index
+        self._sections: dict[str, Any] = {}
+
+    def section(self, name: str) -> Any:
+        """Return one of :data:`SECTIONS`, or ``run``: what is of the run as a whole."""
+        if name not in self._sections:
+            self._sections[name] = json.loads(self._native.section(self._index, name))
+        return self._sections[name]
+
+    def document(self) -> Document:
+        """Return the report as one document."""
+        absent = () if self.section("cells") else ("cells",)
+        return {**self.section("run"), **{name: self.section(name) for name in SECTIONS if name not in absent}}
+
+
+class Reports(Sequence[Report]):
+    """The reports of a batch in the compiled core; report k is of task k."""
+
+    def __init__(self, native: _native.Reports) -> None:
+        self.native = native
+        self._reports = [Report(native, index) for index in range(len(native))]
+
+    @overload
+    def __getitem__(self, index: int) -> Report: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Report]: ...
+    def __getitem__(self, index: int | slice) -> Report | list[Report]:
+        return self._reports[index]
+
+    def __len__(self) -> int:
+        return len(self._reports)
 
 
 def run_batch(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from sojourn import _native
     from sojourn.plot import Plots
 
 
@@ -420,13 +421,23 @@ class Results:
         name
             ``runs``, ``queues``, ``flows``, ``groups``, ``stations``, ``distributions`` or ``series``.
         """
+        stream = self._stream(name)
+        if stream is None:
+            return tables.to_arrow(name, self.frames[name])
+        import pyarrow as pa
+
+        return pa.table(stream)
+
+    def _stream(self, name: str) -> _native.Table | None:
+        """Return a table of the compiled core, if it has these results."""
         if name not in self.frames:
             raise SojournError(suggest.unknown("table", name, self.frames))
-        return tables.to_arrow(name, self.frames[name])
+        return self.frames.stream(name) if isinstance(self.frames, tables.Tables) else None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export ``runs`` through the Arrow PyCapsule interface."""
-        return self.arrow("runs").__arrow_c_stream__(requested_schema)
+        """Export ``runs`` through the Arrow PyCapsule interface; results of a run just made need no other package."""
+        table = self._stream("runs") or self.arrow("runs")
+        return table.__arrow_c_stream__(requested_schema)
 
     def to_parquet(self, folder: str | Path, *, force: bool = True) -> None:
         """Write a run folder: scenario, schemes, tables, meta data and report.

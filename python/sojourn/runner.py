@@ -208,15 +208,15 @@ def _execute(
         for text in texts
     ]
     with _progress_bar(progress, len(tasks)) as advance:
-        documents = core.run_many(scenario, tasks, jobs=threads, progress=advance)
+        reports = core.run_reports(scenario, tasks, jobs=threads, progress=advance)
     if schemes is None:
-        under_test = {queue["scheme"] for queue in documents[0]["queues"] if queue["under_test"]}
+        under_test = reports.native.under_test(0)
         # One scheme in all queues under test names the run; otherwise it is the scenario as written.
         schemes = (Scheme(under_test.pop() if len(under_test) == 1 else ""),)
     labels = [scheme.label for scheme in schemes] * replicates
     # By scheme, then by replication: the order in which people read them.
     order = sorted(range(len(tasks)), key=lambda k: (k % len(schemes), k))
-    frames = tables.Tables([labels[k] for k in order], [documents[k] for k in order])
+    frames = tables.Tables.of_reports([labels[k] for k in order], reports, order)
     return Results(
         scenario=scenario,
         schemes=schemes,

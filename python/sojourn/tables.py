@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import metrics
+from sojourn import core, metrics
 from sojourn.core import Document
 
 if TYPE_CHECKING:
     # Slow to import: `sojourn run --json` must do without.
     import pandas as pd
     import pyarrow as pa
+
+    from sojourn import _native
 
 NAMES: Final = ("runs", "queues", "flows", "groups", "stations", "distributions", "series")
 
@@ -56,57 +58,71 @@ Row = dict[str, Any]
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of the core's result documents; each becomes a frame when it is first asked for.
+    """The tables of results; each becomes a frame, or Arrow, when it is first asked for.
 
     Parameters
     ----------
     labels
         The scheme's label of each run.
     documents
-        The result of each run.
+        The result of each run, as a document.
     """
 
     def __init__(self, labels: Sequence[str], documents: Sequence[Document]) -> None:
-        self._rows: dict[str, list[Row]] = {name: [] for name in NAMES}
-        self._frames: dict[str, pd.DataFrame] = {}
-        for label, document in zip(labels, documents, strict=True):
-            self._add({"scheme": label, "seed": document["seed"], "replication": document["replication"]}, document)
-        for name in _SCOPES:
-            self._rows[name] = _complete(name, self._rows[name])
+        def section(document: Document) -> Callable[[str], Any]:
+            return lambda name: document if name == "run" else document.get(name)
 
-    def _add(self, key: Row, document: Document) -> None:
-        rows = self._rows
-        conservation = {f"packets_{name}": count for name, count in document["conservation"].items()}
-        facts = {name: document.get(name, conservation.get(name)) for name in _FACTS}
-        rows["runs"].append({**key, **facts, **document["metrics"]})
-        for queue in document["queues"]:
-            own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
-            rows["queues"].append({**key, **own, **queue["metrics"]})
-        for flow in document["flows"]:
-            own = {
-                "flow": flow["name"],
-                **{name: flow[name] for name in ("group", "from", "to", "transport")},
-            }
-            rows["flows"].append({**key, **own, **flow["metrics"]})
-        for group in document.get("groups") or ():
-            rows["groups"].append({**key, "group": group["name"], **group["metrics"]})
-        for cell in document.get("cells") or ():
-            rows["stations"].extend({**key, "cell": cell["name"], **station} for station in cell["stations"])
-        for quantity, curve in (document.get("distributions") or {}).items():
-            points = {"value": curve["value"], "cumulative": curve["cumulative"]}
-            rows["distributions"].append({**key, "quantity": quantity, **points})
-        for series in document.get("series") or ():
-            samples = {"t_s": series["t_s"], "value": series["value"]}
-            rows["series"].append({**key, "name": series["name"], "unit": series["unit"], **samples})
+        self._start(labels, [section(document) for document in documents])
+
+    @classmethod
+    def of_reports(cls, labels: Sequence[str], reports: core.Reports, order: Sequence[int]) -> Tables:
+        """Make the tables of reports in the compiled core: run k is report ``order[k]``."""
+        self = cls.__new__(cls)
+        self._start(labels, [reports[index].section for index in order])
+        self._native = (reports.native, list(order))
+        return self
+
+    def _start(self, labels: Sequence[str], sections: Sequence[Callable[[str], Any]]) -> None:
+        self._runs = list(zip(labels, sections, strict=True))
+        self._native: tuple[_native.Reports, list[int]] | None = None
+        self._rows: dict[str, list[Row]] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
 
     def rows(self, name: str) -> list[Row]:
         """Return the rows of a table; ``distributions`` and ``series`` have one row per curve, with lists."""
+        if name not in self._rows:
+            found: list[Row] = []
+            for label, section in self._runs:
+                run = section("run")
+                key = {"scheme": label, "seed": run["seed"], "replication": run["replication"]}
+                found.extend(_rows(name, key, section))
+            self._rows[name] = _complete(name, found) if name in _SCOPES else found
         return self._rows[name]
+
+    def stream(self, name: str) -> _native.Table | None:
+        """Return a table as an object with ``__arrow_c_stream__``, if the compiled core has the results.
+
+        Neither pandas nor pyarrow takes part. Columns, types and units are those of :func:`to_arrow`.
+        """
+        if self._native is None:
+            return None
+        native, order = self._native
+        found = metrics.order(native.metric_names(name)) if name in _SCOPES else []
+        known = {**(_FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
+        known |= {column: metrics.unit_of(column, _SCOPES[name]) for column in found}
+        known |= {"t_s": "s"} if name == "series" else {}
+        names = [*KEYS[name], *(known if name != "series" else ())]
+        columns = [(column, _kind(name, column), known.get(column, "")) for column in names]
+        return native.table(name, order, [label for label, _ in self._runs], columns)
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             self._frames[name] = self._frame(name)
         return self._frames[name]
+
+    def __contains__(self, name: object) -> bool:
+        # The inherited one would make the frame.
+        return name in NAMES
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -117,7 +133,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def _frame(self, name: str) -> pd.DataFrame:
         import pandas as pd
 
-        rows = self._rows[name]
+        rows = self.rows(name)
         if name == "stations":
             return pd.DataFrame(rows, columns=empty(name).columns)
         if name in _SCOPES:
@@ -126,6 +142,56 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         pieces = [pd.DataFrame(row) for row in rows]
         frame = pd.concat(pieces, ignore_index=True) if pieces else empty(name)
         return frame.astype(_long_types(name))
+
+
+_TEXT: Final = frozenset(
+    {"scheme", "queue", "configured", "flow", "group", "from", "to", "transport", "cell", "node", "quantity", "name"}
+)
+_WHOLE: Final = frozenset({"seed", "replication", "events", *_STATION} - {"air_time_share"})
+
+
+def _kind(name: str, column: str) -> str:
+    """Return what a column has: ``text``, ``whole``, ``flag`` or ``number``."""
+    if column in _TEXT or (name, column) == ("series", "unit"):
+        return "text"
+    if column in _WHOLE or (name == "runs" and column in _FACTS and column.startswith("packets_")):
+        return "whole"
+    return "flag" if column == "under_test" else "number"
+
+
+def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
+    """Yield the rows that one run has in a table."""
+    if name == "runs":
+        run = section("run")
+        conservation = {f"packets_{what}": count for what, count in run["conservation"].items()}
+        yield {**key, **{fact: run.get(fact, conservation.get(fact)) for fact in _FACTS}, **run["metrics"]}
+    elif name == "queues":
+        for queue in section("queues"):
+            own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
+            yield {**key, **own, **queue["metrics"]}
+    elif name == "flows":
+        for flow in section("flows"):
+            own = {"flow": flow["name"], **{what: flow[what] for what in ("group", "from", "to", "transport")}}
+            yield {**key, **own, **flow["metrics"]}
+    elif name == "groups":
+        for group in section("groups") or ():
+            yield {**key, "group": group["name"], **group["metrics"]}
+    elif name == "stations":
+        for cell in section("cells") or ():
+            yield from ({**key, "cell": cell["name"], **station} for station in cell["stations"])
+    else:
+        yield from _curves(name, key, section(name) or ())
+
+
+def _curves(name: str, key: Row, curves: Any) -> Iterator[Row]:
+    """Yield a row for each distribution or time series."""
+    if name == "distributions":
+        for quantity, curve in dict(curves).items():
+            yield {**key, "quantity": quantity, "value": curve["value"], "cumulative": curve["cumulative"]}
+        return
+    for series in curves:
+        samples = {"t_s": series["t_s"], "value": series["value"]}
+        yield {**key, "name": series["name"], "unit": series["unit"], **samples}
 
 
 def rows(frames: Mapping[str, pd.DataFrame], name: str) -> list[Row]:

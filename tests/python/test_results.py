@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import sojourn as sj
 from shared import REPLICATIONS, SCHEMES, small_network
+from sojourn import tables
 from sojourn.runner import auto_interval_ns
 
 
@@ -142,6 +145,35 @@ def test_others_read_the_tables_through_the_arrow_capsule(results: sj.Results) -
     table = pa.table(results)  # uses __arrow_c_stream__ and nothing else
     assert table.num_rows == len(results.runs)
     assert table.schema.field("sojourn_ms_mean").metadata == {b"unit": b"ms"}
+
+
+@pytest.mark.parametrize("name", [name for name in tables.NAMES if name != "stations"])
+def test_arrow_of_the_core_is_that_of_the_frames(results: sj.Results, name: str) -> None:
+    made, expected = results.arrow(name), tables.to_arrow(name, results.frames[name])
+    assert made.schema.equals(expected.schema, check_metadata=True)
+    assert made.num_rows > 0
+    assert made.equals(expected)
+
+
+def test_arrow_of_802_11_stations_is_that_of_the_frames() -> None:
+    results = sj.run("wlan", sets=["duration=1 s", "warm_up=500 ms"])
+    made, expected = results.arrow("stations"), tables.to_arrow("stations", results.stations)
+    assert made.schema.equals(expected.schema, check_metadata=True)
+    assert made.num_rows > 0
+    assert made.equals(expected)
+
+
+def test_arrow_needs_neither_pandas_nor_pyarrow() -> None:
+    code = """
+import sys
+import sojourn as sj
+results = sj.run(sj.dumbbell(flows=2, duration=sj.s(1), warm_up=sj.ms(500)))
+capsule = results.__arrow_c_stream__()
+assert "arrow_array_stream" in repr(capsule), capsule
+print(sorted({"pandas", "pyarrow"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 def test_unknown_names_are_refused_with_what_there_is(results: sj.Results) -> None:

@@ -129,7 +129,7 @@ impl Algorithm for Ared {
         title: "ARED",
         summary: "RED that sets its thresholds from the link and adapts max_p to keep the average in between",
         source: "Floyd, Gummadi and Shenker 2001",
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     const PRESETS: &'static [&'static str] = &["shu2023"];

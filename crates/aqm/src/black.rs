@@ -176,7 +176,7 @@ impl Aqm for Black {
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.red.observe(cx.now, queue);
         let waiting = queue.len() as u64;
         if waiting > self.q_th {
@@ -196,10 +196,9 @@ impl Aqm for Black {
             if cx.chance(p) {
                 return cx.drop(packet, Reason::Flow);
             }
-        } else if self.red.drops(cx, &mut packet, &band) {
-            return cx.drop(packet, Reason::Early);
+            return queue.push(packet);
         }
-        queue.push(packet);
+        self.red.decide(cx, queue, packet, &band);
     }
 
     #[inline]
@@ -234,7 +233,7 @@ impl Algorithm for Black {
         source: "Chatranon, Labrador and Banerjee 2003",
         signals_on: "average queue length; sampled shares of the queue",
         per_flow_state: true,
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     fn check(params: &Params) -> Result<(), String> {

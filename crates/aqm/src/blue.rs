@@ -115,8 +115,8 @@ impl Aqm for Blue {
         }
     }
 
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             self.raise(cx.now);
             return cx.drop(packet, Reason::Overflow);
@@ -124,8 +124,8 @@ impl Aqm for Blue {
         if self.params.raise_above.is_some_and(|above| queue.len() as u64 > above.get()) {
             self.raise(cx.now);
         }
-        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
-            return cx.drop(packet, Reason::Early);
+        if cx.chance(self.probability) {
+            return cx.signal(queue, packet, self.params.ecn);
         }
         queue.push(packet);
     }

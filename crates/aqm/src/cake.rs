@@ -322,7 +322,7 @@ impl Cake {
             let flow = &mut self.flows[at];
             let Some(head) = self.pool.head_mut(&flow.chain) else { return false };
             let marked = cx.counters.marked.packets;
-            let verdict = flow.control.judge(cx, head, least);
+            let verdict = flow.control.judge(cx, head, |sojourn| sojourn > least);
             let (bytes, sojourn) = (head.bytes, cx.now.since(head.enqueued));
             let sent = verdict == Verdict::Keep || flow.chain.len() == 1;
             if sent {

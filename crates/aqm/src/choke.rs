@@ -98,8 +98,8 @@ impl Aqm for Choke {
         self.red.advance(now, rate, queue);
     }
 
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.red.observe(cx.now, queue);
         if self.red.average.get() > self.red.band.min && !queue.is_empty() {
             if let Some(queued) = Self::draw_match(cx, queue, packet.flow) {
@@ -112,10 +112,7 @@ impl Aqm for Choke {
             return cx.drop(packet, Reason::Overflow);
         }
         let band = self.red.band;
-        if self.red.drops(cx, &mut packet, &band) {
-            return cx.drop(packet, Reason::Early);
-        }
-        queue.push(packet);
+        self.red.decide(cx, queue, packet, &band);
     }
 
     #[inline]
@@ -144,7 +141,7 @@ impl Algorithm for Choke {
         summary: "RED that drops an arrival together with a randomly drawn queued packet of the same flow",
         source: "Pan, Prabhakar and Psounis 2000; tc-choke(8)",
         signals_on: "average queue length; flow of a random queued packet",
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     fn check(params: &Params) -> Result<(), String> {

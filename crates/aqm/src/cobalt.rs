@@ -127,12 +127,14 @@ impl Control {
         may
     }
 
+    #[inline(never)]
     fn raise(&mut self, now: Instant) {
         if self.may_move(now) {
             self.drop_probability = (self.drop_probability + self.p_inc).min(1.0);
         }
     }
 
+    #[inline]
     fn set_count(&mut self, count: u32) {
         self.count = count;
         self.spacing.converge(count);
@@ -164,12 +166,17 @@ impl Control {
         }
     }
 
-    /// Judges the head; `least` is the sojourn time that must be exceeded besides `target`.
-    #[inline]
-    pub(crate) fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, least: Span) -> Verdict {
+    /// Judges the head, which has waited for too long when its sojourn time is above `target` and `is_long`.
+    #[inline(always)]
+    pub(crate) fn judge(
+        &mut self,
+        cx: &mut Cx<'_>,
+        packet: &mut Packet,
+        is_long: impl FnOnce(Span) -> bool,
+    ) -> Verdict {
         let now = cx.now;
         let sojourn = now.since(packet.enqueued);
-        let above = sojourn > self.target && sojourn > least;
+        let above = sojourn > self.target && is_long(sojourn);
         if self.count > 0 {
             if now >= self.drop_next || above != self.dropping {
                 return self.judge_by_schedule(cx, packet, above);
@@ -277,6 +284,35 @@ impl Cobalt {
         self.control.full(cx.now);
         cx.drop(packet, Reason::Overflow);
     }
+
+    /// Judges the head.
+    #[inline(always)]
+    fn keeps(&mut self, cx: &mut Cx<'_>, head: &mut Packet) -> bool {
+        let (mtu, rate) = (self.mtu, cx.rate);
+        let is_long = |sojourn| mtu.is_none_or(|mtu| sojourn > rate.time_for(mtu) * 4);
+        self.control.judge(cx, head, is_long) == Verdict::Keep
+    }
+
+    /// Marks the head, which is to be sent, where it has waited for longer than `above`.
+    #[inline(never)]
+    fn mark_late(above: Span, cx: &mut Cx<'_>, queue: &mut Queue) {
+        if let Some(head) = queue.head_mut().filter(|head| cx.now.since(head.enqueued) > above) {
+            let _ = cx.mark(head);
+        }
+    }
+
+    /// Drops the head, which has been judged, and those after it up to one that is kept.
+    // Apart, so that the way of a head that is kept saves no registers for it.
+    #[inline(never)]
+    fn drop_heads(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        loop {
+            queue.drop_head(cx, Reason::Early);
+            let Some(head) = queue.head_mut() else { return self.control.empty(cx.now) };
+            if self.keeps(cx, head) {
+                return;
+            }
+        }
+    }
 }
 
 impl Aqm for Cobalt {
@@ -293,18 +329,17 @@ impl Aqm for Cobalt {
 
     #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        let least = self.mtu.map_or(Span::ZERO, |mtu| cx.rate.time_for(mtu) * 4);
-        while let Some(head) = queue.head_mut() {
-            if self.control.judge(cx, head, least) == Verdict::Keep {
-                if self.ce_threshold.is_some_and(|above| cx.now.since(head.enqueued) > above) {
-                    let _ = cx.mark(head);
-                }
-                return queue.pop();
-            }
-            queue.drop_head(cx, Reason::Early);
+        let Some(head) = queue.head_mut() else {
+            self.control.empty(cx.now);
+            return None;
+        };
+        if !self.keeps(cx, head) {
+            self.drop_heads(cx, queue);
         }
-        self.control.empty(cx.now);
-        None
+        if let Some(above) = self.ce_threshold {
+            Self::mark_late(above, cx, queue);
+        }
+        queue.pop()
     }
 
     fn overflowed(&mut self, now: Instant, _packets: u64) {

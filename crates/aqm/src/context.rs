@@ -1,4 +1,4 @@
-use crate::{Ecn, Packet};
+use crate::{Ecn, Packet, Queue};
 use alloc::boxed::Box;
 use sojourn_units::{BitRate, Instant};
 
@@ -136,11 +136,18 @@ pub struct Cx<'a> {
 
 impl Cx<'_> {
     /// Gives `packet` away as dropped.
-    // Apart, so that the way of a packet that is queued saves no registers for it.
-    #[inline(never)]
+    #[inline(always)]
     pub fn drop(&mut self, packet: Packet, reason: Reason) {
-        self.counters.dropped[reason as usize].add(&packet);
-        self.observer.dropped(self.now, packet, reason);
+        self.hand_over(&packet, reason);
+    }
+
+    /// Tells the observer of a drop.
+    // Apart, so that the way of a packet that is queued saves no registers for it. The observer's copy is made here
+    // and not by every caller.
+    #[inline(never)]
+    fn hand_over(&mut self, packet: &Packet, reason: Reason) {
+        self.counters.dropped[reason as usize].add(packet);
+        self.observer.dropped(self.now, packet.clone(), reason);
     }
 
     /// Marks `packet` CE where it is ECN-capable; false (and unmarked) where it is not.
@@ -158,6 +165,19 @@ impl Cx<'_> {
                 true
             }
         }
+    }
+
+    /// Signals congestion with an arrival: it is marked and queued where `ecn` is on and it is ECN-capable, or else dropped.
+    // Apart, so that the way of a packet that is queued as it came saves no registers for it; and marked in a copy,
+    // since an argument that is changed would have each caller make one.
+    #[inline(never)]
+    pub(crate) fn signal(&mut self, queue: &mut Queue, packet: Packet, ecn: bool) {
+        if !ecn || packet.ecn == Ecn::NotEct {
+            return self.drop(packet, Reason::Early);
+        }
+        let mut marked = packet;
+        let _ = self.mark(&mut marked);
+        queue.push(marked);
     }
 
     /// True with probability `p`; draws only when `p` lies strictly within 0 and 1.

@@ -487,8 +487,12 @@ impl Aqm for Daqm {
 
     #[inline(always)]
     fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
-        let is_watching = matches!(self.phase, Phase::Watching) && !self.ticks.is_due(now);
-        is_watching && self.cleared == 0 && !self.needs.departures && !self.looks(now, queue)
+        let lasts = match self.phase {
+            Phase::Watching | Phase::Flagged => true,
+            Phase::Dropping { until, .. } => now < until,
+        };
+        let is_settled = lasts && !self.ticks.is_due(now);
+        is_settled && self.cleared == 0 && !self.needs.departures && !self.looks(now, queue)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {

@@ -225,11 +225,13 @@ pub trait Standalone: Discipline + Clone + 'static {
 }
 
 /// One algorithm over one queue.
+// The algorithm at the container's own address, so that one register holds both; parameters last, far from what each packet needs.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Fifo<A: Algorithm> {
-    params: A::Params,
     aqm: A,
     queue: Queue,
+    params: A::Params,
 }
 
 impl<A: Algorithm> Fifo<A> {

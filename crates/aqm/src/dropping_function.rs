@@ -122,14 +122,14 @@ impl DroppingFunction {
 }
 
 impl Aqm for DroppingFunction {
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.probability = self.at(self.length(queue));
         if queue.len() as u64 >= self.limit {
             return cx.drop(packet, Reason::Overflow);
         }
-        if cx.chance(self.probability) && !(self.ecn && cx.mark(&mut packet)) {
-            return cx.drop(packet, Reason::Early);
+        if cx.chance(self.probability) {
+            return cx.signal(queue, packet, self.ecn);
         }
         queue.push(packet);
     }

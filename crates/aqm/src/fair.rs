@@ -144,11 +144,12 @@ impl<A: Algorithm> FairQueue<A> {
             None => *self.perturbation.insert(cx.random.next_u64()),
         };
         let slot = hash(packet.flow, seed, self.slots.len());
-        let at = self.slots[slot];
-        if at == NONE {
+        // NONE lies beyond all queues.
+        let at = self.slots[slot] as usize;
+        if at >= self.flows.len() {
             return self.first_use(slot);
         }
-        at as usize
+        at
     }
 
     /// A queue for a hash value that has not occurred before.
@@ -225,13 +226,18 @@ fn touch<A: Algorithm, T>(
     cx: &mut Cx<'_>,
     step: impl FnOnce(&mut A, &mut Cx<'_>, &mut Queue) -> T,
 ) -> T {
-    let Flow { aqm, queue, .. } = flow;
-    let (packets, bytes) = (queue.len() as u64, queue.bytes());
-    aqm.advance(cx.now, cx.rate, queue);
-    let result = step(aqm, cx, queue);
-    waiting.packets = waiting.packets + queue.len() as u64 - packets;
-    waiting.bytes = waiting.bytes + queue.bytes() - bytes;
+    let before = flow.backlog();
+    flow.aqm.advance(cx.now, cx.rate, &flow.queue);
+    let result = step(&mut flow.aqm, cx, &mut flow.queue);
+    changed(waiting, before, flow.backlog());
     result
+}
+
+/// One of the queues that `waiting` is the sum of had `before` and has `after`.
+#[inline(always)]
+fn changed(waiting: &mut Backlog, before: Backlog, after: Backlog) {
+    waiting.packets = waiting.packets + after.packets - before.packets;
+    waiting.bytes = waiting.bytes + after.bytes - before.bytes;
 }
 
 /// `packet` has left one of the queues that `waiting` is the sum of.
@@ -257,7 +263,10 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         cx.arrived(&packet);
         let at = self.classify(cx, &packet);
         let flow = &mut self.flows[at];
-        touch(flow, &mut self.waiting, cx, |aqm, cx, queue| aqm.enqueue(cx, queue, packet));
+        let before = flow.backlog();
+        flow.aqm.advance(cx.now, cx.rate, &flow.queue);
+        flow.aqm.enqueue(cx, &mut flow.queue, packet);
+        changed(&mut self.waiting, before, flow.backlog());
         if !flow.active && !flow.queue.is_empty() {
             flow.deficit = self.quantum;
             self.new.append(&mut self.flows, at);

@@ -48,6 +48,16 @@ impl<V> FlowTable<V> {
     }
 
     pub(crate) fn get(&self, flow: u32) -> Option<&V> {
+        match &self.slots[self.home(flow)] {
+            Some((other, value)) if *other == flow => Some(value),
+            Some(_) => self.get_further(flow),
+            None => None,
+        }
+    }
+
+    /// The same for a flow that is not where its search begins.
+    #[inline(never)]
+    fn get_further(&self, flow: u32) -> Option<&V> {
         self.slots[self.find(flow)].as_ref().map(|(_, value)| value)
     }
 

@@ -227,7 +227,7 @@ impl Algorithm for Fred {
         source: "Lin and Morris 1997",
         signals_on: "average queue length; packets queued per flow",
         per_flow_state: true,
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     fn check(params: &Params) -> Result<(), String> {

@@ -21,7 +21,7 @@
 //!   Networks 50, 2006.
 //! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022.
 
-use crate::red::law::Curve;
+use crate::red::law::Square;
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
@@ -76,7 +76,7 @@ impl From<&Params> for red::Params {
 
 /// [`Red`] on the square's curve.
 #[derive(Clone, Debug)]
-pub struct Nlred(Red);
+pub struct Nlred(Red<Square>);
 
 impl Aqm for Nlred {
     #[inline]
@@ -111,7 +111,7 @@ impl Algorithm for Nlred {
         title: "NLRED",
         summary: "RED whose drop probability rises with the square of the average queue length",
         source: "Zhou, Yeung and Li 2006",
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     fn check(params: &Params) -> Result<(), String> {
@@ -119,9 +119,7 @@ impl Algorithm for Nlred {
     }
 
     fn new(params: &Params) -> Self {
-        let mut red = Red::new(&params.into());
-        red.band = red.band.along(Curve::Square);
-        Self(red)
+        Self(Red::new(&params.into()))
     }
 }
 
@@ -129,45 +127,50 @@ impl Algorithm for Nlred {
 mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host};
-    use crate::red::law::{Band, Region};
+    use crate::red::law::{Band, Curve, Linear, Region};
     use crate::Reason;
 
-    const BAND: Band = Band::new(5.0, 15.0, 0.1, true, Curve::Square);
+    fn band(gentle: bool) -> Band<Square> {
+        Band::new(5.0, 15.0, 0.1, gentle)
+    }
 
     #[track_caller]
-    fn early(band: Band, avg: f64, p_b: f64) {
+    fn early(band: Band<Square>, avg: f64, p_b: f64) {
         let Region::Early(p) = band.region(avg) else { panic!("{avg} is not in the early region") };
         close(p, p_b);
     }
 
     #[test]
     fn the_square_by_hand() {
-        assert_eq!(BAND.region(4.999), Region::Below);
-        early(BAND, 5.0, 0.0);
+        assert_eq!(band(true).region(4.999), Region::Below);
+        early(band(true), 5.0, 0.0);
         // x = 1/4: 0.15/16; x = 1/2: 0.15/4; x = 0.9: 0.15 x 0.81.
-        early(BAND, 7.5, 0.009_375);
-        early(BAND, 10.0, 0.0375);
-        early(BAND, 14.0, 0.1215);
+        early(band(true), 7.5, 0.009_375);
+        early(band(true), 10.0, 0.0375);
+        early(band(true), 14.0, 0.1215);
         // Gentle: from 0.15; halfway to 30 it is (0.15 + 1)/2.
-        early(BAND, 15.0, 0.15);
-        early(BAND, 22.5, 0.575);
-        assert_eq!(BAND.region(30.0), Region::Forced);
-        assert_eq!(Band::new(5.0, 15.0, 0.1, false, Curve::Square).region(15.0), Region::Forced);
+        early(band(true), 15.0, 0.15);
+        early(band(true), 22.5, 0.575);
+        assert_eq!(band(true).region(30.0), Region::Forced);
+        assert_eq!(band(false).region(15.0), Region::Forced);
         // 1.5 x 0.8 x 0.95^2 = 1.083: no more than 1.
-        early(BAND.up_to(0.8), 14.5, 1.0);
+        early(band(true).up_to(0.8), 14.5, 1.0);
     }
 
     #[test]
     fn red_and_nlred_drop_alike_over_the_whole_band() {
         // Means over 5..15 by the midpoint rule; of the square: 0.15/3 = 0.05, and RED's: 0.1/2.
-        let mean = |band: Band| {
+        fn mean<C: Curve>(band: Band<C>) -> f64 {
             let p_b = |k: i32| match band.region(5.0 + (f64::from(k) + 0.5) / 100.0) {
                 Region::Early(p_b) => p_b,
                 region => panic!("{region:?}"),
             };
             (0..1000).map(p_b).sum::<f64>() / 1000.0
-        };
-        assert!((mean(BAND) - 0.05).abs() < 1e-6 && (mean(BAND.along(Curve::Linear)) - 0.05).abs() < 1e-6);
+        }
+        assert!(
+            (mean(band(true)) - 0.05).abs() < 1e-6
+                && (mean(Band::<Linear>::new(5.0, 15.0, 0.1, true)) - 0.05).abs() < 1e-6
+        );
     }
 
     #[test]

@@ -87,14 +87,14 @@ impl Aqm for Pi {
         }
     }
 
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.updates.start(cx.now);
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
-            return cx.drop(packet, Reason::Early);
+        if cx.chance(self.probability) {
+            return cx.signal(queue, packet, self.params.ecn);
         }
         queue.push(packet);
     }

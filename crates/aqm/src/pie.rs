@@ -165,6 +165,10 @@ pub struct Pie {
     delay_old: f64,
     /// Half of the target, in seconds.
     half_target: f64,
+    /// Up to here nothing is dropped at random.
+    spared: Limit,
+    /// Neither `bytemode` nor `derandomize`: every arrival is dropped with p.
+    is_plain: bool,
     /// `burst_allowance_`.
     burst_allowance: Span,
     /// `accu_prob_`.
@@ -367,6 +371,16 @@ impl Pie {
         sojourn * 2 < self.params.target
     }
 
+    /// Section 5.3, after an arrival that saw `calm` or not.
+    #[inline(never)]
+    fn switch(&mut self, calm: bool, queue: &Queue) {
+        if !self.active && self.third_reached(queue) {
+            self.begin();
+        } else if self.active && calm && !self.third_reached(queue) {
+            self.active = false;
+        }
+    }
+
     /// Section 5.3: the queue has reached a third of the limit.
     fn begin(&mut self) {
         self.active = true;
@@ -380,15 +394,23 @@ impl Pie {
     /// Section 4.1, `drop_early`, with sections 4.4 and 5.4.
     #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
-        let avpkt = self.params.avpkt.get();
         let is_low = (self.delay_old < self.half_target) & (self.probability < 0.2);
         // One branch: none of them can be foreseen where the packets of many flows take turns.
         if !self.active | !self.burst_allowance.is_zero() | is_low | self.is_spared(queue) {
             return false;
         }
+        if self.is_plain {
+            return cx.chance(self.probability);
+        }
+        self.draw_otherwise(cx, packet)
+    }
+
+    /// The draw with `bytemode` or `derandomize`.
+    #[inline(never)]
+    fn draw_otherwise(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
         let mut p = self.probability;
         if self.params.bytemode {
-            p *= f64::from(packet.bytes) / avpkt as f64;
+            p *= f64::from(packet.bytes) / self.params.avpkt.get() as f64;
         }
         if self.params.derandomize {
             if self.probability == 0.0 {
@@ -408,9 +430,9 @@ impl Pie {
     /// Section 4.1: no more than two packets wait.
     #[inline]
     fn is_spared(&self, queue: &Queue) -> bool {
-        match (self.params.variant, self.params.limit) {
-            (Variant::Ns3, Limit::Packets(_)) => queue.len() <= 2,
-            _ => queue.bytes() <= 2 * self.params.avpkt.get(),
+        match self.spared {
+            Limit::Bytes(bytes) => queue.bytes() <= bytes.get(),
+            Limit::Packets(packets) => queue.len() as u64 <= packets.get(),
         }
     }
 
@@ -436,7 +458,7 @@ impl Aqm for Pie {
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.updates.start(cx.now);
         // Section 4.4: given back before the decision.
         let calm = self.is_calm(cx.now, queue);
@@ -448,25 +470,18 @@ impl Aqm for Pie {
             self.burst_allowance = self.params.max_burst;
             self.calm_updates = 0;
         }
-        let mut dropped = None;
         if self.params.limit.is_full(queue, packet.bytes) {
             self.accumulated = 0.0;
-            dropped = Some(Reason::Overflow);
+            cx.drop(packet, Reason::Overflow);
         } else if self.drop_early(cx, queue, &packet) {
             self.accumulated = 0.0;
             let ecn = self.params.ecn && self.probability < self.params.mark_ecnth.get();
-            dropped = (!(ecn && cx.mark(&mut packet))).then_some(Reason::Early);
-        }
-        match dropped {
-            Some(reason) => cx.drop(packet, reason),
-            None => queue.push(packet),
+            cx.signal(queue, packet, ecn);
+        } else {
+            queue.push(packet);
         }
         if self.params.activate {
-            if !self.active && self.third_reached(queue) {
-                self.begin();
-            } else if self.active && calm && !self.third_reached(queue) {
-                self.active = false;
-            }
+            self.switch(calm, queue);
         }
     }
 
@@ -547,6 +562,11 @@ impl Algorithm for Pie {
             probability: 0.0,
             delay_old: 0.0,
             half_target: params.target.seconds() / 2.0,
+            spared: match (params.variant, params.limit) {
+                (Variant::Ns3, Limit::Packets(_)) => Limit::packets(2),
+                _ => Limit::Bytes(Bytes::new(2 * params.avpkt.get())),
+            },
+            is_plain: !params.bytemode && !params.derandomize,
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,

@@ -57,7 +57,7 @@ use adapt::Automatic;
 use alloc::format;
 use alloc::string::String;
 use average::{Average, Weight};
-use law::{Band, Count, Curve, Region};
+use law::{Band, Count, Curve, Linear, Region};
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
 /// The most updates of max_p that are caught up at once.
@@ -177,7 +177,7 @@ impl Params {
 
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
-pub struct Red {
+pub struct Red<C: Curve = Linear> {
     params: Params,
     /// The rate that `band` and `weight` were computed for.
     rate: BitRate,
@@ -186,7 +186,7 @@ pub struct Red {
     /// Neither `wait` nor `bytemode`: signals are spread by [`law::uniform`].
     is_uniform: bool,
     weight: Weight,
-    pub(crate) band: Band,
+    pub(crate) band: Band<C>,
     pub(crate) average: Average,
     pub(crate) count: Count,
     /// p_a at the last arrival.
@@ -196,7 +196,7 @@ pub struct Red {
     awaits_start: bool,
 }
 
-impl Red {
+impl<C: Curve> Red<C> {
     /// Everything that follows from the rate.
     #[cold]
     fn tune(&mut self, rate: BitRate) {
@@ -299,29 +299,36 @@ impl Red {
         true
     }
 
-    /// True when the average and `band` have an arrival dropped; it may be marked instead.
+    /// Decides on an arrival that finds room, by the average and `band`.
     #[inline(always)]
-    pub(crate) fn drops(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, band: &Band) -> bool {
-        let ecn = match band.region(self.average.get()) {
+    pub(crate) fn decide(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, band: &Band<C>) {
+        match band.region(self.average.get()) {
             Region::Below => {
                 self.count.below();
                 self.probability = 0.0;
-                return false;
             }
             Region::Early(p_b) => {
-                if !self.draw(cx, p_b, packet.bytes) {
-                    return false;
+                if self.draw(cx, p_b, packet.bytes) {
+                    return self.signal(cx, queue, packet, self.params.ecn);
                 }
-                self.params.ecn
             }
             Region::Forced => {
                 self.count.signalled();
                 self.probability = 1.0;
-                self.params.ecn && !self.params.harddrop
+                return self.signal(cx, queue, packet, self.params.ecn && !self.params.harddrop);
             }
-        };
-        let spared = ecn && self.params.nodrop && packet.ecn == Ecn::NotEct;
-        !(spared || ecn && cx.mark(packet))
+        }
+        queue.push(packet);
+    }
+
+    /// Marks or drops an arrival, or spares it.
+    #[inline(never)]
+    fn signal(&self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, ecn: bool) {
+        if ecn && self.params.nodrop && packet.ecn == Ecn::NotEct {
+            queue.push(packet);
+        } else {
+            cx.signal(queue, packet, ecn);
+        }
     }
 }
 
@@ -331,7 +338,7 @@ fn bytes(queue: &Queue) -> u64 {
     queue.bytes()
 }
 
-impl Aqm for Red {
+impl<C: Curve> Aqm for Red<C> {
     #[inline(always)]
     fn advance(&mut self, now: Instant, rate: BitRate, _queue: &Queue) {
         if self.rate != rate {
@@ -344,7 +351,7 @@ impl Aqm for Red {
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.awaits_start {
             self.start(cx.now);
         }
@@ -353,10 +360,7 @@ impl Aqm for Red {
             return cx.drop(packet, Reason::Overflow);
         }
         let band = self.band;
-        if self.drops(cx, &mut packet, &band) {
-            return cx.drop(packet, Reason::Early);
-        }
-        queue.push(packet);
+        self.decide(cx, queue, packet, &band);
     }
 
     #[inline(always)]
@@ -385,7 +389,7 @@ impl Aqm for Red {
     }
 }
 
-impl Algorithm for Red {
+impl<C: Curve> Algorithm for Red<C> {
     type Params = Params;
 
     const ABOUT: About = About {
@@ -414,7 +418,7 @@ impl Algorithm for Red {
     }
 
     fn new(params: &Params) -> Self {
-        let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle, Curve::Linear);
+        let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle);
         let mut red = Self {
             rate: BitRate::ZERO,
             in_bytes: matches!(params.min, Some(Length::Bytes(_))),

@@ -90,6 +90,10 @@ pub struct Rem {
     c: f64,
     /// The target backlog in packets.
     b_ref: f64,
+    /// `1 - alpha`.
+    one_less_alpha: f64,
+    /// `alpha b_ref`.
+    alpha_b_ref: f64,
     price: f64,
     /// `1 - phi^-price`.
     probability: f64,
@@ -140,7 +144,7 @@ impl Rem {
                 }
             }
             Form::Queue => {
-                self.move_price(b - (1.0 - alpha) * self.backlog_old - alpha * b_ref);
+                self.move_price(b - self.one_less_alpha * self.backlog_old - self.alpha_b_ref);
                 self.move_price(rest * alpha * (b - b_ref));
             }
         }
@@ -168,14 +172,14 @@ impl Aqm for Rem {
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.updates.start(cx.now);
         self.arrived += 1;
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if cx.chance(self.probability) && !(self.params.ecn && cx.mark(&mut packet)) {
-            return cx.drop(packet, Reason::Early);
+        if cx.chance(self.probability) {
+            return cx.signal(queue, packet, self.params.ecn);
         }
         queue.push(packet);
     }
@@ -237,6 +241,8 @@ impl Algorithm for Rem {
             rate: BitRate::ZERO,
             c: 0.0,
             b_ref: params.b_ref.get() as f64,
+            one_less_alpha: 1.0 - params.alpha,
+            alpha_b_ref: params.alpha * params.b_ref.get() as f64,
             price: 0.0,
             probability: 0.0,
             arrived: 0,

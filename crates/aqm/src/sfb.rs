@@ -75,27 +75,28 @@ crate::params! {
 const LEVELS: usize = 8;
 const BINS: usize = 16;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Bin {
-    packets: u32,
-    probability: f64,
-}
-
 /// The bins under one hash.
 #[derive(Clone, Debug)]
-struct Bins([[Bin; BINS]; LEVELS]);
+struct Bins {
+    packets: [[u32; BINS]; LEVELS],
+    probability: [[f64; BINS]; LEVELS],
+}
 
 impl Bins {
-    const EMPTY: Self = Self([[Bin { packets: 0, probability: 0.0 }; BINS]; LEVELS]);
+    const EMPTY: Self = Self { packets: [[0; BINS]; LEVELS], probability: [[0.0; BINS]; LEVELS] };
 
     #[inline(always)]
-    fn of(&mut self, hash: u32) -> impl Iterator<Item = &mut Bin> {
-        self.0.iter_mut().enumerate().map(move |(level, bins)| &mut bins[(hash >> (4 * level)) as usize % BINS])
-    }
-
     fn remove(&mut self, hash: u32) {
-        self.of(hash).for_each(|bin| bin.packets -= 1);
+        for (level, packets) in self.packets.iter_mut().enumerate() {
+            packets[place(hash, level)] -= 1;
+        }
     }
+}
+
+/// The bin of a flow on a level.
+#[inline(always)]
+fn place(hash: u32, level: usize) -> usize {
+    (hash >> (4 * level)) as usize % BINS
 }
 
 /// Under which hashes a waiting packet is counted in each of the two sets of bins.
@@ -163,18 +164,20 @@ impl Sfb {
     #[inline(always)]
     fn learn(&mut self, set: usize, hash: u32) -> (f64, u32) {
         let Self { target, steps, sets, .. } = self;
+        let Bins { packets, probability } = &mut sets[set];
         let (mut p, mut least) = ([0.0; LEVELS], u32::MAX);
-        for (p, bin) in p.iter_mut().zip(sets[set].of(hash)) {
+        for (level, p) in p.iter_mut().enumerate() {
+            let packets = &mut packets[level][place(hash, level)];
             // A table, not branches: eight bins in different states would mispredict them.
-            let state = if bin.packets >= *target { 2 } else { bin.packets.min(1) };
-            *p = bin.probability + steps[state as usize];
-            least = least.min(bin.packets);
+            let state = usize::from(*packets > 0) + usize::from(*packets >= *target);
+            *p = probability[level][place(hash, level)] + steps[state];
+            least = least.min(*packets);
+            *packets += 1;
         }
         // Apart from the loop before, so that all eight are clamped at once and without branches.
         let p = p.map(|p| if p > 0.0 { p } else { 0.0 }).map(|p| if p < 1.0 { p } else { 1.0 });
-        for (p, bin) in p.iter().zip(sets[set].of(hash)) {
-            bin.probability = *p;
-            bin.packets += 1;
+        for (level, p) in p.iter().enumerate() {
+            probability[level][place(hash, level)] = *p;
         }
         let lesser = |a: f64, b: f64| if a < b { a } else { b };
         let [p0, p1, p2, p3, p4, p5, p6, p7] = p;
@@ -211,11 +214,17 @@ impl Sfb {
         }
     }
 
-    /// An arrival that has been counted is to be dropped for `reason`.
+    /// Drops an arrival that has been counted.
     #[inline(never)]
-    fn refuse(&mut self, counted: Counted, reason: Reason) -> Result<Counted, Reason> {
+    fn refuse(&mut self, cx: &mut Cx<'_>, packet: Packet, counted: Counted, reason: Reason) {
         self.uncount(counted);
-        Err(reason)
+        cx.drop(packet, reason);
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, queue: &mut Queue, packet: Packet, counted: Counted) {
+        self.counted.push_back(counted);
+        queue.push(packet);
     }
 
     fn advance_generation(&mut self, changes: u64) {
@@ -235,40 +244,30 @@ impl Sfb {
         !self.rehash.is_zero() && now >= self.next_rehash.before(self.db)
     }
 
-    /// Decides on an arrival: where it is to be counted, or why it is to be dropped.
-    #[inline]
-    fn judge(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Result<Counted, Reason> {
-        let (active, hash) = (self.active(), self.hash(packet.flow, 0));
-        let (p, packets) = self.learn(active, hash);
-        let counted = Counted { hashes: [hash; 2], sets: 1 << active };
-        if packets >= self.max {
-            return self.refuse(counted, Reason::Flow);
+    /// Marks an arrival that has been counted, where it may be, or drops it.
+    #[inline(never)]
+    fn signal(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, counted: Counted, may_mark: bool) {
+        let mut packet = packet;
+        if may_mark && cx.mark(&mut packet) {
+            self.accept(queue, packet, counted);
+        } else {
+            self.refuse(cx, packet, counted, Reason::Early);
         }
-        if p >= 1.0 {
-            return self.judge_unresponsive(cx, packet.flow, counted);
-        }
-        let draw = if p > 0.0 { cx.random.uniform() } else { 1.0 };
-        // Marking so many has not helped, whether it is this flow's fault or not.
-        let may_mark = self.ecn && draw >= 2.0 * (p - 0.5);
-        if draw < p && !(may_mark && cx.mark(packet)) {
-            return self.refuse(counted, Reason::Early);
-        }
-        Ok(counted)
     }
 
-    /// The same for an arrival of a flow whose bins have all reached the probability 1.
+    /// Decides on an arrival of a flow whose bins have all reached the probability 1.
     #[cold]
-    fn judge_unresponsive(&mut self, cx: &Cx<'_>, flow: u32, mut counted: Counted) -> Result<Counted, Reason> {
+    fn judge_unresponsive(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, mut counted: Counted) {
         if self.is_warming(cx.now) {
-            let (other, next) = (1 - self.active(), self.hash(flow, 1));
+            let (other, next) = (1 - self.active(), self.hash(packet.flow, 1));
             self.learn(other, next);
             counted.hashes[other] = next;
             counted.sets |= 1 << other;
         }
         if self.is_excused(cx.now) {
-            Ok(counted)
+            self.accept(queue, packet, counted);
         } else {
-            self.refuse(counted, Reason::Flow)
+            self.refuse(cx, packet, counted, Reason::Flow);
         }
     }
 
@@ -311,21 +310,32 @@ impl Aqm for Sfb {
         }
     }
 
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if !self.begun {
             self.begin(cx);
         }
         if self.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        match self.judge(cx, &mut packet) {
-            Ok(counted) => {
-                self.counted.push_back(counted);
-                queue.push(packet);
-            }
-            Err(reason) => cx.drop(packet, reason),
+        let (active, hash) = (self.active(), self.hash(packet.flow, 0));
+        let (p, packets) = self.learn(active, hash);
+        let counted = Counted { hashes: [hash; 2], sets: 1 << active };
+        if packets >= self.max {
+            return self.refuse(cx, packet, counted, Reason::Flow);
         }
+        if p >= 1.0 {
+            return self.judge_unresponsive(cx, queue, packet, counted);
+        }
+        if p > 0.0 {
+            let draw = cx.random.uniform();
+            if draw < p {
+                // Marking so many has not helped, whether it is this flow's fault or not.
+                let may_mark = self.ecn && draw >= 2.0 * (p - 0.5);
+                return self.signal(cx, queue, packet, counted, may_mark);
+            }
+        }
+        self.accept(queue, packet, counted);
     }
 
     #[inline]
@@ -346,13 +356,9 @@ impl Aqm for Sfb {
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
-        let bins = self.sets[self.active()].0.iter().flatten();
-        let most = bins.fold(Bin::default(), |most, bin| Bin {
-            packets: most.packets.max(bin.packets),
-            probability: most.probability.max(bin.probability),
-        });
-        visit("greatest_probability", most.probability);
-        visit("greatest_bin_packets", f64::from(most.packets));
+        let Bins { packets, probability } = &self.sets[self.active()];
+        visit("greatest_probability", probability.iter().flatten().fold(0.0, |most, p| most.max(*p)));
+        visit("greatest_bin_packets", f64::from(packets.iter().flatten().fold(0, |most, n| most.max(*n))));
         visit("penalty_tokens", self.tokens);
         visit("rehashes", self.generation as f64);
     }

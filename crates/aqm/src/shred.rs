@@ -84,32 +84,15 @@ pub struct Shred {
     red: Red,
     window_w: f64,
     /// w_avg, in packets, once a window is known.
-    window_avg: f64,
+    window_avg: Option<f64>,
 }
 
 impl Shred {
-    /// Takes a known window into the average; the window's share of it, at most 1.
-    fn share(&mut self, window: f64) -> f64 {
-        let before = self.window_avg;
-        if before <= 0.0 {
-            return self.first_window(window);
-        }
-        let avg = before + self.window_w * (window - before);
-        self.window_avg = avg;
-        // No branch on the window: it would be mispredicted half the time.
-        let share = window / avg;
-        if share < 1.0 {
-            share
-        } else {
-            1.0
-        }
-    }
-
-    /// The average begins with the first window that is known.
-    #[cold]
-    fn first_window(&mut self, window: f64) -> f64 {
-        self.window_avg = window;
-        1.0
+    /// w_avg after an arrival with a known window.
+    fn average(&mut self, window: f64) -> f64 {
+        let avg = self.window_avg.get_or_insert(window);
+        *avg += self.window_w * (window - *avg);
+        *avg
     }
 }
 
@@ -119,18 +102,21 @@ impl Aqm for Shred {
         self.red.advance(now, rate, queue);
     }
 
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         self.red.observe(cx.now, queue);
-        let share = if packet.window > 0 { self.share(f64::from(packet.window)) } else { 1.0 };
+        let mut band = self.red.band;
+        if packet.window > 0 {
+            let window = f64::from(packet.window);
+            let avg = self.average(window);
+            if window < avg {
+                band = band.shortened(window / avg);
+            }
+        }
         if self.red.overflows(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        let band = self.red.band.shortened(share);
-        if self.red.drops(cx, &mut packet, &band) {
-            return cx.drop(packet, Reason::Early);
-        }
-        queue.push(packet);
+        self.red.decide(cx, queue, packet, &band);
     }
 
     #[inline]
@@ -147,7 +133,7 @@ impl Aqm for Shred {
         visit("avg", self.red.average.get());
         visit("count", self.red.count.packets());
         visit("probability", self.red.probability);
-        visit("window_avg", self.window_avg);
+        visit("window_avg", self.window_avg.unwrap_or(0.0));
     }
 }
 
@@ -159,7 +145,7 @@ impl Algorithm for Shred {
         summary: "RED whose thresholds rise and whose probability falls for packets of small congestion windows",
         source: "Claypool, Kinicki and Hartling 2004",
         signals_on: "average queue length; congestion window hints",
-        ..Red::ABOUT
+        ..<Red>::ABOUT
     };
 
     fn check(params: &Params) -> Result<(), String> {
@@ -170,7 +156,7 @@ impl Algorithm for Shred {
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: 0.0 }
+        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
     }
 }
 
@@ -178,7 +164,7 @@ impl Algorithm for Shred {
 mod tests {
     use super::*;
     use crate::harness::{canonical, close, refused, Fate, Host, Stream};
-    use crate::red::law::{Band, Curve, Region};
+    use crate::red::law::{Band, Region};
     use crate::Random;
     use sojourn_units::Span;
 
@@ -188,7 +174,7 @@ mod tests {
 
     #[test]
     fn thresholds_by_hand() {
-        let band = Band::new(5.0, 15.0, 0.1, true, Curve::Linear);
+        let band = Band::new(5.0, 15.0, 0.1, true);
         // A quarter of the average window: min' = 5 + 10 x 3/4 = 12.5, max_p' = 0.025.
         let quarter = band.shortened(0.25);
         assert_eq!((quarter.min, quarter.max_p), (12.5, 0.025));

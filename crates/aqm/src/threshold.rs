@@ -64,13 +64,13 @@ impl Threshold {
 }
 
 impl Aqm for Threshold {
-    #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, mut packet: Packet) {
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        if self.acts(queue.len() as u64) && !(self.params.ecn && cx.mark(&mut packet)) {
-            return cx.drop(packet, Reason::Early);
+        if self.acts(queue.len() as u64) {
+            return cx.signal(queue, packet, self.params.ecn);
         }
         queue.push(packet);
     }

@@ -67,13 +67,12 @@ impl Ticks {
     /// Takes all that are due up to and including `now`, and says how many.
     #[inline]
     pub(crate) fn take_all(&mut self, now: Instant) -> u64 {
-        // One, mostly, which takes no division.
-        let following = self.next + self.period;
-        if self.next <= now && following > now {
-            self.next = following;
-            return 1;
+        if self.next > now || self.next == Instant::NEVER {
+            return 0;
         }
-        let due = self.due(now);
+        let late = now.since(self.next);
+        // One, mostly, which takes no division.
+        let due = if late < self.period { 1 } else { late.nanos() / self.period.nanos() + 1 };
         self.next += self.period * due;
         due
     }

@@ -1,6 +1,7 @@
 //! `sojourn._native`: the library for Python. Conversion only; documents cross as JSON text.
 
 mod driver;
+mod reports;
 mod stepper;
 
 use pyo3::create_exception;
@@ -158,7 +159,7 @@ impl Task {
     }
 }
 
-/// Runs every task of a scenario on `jobs` threads, with the interpreter released; result `k` is of task `k`.
+/// Runs every task of a scenario on `jobs` threads, with the interpreter released; report `k` is of task `k`.
 /// `progress(finished, done)` is called about ten times a second with the number of finished runs and the share of all work done.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, tasks, jobs, progress=None))]
@@ -168,7 +169,7 @@ fn run_many(
     tasks: Vec<String>,
     jobs: usize,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<String>> {
+) -> PyResult<reports::Reports> {
     let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
     let network = Arc::new(document.resolve().map_err(refuse)?);
     let tasks: Vec<Options> = tasks
@@ -208,14 +209,12 @@ fn run_many(
                 .map_err(|_| refuse("a run ended by a defect of the program; please report it with the scenario")),
         }
     })?;
-    results
-        .into_iter()
-        .map(|result| match result {
-            Some(Ok(report)) => serde_json::to_string(&report).map_err(refuse),
-            Some(Err(error)) => Err(refuse(error)),
-            None => Err(refuse("stopped")),
-        })
-        .collect()
+    let reports = results.into_iter().map(|result| match result {
+        Some(Ok(report)) => Ok(report),
+        Some(Err(error)) => Err(refuse(error)),
+        None => Err(refuse("stopped")),
+    });
+    Ok(reports::Reports(reports.collect::<PyResult<_>>()?))
 }
 
 /// A stop sign for runs in other threads.
@@ -273,6 +272,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<driver::Driver>()?;
     module.add_class::<stepper::Stepper>()?;
     module.add_class::<Stop>()?;
+    module.add_class::<reports::Reports>()?;
+    module.add_class::<reports::Table>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(aqms, module)?)?;

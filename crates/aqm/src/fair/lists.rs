@@ -1,6 +1,6 @@
 //! Rotations of queues (RFC 8290 section 4.2): singly linked through the queues, so that no step allocates.
 
-use crate::Queue;
+use crate::{Backlog, Queue};
 
 /// No queue.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -22,6 +22,14 @@ pub(crate) struct Flow<A, Q = Queue> {
 impl<A, Q: Default> Flow<A, Q> {
     pub fn new(aqm: A) -> Self {
         Self { aqm, queue: Q::default(), deficit: 0, active: false, next: NONE }
+    }
+}
+
+impl<A> Flow<A> {
+    /// What waits in this queue.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u64, bytes: self.queue.bytes() }
     }
 }
 

@@ -76,10 +76,8 @@ impl Active {
             return false;
         };
         self.entries[at as usize].last = now;
-        if at != self.newest() {
-            self.unlink(at);
-            self.link_newest(at);
-        }
+        self.unlink(at);
+        self.link_newest(at);
         true
     }
 

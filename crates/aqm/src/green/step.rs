@@ -56,15 +56,8 @@ impl Step {
     }
 
     /// All updates up to `now`. Only the first can have seen arrivals.
-    #[inline]
-    pub(super) fn advance(&mut self, now: Instant, rate: BitRate) {
-        if self.ticks.is_due(now) {
-            self.catch_up(now, rate);
-        }
-    }
-
     #[cold]
-    fn catch_up(&mut self, now: Instant, rate: BitRate) {
+    pub(super) fn catch_up(&mut self, now: Instant, rate: BitRate) {
         let due = self.ticks.due(now);
         if due > 0 {
             self.ticks.skip_to_last(now, 0);
@@ -136,23 +129,23 @@ mod tests {
         step.kept = 0.5;
         step.steepness = core::f64::consts::LN_2;
         step.arrival(at(1), 2000);
-        step.advance(at(9), RATE);
+        step.catch_up(at(9), RATE);
         assert_eq!((step.estimate, step.probability), (0.0, 0.0), "not yet");
         // 10 ms: 2000 B in 10 ms are 200,000 B/s; half of it is above 62,500.
-        step.advance(at(10), RATE);
+        step.catch_up(at(10), RATE);
         assert_eq!((step.estimate, step.probability), (100_000.0, 0.125));
         // 20 ms: 3000 B more: (300,000 + 100,000)/2 = 200,000.
         step.arrival(at(12), 1000);
         step.arrival(at(19), 2000);
-        step.advance(at(20), RATE);
+        step.catch_up(at(20), RATE);
         assert_eq!((step.estimate, step.probability, step.rate_bit_s()), (200_000.0, 0.25, 1_600_000.0));
         // Silence: 30 ms: 100,000, above; 40 ms: 50,000, below; 50 ms: below.
         let mut looked = step.clone();
         for (ms, p) in [(30, 0.375), (40, 0.25), (50, 0.125), (60, 0.0), (70, 0.0)] {
-            looked.advance(at(ms), RATE);
+            looked.catch_up(at(ms), RATE);
             close(looked.probability, p);
         }
-        step.advance(at(50), RATE);
+        step.catch_up(at(50), RATE);
         close(step.probability, 0.125);
         close(step.estimate, 25_000.0);
     }
@@ -167,13 +160,13 @@ mod tests {
             for step in [&mut at_once, &mut by_step] {
                 step.probability = 0.4;
                 step.arrival(at(0), load);
-                step.advance(at(10), RATE);
+                step.catch_up(at(10), RATE);
             }
             for n in [1, 2, 3, 10, 77, 500, 100_000] {
                 let (mut jump, mut walk) = (at_once.clone(), by_step.clone());
-                jump.advance(at(10 * (n + 1)), RATE);
+                jump.catch_up(at(10 * (n + 1)), RATE);
                 for k in 1..=n {
-                    walk.advance(at(10 * (k + 1)), RATE);
+                    walk.catch_up(at(10 * (k + 1)), RATE);
                 }
                 let near = |a: f64, b: f64| (a - b).abs() < 1e-9 * b.abs().max(1.0);
                 assert!(near(jump.probability, walk.probability), "{load} {n}: {jump:?} {walk:?}");
@@ -188,13 +181,13 @@ mod tests {
         (step.kept, step.probability) = (0.0, 0.5);
         // 625 B in 10 ms are 62,500 B/s.
         step.arrival(at(0), 625);
-        step.advance(at(10), RATE);
+        step.catch_up(at(10), RATE);
         assert_eq!(step.probability, 0.5);
         // A link without a rate: any arrival is too much, none is as it should be.
         step.arrival(at(11), 1);
-        step.advance(at(20), BitRate::ZERO);
+        step.catch_up(at(20), BitRate::ZERO);
         assert_eq!(step.probability, 0.625);
-        step.advance(at(30), BitRate::ZERO);
+        step.catch_up(at(30), BitRate::ZERO);
         assert_eq!(step.probability, 0.625);
     }
 }

@@ -1,5 +1,7 @@
 //! RED's probabilities as small equations, for every algorithm that is built on RED.
 
+use core::marker::PhantomData;
+
 /// What the average calls for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Region {
@@ -11,18 +13,57 @@ pub(crate) enum Region {
     Forced,
 }
 
-/// How p_b rises from 0 at min_th.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Curve {
-    /// To max_p at max_th, as RED.
-    Linear,
-    /// To 1.5 max_p at max_th, as NLRED.
-    Square,
+/// How p_b rises from 0 at min_th. A type and not a value, so that no arrival asks which one it is.
+pub trait Curve: Clone + Copy + core::fmt::Debug + Send + 'static {
+    /// p_b at max_th.
+    fn end(max_p: f64) -> f64;
+    /// What [`p_b`](Self::p_b) multiplies the distance by.
+    fn rise(max_p: f64, width: f64) -> f64;
+    /// p_b at a distance from min_th.
+    fn p_b(rise: f64, distance: f64) -> f64;
+}
+
+/// To max_p at max_th, as RED.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear;
+
+impl Curve for Linear {
+    fn end(max_p: f64) -> f64 {
+        max_p
+    }
+
+    fn rise(max_p: f64, width: f64) -> f64 {
+        max_p / width
+    }
+
+    #[inline(always)]
+    fn p_b(rise: f64, distance: f64) -> f64 {
+        rise * distance
+    }
+}
+
+/// To 1.5 max_p at max_th, as NLRED.
+#[derive(Clone, Copy, Debug)]
+pub struct Square;
+
+impl Curve for Square {
+    fn end(max_p: f64) -> f64 {
+        (1.5 * max_p).min(1.0)
+    }
+
+    fn rise(max_p: f64, width: f64) -> f64 {
+        1.5 * max_p / (width * width)
+    }
+
+    #[inline(always)]
+    fn p_b(rise: f64, distance: f64) -> f64 {
+        at_most_one(rise * distance * distance)
+    }
 }
 
 /// Thresholds and the probability at the upper one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Band {
+pub(crate) struct Band<C = Linear> {
     /// min_th, in the unit of the average.
     pub(crate) min: f64,
     /// max_th.
@@ -30,42 +71,26 @@ pub(crate) struct Band {
     pub(crate) max_p: f64,
     /// From the curve's end to 1 between max_th and twice max_th, rather than 1 from max_th on.
     pub(crate) gentle: bool,
-    pub(crate) curve: Curve,
+    curve: PhantomData<C>,
     /// p_b over the distance from min_th, or over its square: kept, since a division would hold up every arrival.
     rise: f64,
     /// `max - min`.
     width: f64,
 }
 
-impl Band {
-    pub(crate) const fn new(min: f64, max: f64, max_p: f64, gentle: bool, curve: Curve) -> Self {
-        let rise = match curve {
-            Curve::Linear => max_p / (max - min),
-            Curve::Square => 1.5 * max_p / ((max - min) * (max - min)),
-        };
-        Self { min, max, max_p, gentle, curve, rise, width: max - min }
-    }
-
-    /// The same on another curve.
-    pub(crate) fn along(self, curve: Curve) -> Self {
-        Self::new(self.min, self.max, self.max_p, self.gentle, curve)
+impl<C: Curve> Band<C> {
+    pub(crate) fn new(min: f64, max: f64, max_p: f64, gentle: bool) -> Self {
+        Self { min, max, max_p, gentle, curve: PhantomData, rise: C::rise(max_p, max - min), width: max - min }
     }
 
     /// The same with other thresholds.
     pub(crate) fn between(self, min: f64, max: f64) -> Self {
-        Self::new(min, max, self.max_p, self.gentle, self.curve)
+        Self::new(min, max, self.max_p, self.gentle)
     }
 
     /// The same with another max_p.
     pub(crate) fn up_to(self, max_p: f64) -> Self {
-        Self::new(self.min, self.max, max_p, self.gentle, self.curve)
-    }
-
-    /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
-    pub(crate) fn shortened(self, share: f64) -> Self {
-        debug_assert!(self.curve == Curve::Linear);
-        let min = self.min + self.width * (1.0 - share);
-        Self { min, max_p: self.max_p * share, curve: Curve::Linear, ..self }
+        Self::new(self.min, self.max, max_p, self.gentle)
     }
 
     /// Where `avg` lies (Floyd and Jacobson 1993, figure 2; "gentle": Floyd 2000).
@@ -74,19 +99,21 @@ impl Band {
         if avg < self.min {
             Region::Below
         } else if avg < self.max {
-            Region::Early(match self.curve {
-                Curve::Linear => self.rise * (avg - self.min),
-                Curve::Square => at_most_one(self.rise * (avg - self.min) * (avg - self.min)),
-            })
+            Region::Early(C::p_b(self.rise, avg - self.min))
         } else if self.gentle && avg < 2.0 * self.max {
-            let end = match self.curve {
-                Curve::Linear => self.max_p,
-                Curve::Square => (1.5 * self.max_p).min(1.0),
-            };
+            let end = C::end(self.max_p);
             Region::Early(end + (1.0 - end) * (avg - self.max) / self.max)
         } else {
             Region::Forced
         }
+    }
+}
+
+impl Band {
+    /// The same line for a `share` of max_p: as steep, it begins so much nearer to the upper threshold.
+    pub(crate) fn shortened(self, share: f64) -> Self {
+        let min = self.min + self.width * (1.0 - share);
+        Self { min, max_p: self.max_p * share, ..self }
     }
 }
 
@@ -165,9 +192,10 @@ impl Count {
 /// `p_a = p_b / (1 - count p_b)`: signals are uniformly 1 to `1/p_b` arrivals apart (1993, figure 2).
 #[inline]
 pub(crate) fn uniform(p_b: f64, count: f64) -> f64 {
-    let expected = count * p_b;
-    if expected < 1.0 {
-        at_most_one(p_b / (1.0 - expected))
+    let rest = 1.0 - count * p_b;
+    // Then the quotient is below 1, also after rounding.
+    if p_b < rest {
+        p_b / rest
     } else {
         1.0
     }

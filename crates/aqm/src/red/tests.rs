@@ -56,7 +56,7 @@ fn idle_time_decays_by_mean_packets() {
 
 #[test]
 fn regions_plain_and_gentle() {
-    let mut band = Band::new(5.0, 15.0, 0.1, false, Curve::Linear);
+    let mut band = Band::<Linear>::new(5.0, 15.0, 0.1, false);
     assert_eq!(band.region(4.999), Region::Below);
     assert_eq!(band.region(5.0), Region::Early(0.0));
     // 0.1 x (10 - 5) / 10.

@@ -149,7 +149,7 @@ fn packets_that_a_container_takes_are_no_longer_counted() {
         counters: &mut counters,
     };
     (0..3).for_each(|_| sfb.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::default() }));
-    let most = |sfb: &Sfb| sfb.sets[0].0.iter().flatten().map(|bin| bin.packets).max();
+    let most = |sfb: &Sfb| sfb.sets[0].packets.iter().flatten().copied().max();
     assert_eq!(most(&sfb), Some(3));
     queue.pop();
     queue.pop();

@@ -3,7 +3,7 @@
 use super::Params;
 use crate::pool::{Chain, Pool};
 use crate::red::average::Average;
-use crate::red::law::{self, Band, Count, Curve, Region};
+use crate::red::law::{self, Band, Count, Region};
 use crate::{Cx, Internal, Packet};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ impl Early {
         let (min, max) = params.min.zip(params.max)?;
         let max_p = params.max_p.get();
         Some(Self {
-            band: Band::new(min.get() as f64, max.get() as f64, max_p, false, Curve::Linear),
+            band: Band::new(min.get() as f64, max.get() as f64, max_p, false),
             w: params.w.get(),
             ecn: params.ecn,
             harddrop: params.harddrop,
