@@ -472,7 +472,7 @@ class Results:
         """
         from sojourn import folder as folders
 
-        return folders.read(folder)
+        return folders.read(folder, cls)
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained HTML page, and return its path.

@@ -17,7 +17,7 @@ from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
 from sojourn.papers.windows import document
-from sojourn.plan.model import Precision
+from sojourn.plan.parts import Precision
 
 INTERRUPTED = 130
 

@@ -22,7 +22,8 @@ from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import Plan, Precision
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import Precision
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
