@@ -2,13 +2,14 @@
 
     packaging/wheel.py                 a wheel in dist/
     packaging/wheel.py --out FOLDER    elsewhere
-    packaging/wheel.py --pgo           optimised with the profile of `packaging/pgo.py`; takes twice the time
+    packaging/wheel.py --plain         without a profile; takes half the time
     packaging/wheel.py --sdist         the source distribution instead
     packaging/wheel.py --beside FILE   manual pages and completions alone, of a built sojournd, in FOLDER/share
 
 Module and program are linked by zig (PyPI's ``ziglang`` and ``cargo-zigbuild``) against the symbols of glibc 2.28, of
 2018: manylinux_2_28. The module has Python's stable ABI: one wheel for Python 3.11 and later. The program is built
-without DPDK.
+without DPDK. Both are optimised with the profile of `packaging/pgo.py`, if rustc's LLVM tools are installed (`rustup
+component add llvm-tools`); otherwise they are built without one, and a message says so.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 GLIBC = "2.28"
 NAME = "sojournd"
+#: Exit status of `packaging/pgo.py` where llvm-profdata is missing.
+NO_TOOL = 77
 
 
 def environment() -> dict[str, str]:
@@ -47,11 +50,15 @@ def call(*words: object, flags: str = "") -> None:
 
 
 def learn() -> str:
-    """Write a profile and return the compiler's flags that use it."""
+    """Write a profile and return the compiler's flags that use it; none where the tools are missing."""
     folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "pgo"
     words = (sys.executable, ROOT / "packaging" / "pgo.py", folder)
-    said = subprocess.run(words, cwd=ROOT, env=environment(), check=True, stdout=subprocess.PIPE, text=True).stdout
-    return said.partition("RUSTFLAGS=")[2].strip()
+    done = subprocess.run(words, cwd=ROOT, env=environment(), check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode == NO_TOOL:
+        print("wheel: built without a profile, so the simulator in it is slower", file=sys.stderr)
+        return ""
+    done.check_returncode()
+    return done.stdout.partition("RUSTFLAGS=")[2].strip()
 
 
 def program(flags: str) -> Path:
@@ -143,7 +150,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--sdist", action="store_true")
-    parser.add_argument("--pgo", action="store_true")
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--beside", type=Path, metavar="FILE")
     options = parser.parse_args()
     if options.sdist:
@@ -156,7 +163,7 @@ def main() -> int:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
         return 0
-    flags = learn() if options.pgo else ""
+    flags = "" if options.plain else learn()
     device = program(flags)
     call(sys.executable, ROOT / "packaging" / "notices.py", "--linked", device)
     with tempfile.TemporaryDirectory() as folder:
