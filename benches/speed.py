@@ -137,7 +137,8 @@ def ns3(program: Path, flows: int, rate: int, seconds: int) -> dict[str, float]:
     """One run of ns-3; the packets are counted from the bytes on the wire."""
     arguments = {"flows": flows, "mbit": rate, "rtt": 20, "queue": "pfifo", "limit": 250, "seconds": seconds}
     run = measure([str(program), *(f"--{k}={v}" for k, v in arguments.items()), "--warm-up=0"])
-    return run | {"forwarded_packets": run["util"] * rate * 1e6 * seconds / 8 / NS3_PACKET_BYTES}
+    packets = run["util"] * rate * 1e6 * seconds / 8 / NS3_PACKET_BYTES
+    return {"cpu_s": run["cpu_s"], "memory_mb": run["memory_mb"], "forwarded_packets": packets}
 
 
 def other(words: list[str], seconds: int) -> dict[str, float]:
