@@ -2,14 +2,14 @@
 
     packaging/wheel.py                 a wheel in dist/
     packaging/wheel.py --out FOLDER    elsewhere
-    packaging/wheel.py --plain         without a profile; takes half the time
+    packaging/wheel.py --pgo           optimised with the profile of `packaging/pgo.py`; takes twice the time
     packaging/wheel.py --sdist         the source distribution instead
     packaging/wheel.py --beside FILE   manual pages and completions alone, of a built sojournd, in FOLDER/share
 
 Module and program are linked by zig (PyPI's ``ziglang`` and ``cargo-zigbuild``) against the symbols of glibc 2.28, of
 2018: manylinux_2_28. The module has Python's stable ABI: one wheel for Python 3.11 and later. The program is built
-without DPDK. Both are optimised with the profile of `packaging/pgo.py`, if rustc's LLVM tools are installed (`rustup
-component add llvm-tools`); otherwise they are built without one, and a message says so.
+without DPDK. Where rustc's LLVM tools are not installed (`rustup component add llvm-tools`), `--pgo` builds without a
+profile, and a message says so.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--sdist", action="store_true")
-    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--pgo", action="store_true")
     parser.add_argument("--beside", type=Path, metavar="FILE")
     options = parser.parse_args()
     if options.sdist:
@@ -163,7 +163,7 @@ def main() -> int:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
         return 0
-    flags = "" if options.plain else learn()
+    flags = learn() if options.pgo else ""
     device = program(flags)
     call(sys.executable, ROOT / "packaging" / "notices.py", "--linked", device)
     with tempfile.TemporaryDirectory() as folder:
