@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -243,6 +244,36 @@ def test_dry_run_writes_nothing(command: Command, tmp_path: Path) -> None:
     assert "would write  campus.toml" in done.stdout
     assert done.stdout.endswith("Nothing was written (--dry-run).\n")
     assert everything(tmp_path / "here") == {}
+
+
+LINES = "use a;\nuse c;\n\nuse b;\nuse d;\nuse f;\n\nuse x;\n"
+USES = r"(?m)^use (\w+);\n"
+INSERTED = [
+    # Of three runs the second is the longest.
+    ("sorted", USES, {}, LINES.replace("use f;", "use e;\nuse f;")),
+    ("sorted", r"(?m)^use (y|z);\n", {}, None),
+    ("sorted", USES, {"within": r"use a;\nuse c;\n"}, LINES.replace("use c;\n", "use c;\nuse e;\n")),
+    ("after", USES, {}, LINES + "use e;\n"),
+    ("after", r"nothing", {}, None),
+    ("before", r"(?m)^use x;", {}, LINES.replace("use x;", "use e;\nuse x;")),
+    # Which of the six is meant?
+    ("before", USES, {}, None),
+    ("inside", r"(use c;\n)", {}, LINES.replace("use c;\n", "use c;\nuse e;\n")),
+    ("inside", r"(use [ac];\n)", {}, None),
+    ("inside", r"(use [ac];\n)", {"times": 2}, LINES.replace("a;\n", "a;\nuse e;\n").replace("c;\n", "c;\nuse e;\n")),
+    ("inside", r"(use c;\n)", {"times": 2}, None),
+    ("inside", r"(use c;\n)", {"within": r"\n\n"}, None),
+    ("end", "", {}, LINES + "use e;\n"),
+]
+
+
+@pytest.mark.parametrize(("position", "pattern", "options", "wanted"), INSERTED)
+def test_an_insertion_is_where_its_place_says_or_nowhere(
+    position: str, pattern: str, options: dict[str, Any], wanted: str | None
+) -> None:
+    content = "use e;\n"
+    place = kinds.Place(file="", what="", content=content, position=position, pattern=pattern, **options)
+    assert write.insert(LINES, place, content) == wanted
 
 
 REFUSED = [
