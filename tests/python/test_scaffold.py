@@ -262,7 +262,9 @@ INSERTED = [
     ("inside", r"(use [ac];\n)", {}, None),
     ("inside", r"(use [ac];\n)", {"times": 2}, LINES.replace("a;\n", "a;\nuse e;\n").replace("c;\n", "c;\nuse e;\n")),
     ("inside", r"(use c;\n)", {"times": 2}, None),
-    ("inside", r"(use c;\n)", {"within": r"\n\n"}, None),
+    ("inside", r"(use c;\n)", {"within": r"\n\n\n"}, None),
+    # Which of two parts?
+    ("inside", r"(use c;\n)", {"within": r"use [ab];\nuse [cd];\n"}, None),
     ("end", "", {}, LINES + "use e;\n"),
 ]
 
@@ -487,26 +489,72 @@ def test_templates_have_no_banned_words() -> None:
     assert not found, "\n".join(found)
 
 
-def cargo(tree: Path, target: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_INCREMENTAL": "0"}
-    return subprocess.run(
-        ["cargo", *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.skipif(not BUILD, reason="takes minutes; .ci/weekly sets SOJOURN_TEST_SCAFFOLD")
-def test_skeletons_compile_and_only_their_own_test_fails(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A copy of all sources with one of each kind that belongs to them, and the environment to build and run it."""
+    tree = tmp_path_factory.mktemp("scaffold") / "tree"
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True).stdout
-    tree = copy(tmp_path / "tree", *(name for name in listed.splitlines() if (ROOT / name).is_file()))
-    target = tmp_path / "target" if BUILD == "1" else Path(str(BUILD))
+    for name in listed.splitlines():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
     for of in IN_TREE:
         add(tree, of)
-    assert cargo(tree, target, "fmt", "--all", "--check").returncode == 0
+    target = tree.parent / "target" if BUILD == "1" else Path(str(BUILD))
+    own = {"CARGO_TARGET_DIR": str(target), "CARGO_INCREMENTAL": "0", "PYTHONPATH": str(tree / "python")}
+    return tree, {**os.environ, **own}
+
+
+def ran(built: tuple[Path, dict[str, str]], *command: str) -> subprocess.CompletedProcess[str]:
+    tree, environment = built
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def rust_failures(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The names of tests that failed; the build must not have."""
+    assert "test result: " in done.stdout, done.stderr
+    return re.findall(r"^test (?:\S+::)?(\w+) \.\.\. FAILED", done.stdout, re.MULTILINE)
+
+
+weekly = pytest.mark.skipif(not BUILD, reason="takes minutes; .ci/weekly sets SOJOURN_TEST_SCAFFOLD")
+
+
+@weekly
+def test_skeletons_compile_without_a_warning(built: tuple[Path, dict[str, str]]) -> None:
+    done = ran(built, "cargo", "fmt", "--all", "--check")
+    assert (done.returncode, done.stdout) == (0, "")
     packages = ("-p", "sojourn-aqm", "-p", "sojourn-sim")
-    lint = cargo(tree, target, "clippy", "--offline", "-q", *packages, "--all-targets", "--", "-D", "warnings")
-    assert lint.returncode == 0, lint.stderr
-    for package, of in (("sojourn-aqm", ("aqm",)), ("sojourn-sim", ("congestion-control", "traffic"))):
-        done = cargo(tree, target, "test", "--offline", "--no-fail-fast", "-p", package)
-        failed = re.findall(r"^test (\S+) \.\.\. FAILED", done.stdout, re.MULTILINE)
-        assert {name.rpartition("::")[2] for name in failed} == {kinds.kind(one).fails for one in of}, done.stdout
-        assert len(failed) == len(of)
+    done = ran(built, "cargo", "clippy", "--offline", "-q", *packages, "--all-targets", "--", "-D", "warnings")
+    assert done.returncode == 0, done.stderr
+
+
+@weekly
+@pytest.mark.parametrize("package", ["sojourn-aqm", "sojourn-sim"])
+def test_of_all_rust_tests_only_those_of_skeletons_fail(built: tuple[Path, dict[str, str]], package: str) -> None:
+    done = ran(built, "cargo", "test", "--offline", "--no-fail-fast", "-p", package)
+    own = {"sojourn-aqm": ["aqm"], "sojourn-sim": ["traffic", "congestion-control"]}[package]
+    assert sorted(rust_failures(done)) == sorted(kinds.kind(of).fails for of in own), done.stdout
+
+
+@weekly
+def test_with_pages_and_picture_the_python_tests_pass(built: tuple[Path, dict[str, str]]) -> None:
+    tree, environment = built
+    done = ran(built, "cargo", "build", "--offline", "-q", "-p", "sojourn-python")
+    assert done.returncode == 0, done.stderr
+    library = Path(environment["CARGO_TARGET_DIR"]) / "debug" / "lib_native.so"
+    shutil.copy(library, tree / "python/sojourn/_native.abi3.so")
+    # What the command says is left to do.
+    check = f"tests/mutations/run.py --check --target {tree.parent / 'mutations'}"
+    for step in ("docs/generate.py", "docs/pictures.py flow_red", check):
+        done = ran(built, sys.executable, *step.split())
+        assert done.returncode == 0, (step, done.stdout, done.stderr)
+    tests = (
+        "models",
+        "python/test_docs.py",
+        "python/test_network.py",
+        "python/test_tc.py",
+        "python/test_scaffold.py",
+    )
+    chosen = "flow_red or has_a_model or test_docs or test_network or nearest or registered"
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *(f"tests/{name}" for name in tests))
+    done = ran(built, sys.executable, *command)
+    assert done.returncode == 0, done.stdout
