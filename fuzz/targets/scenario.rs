@@ -1,8 +1,8 @@
-//! Texts that libFuzzer chooses, read as scenarios and run. The body is that of a test (`crates/sim/tests/fuzzed.rs`).
+//! Texts that libFuzzer chooses, read as scenarios and run. The body is that of a test (`crates/sim/tests/simulations/fuzzed.rs`).
 
 #![no_main]
 
-#[path = "../../crates/sim/tests/fuzzed/body.rs"]
+#[path = "../../crates/sim/tests/simulations/fuzzed/body.rs"]
 mod body;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate, Corpus};

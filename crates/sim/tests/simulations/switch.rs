@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{dumbbell, metric, runs};
+use crate::common::{dumbbell, metric, runs};
 use sojourn_sim::{scenario, Options, RunReport, Simulation};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;

@@ -3,9 +3,7 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// Two flows over 20 Mbit/s and 40 ms with room for 500 packets, 300 ms.
@@ -29,7 +27,7 @@ const FLOWS: &str = r#"
 "#;
 
 fn pair() -> String {
-    format!("{HEAD}{}{FLOWS}", common::dumbbell("20 Mbit/s", "19 ms", "pfifo limit 500p"))
+    format!("{HEAD}{}{FLOWS}", crate::common::dumbbell("20 Mbit/s", "19 ms", "pfifo limit 500p"))
 }
 
 /// Of a flow, Mbit/s.

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{estimate, metric, runs};
+use crate::common::{estimate, metric, runs};
 use sojourn_sim::RunReport;
 
 /// The parameters of Bianchi's paper (IEEE JSAC 18(3), 2000, table II): FHSS at 1 Mbit/s, payload 8184 bits, MAC header

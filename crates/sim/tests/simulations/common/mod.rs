@@ -1,5 +1,4 @@
 //! Runs of small scenarios, for every integration test.
-#![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use sojourn_sim::{run_all, scenario, Options, Progress, RunReport};

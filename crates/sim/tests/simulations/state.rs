@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::runs;
+use crate::common::runs;
 
 const TWO_HOPS: &str = r#"
     name = "state"

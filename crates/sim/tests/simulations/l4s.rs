@@ -4,9 +4,7 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// DCTCP with ECT(1) and CUBIC over 40 Mbit/s and 20 ms.
@@ -31,7 +29,7 @@ const FLOWS: &str = r#"
 "#;
 
 fn pair() -> String {
-    format!("{HEAD}{}{FLOWS}", common::dumbbell("40 Mbit/s", "9 ms", "dualpi2"))
+    format!("{HEAD}{}{FLOWS}", crate::common::dumbbell("40 Mbit/s", "9 ms", "dualpi2"))
 }
 
 const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux"];

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_aqm::registry;
 
 /// Ten TCP flows and a UDP flow through 10 Mbit/s; everything stops early enough for the queue to empty.

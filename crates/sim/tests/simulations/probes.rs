@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// `flows` over 800 Mbit/s (a byte takes 10 ns) and 100 ms each way.

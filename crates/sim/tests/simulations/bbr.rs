@@ -3,9 +3,7 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// Flows over 20 Mbit/s and 40 ms, of which 38 ms on the bottleneck.
@@ -17,7 +15,7 @@ fn scenario(flows: &[(&str, &str)], queue: &str, seconds: u32, warm_up: u32) -> 
         warm_up = "{warm_up} s"
         "#
     );
-    text += &common::dumbbell("20 Mbit/s", "19 ms", queue);
+    text += &crate::common::dumbbell("20 Mbit/s", "19 ms", queue);
     for (index, (name, control)) in flows.iter().enumerate() {
         text += &format!(
             r#"

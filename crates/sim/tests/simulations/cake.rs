@@ -3,9 +3,7 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::runs;
+use crate::common::runs;
 use sojourn_sim::RunReport;
 
 const CUBIC: &str = r#"transport = { congestion_control = "cubic" }"#;

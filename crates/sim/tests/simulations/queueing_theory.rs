@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{assert_agrees, metric, runs};
+use crate::common::{assert_agrees, metric, runs};
 
 const RUNS: u64 = 30;
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::runs;
+use crate::common::runs;
 use sojourn_sim::RunReport;
 
 /// 12 Mbit/s of datagrams of 1500 B, 1 ms apart, on 10 Mbit/s (1.2 ms each with 0 B of framing), measured from 1 to 7 s.

@@ -3,9 +3,7 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 use sojourn_sim::RunReport;
 
 /// Two flows over 40 Mbit/s, with access links of this one-way delay; `l4s` is scalable.

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{metric, runs};
+use crate::common::{metric, runs};
 
 /// `n` stations each send `rate` of UDP (1000 B with headers and framing) to one server over a bus of 1 Gbit/s.
 fn bus(n: u64, rate: &str, delay: &str, duration: &str) -> String {

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common::runs;
 
-use common::runs;
-
-const DUMBBELL: &str = include_str!("../../../python/sojourn/scenarios/dumbbell.toml");
-const LAN: &str = include_str!("../../../python/sojourn/scenarios/lan.toml");
+const DUMBBELL: &str = include_str!("../../../../python/sojourn/scenarios/dumbbell.toml");
+const LAN: &str = include_str!("../../../../python/sojourn/scenarios/lan.toml");
 
 fn short(text: &str) -> String {
     text.replace("duration = \"60 s\"", "duration = \"4 s\"").replace("warm_up = \"12 s\"", "warm_up = \"1 s\"")
@@ -55,7 +53,7 @@ fn every_scheme_sees_the_same_traffic() {
     "#;
     let sent = |scheme: &str| {
         let report = runs(text, Some(scheme), 1, 1).remove(0);
-        (common::metric(&report, "sent_packets"), common::metric(&report, "arrivals_packets"))
+        (crate::common::metric(&report, "sent_packets"), crate::common::metric(&report, "arrivals_packets"))
     };
     let first = sent("pfifo limit 10p");
     for scheme in ["codel", "pie", "red min 3p max 9p limit 20p", "bfifo limit 5kB"] {

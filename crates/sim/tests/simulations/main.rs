@@ -1,0 +1,20 @@
+//! Tests that run whole scenarios. They are one program, so that they are linked once and run side by side.
+
+mod common;
+
+mod bbr;
+mod cake;
+mod connection;
+mod csma;
+mod determinism;
+mod fuzzed;
+mod l4s;
+mod laws;
+mod ledbat;
+mod prague;
+mod probes;
+mod queueing_theory;
+mod state;
+mod switch;
+mod windows;
+mod wlan;
