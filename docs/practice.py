@@ -73,13 +73,13 @@ def intervals() -> tuple[int, int]:
     covered = [sum((each.low or 0) <= MEAN <= (each.high or 0) for each in found) for found in (naive, batched)]
     with new_figure(WIDTH, 3.4) as figure:
         panels = figure.subplots(1, 2, sharey=True)
-        titles = ("10,000 samples taken as independent", "batch means")
+        titles = ("10,000 samples as independent", "batch means")
         for axes, found, title, count in zip(panels, (naive, batched), titles, covered, strict=True):
             for place, each in enumerate(found[:50]):
                 holds = (each.low or 0) <= MEAN <= (each.high or 0)
                 axes.plot([place, place], [each.low, each.high], color=BLUE if holds else RED, linewidth=1.6)
             axes.axhline(MEAN, color=INK, linewidth=1)
-            axes.set_title(f"{title}: {count} of 100 contain the true mean", fontsize=9.5)
+            axes.set_title(f"{title}:\n{count} of 100 contain the true mean", fontsize=9.5)
             axes.set_xlabel("run (50 of 100)")
         panels[0].set_ylabel("mean queue (packets)")
     save(figure, "practice-intervals.png")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import matplotlib as mpl
 import numpy as np
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import ListedColormap, Normalize
 
 from sojourn.palette import INK, MUTED, PAPER, RULE
 from sojourn.placement.search import BEST, EVERY, NONE, Found
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CHOSEN: Final = "#d55e00"
 _MOST_LABELS: Final = 30
-_COLORS: Final = "viridis_r"
+# The dark part alone: thin yellow lines are not seen on white.
+_COLORS: Final = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.45, 1.0, 128)))
 
 
 def is_placed(topology: Topology) -> bool:
@@ -77,10 +78,9 @@ def draw(axes: Axes, found: Found, name: str = BEST, *, has_bar: bool = False, s
     loads = [max(case.utilisation(link.ends), case.utilisation(link.ends[::-1])) for link in topology.links]
     order = np.argsort(loads, kind="stable")
     norm = Normalize(0.0, max(*loads, 1e-9))
-    colors = mpl.colormaps[_COLORS]
     lines = LineCollection(
         [[spots[end] for end in topology.links[k].ends] for k in order],
-        colors=[colors(norm(loads[k])) for k in order],
+        colors=[_COLORS(norm(loads[k])) for k in order],
         linewidths=[(0.8 + 2.4 * norm(loads[k])) * size for k in order],
         zorder=1,
     )
@@ -112,7 +112,7 @@ def draw(axes: Axes, found: Found, name: str = BEST, *, has_bar: bool = False, s
     else:
         axes.set_aspect("equal", adjustable="datalim")
     if has_bar:
-        shades = mpl.cm.ScalarMappable(norm, colors)
+        shades = mpl.cm.ScalarMappable(norm, _COLORS)
         bar = axes.figure.colorbar(shades, ax=axes, shrink=0.6, pad=0.02)
         bar.set_label("offered traffic over capacity, busier direction")
         bar.outline.set_visible(False)

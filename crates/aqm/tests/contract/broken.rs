@@ -28,6 +28,7 @@ enum Fault {
     CopyForgets,
     CopyLoses,
     InternalInfinite,
+    InternalImprobable,
     InternalRenamed,
     InternalTwice,
     ObservationDisturbs,
@@ -173,6 +174,9 @@ impl Discipline for Broken {
             if odd { "other" } else { "value" },
             if self.turn(Fault::InternalInfinite) { f64::INFINITY } else { f64::NAN },
         );
+        if self.fault == Fault::InternalImprobable {
+            visit("drop_probability", f64::NAN);
+        }
         if self.fault == Fault::InternalTwice {
             visit("value", 0.0);
         }
@@ -225,7 +229,8 @@ fn each_broken_promise_is_found_and_named() {
         (Fault::RateDrops, false, "backlog in packets is not what it holds"),
         (Fault::CopyForgets, false, "a copy decides otherwise than the original"),
         (Fault::CopyLoses, false, "a copy holds other packets"),
-        (Fault::InternalInfinite, false, "internal value is infinite"),
+        (Fault::InternalInfinite, false, "internal value is inf"),
+        (Fault::InternalImprobable, false, "internal drop_probability is NaN"),
         (Fault::InternalRenamed, false, "the names of its internals changed"),
         (Fault::InternalTwice, false, "two internals have one name"),
         (Fault::ObservationDisturbs, false, "reading the internals changes decisions"),

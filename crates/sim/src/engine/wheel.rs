@@ -134,7 +134,7 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// An event of the present tick when that is sorted, of a past one, or of one beyond the finest level.
+    /// An event of the present tick when that is sorted, of a past one, or of one at the end of the finest level or beyond.
     #[inline(never)]
     fn far(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         if tick > self.tick {
@@ -425,6 +425,23 @@ mod tests {
             assert_eq!(wheel.pop().map(|(_, what)| what), Some(what));
         }
         assert!(wheel.pop().is_none());
+    }
+
+    #[test]
+    fn the_border_of_the_finest_level_has_no_gap() {
+        let fine = FINE as u64;
+        for (start, ties) in [0, 1, fine - 1, fine, 3 * fine + 1].into_iter().flat_map(|start| [(start, 1), (start, 9)])
+        {
+            for distance in fine - 2..=fine + 1 {
+                let mut wheel = Wheel::new(0);
+                (0..ties).for_each(|tie| wheel.push(Instant::from_nanos(start), tie));
+                assert_eq!(wheel.pop(), Some((Instant::from_nanos(start), 0)));
+                wheel.push(Instant::from_nanos(start + distance), ties);
+                (1..ties).for_each(|tie| assert_eq!(wheel.pop(), Some((Instant::from_nanos(start), tie))));
+                assert_eq!(wheel.pop(), Some((Instant::from_nanos(start + distance), ties)));
+                assert_eq!(wheel.pop(), None);
+            }
+        }
     }
 
     #[test]
