@@ -16,7 +16,7 @@ import shared
 
 with atheris.instrument_imports(include=["sojourn", "tomllib"]):
     from sojourn import SojournError, core, toml
-    from sojourn.plan import document, expand
+    from sojourn.plan import document, dumps, expand
 
 _PLACE: Final = re.compile(r"fuzz\.toml|--set |[a-z0-9]+\.toml \(comes with Sojourn\)")
 CELLS: Final = 200
@@ -99,7 +99,7 @@ def check(data: bytes) -> None:
         if not _PLACE.match(str(error)):
             raise AssertionError(f"no place: {error}") from error
         return
-    written = document.dumps(plan)
+    written = dumps(plan)
     again = expand.cells(document.loads(written, source="written", folder=_FOLDER))
     runs = [(cell.label, cell.run(0)) for cell in again]
     if shared.DEFECT and any(len(one.factors) > 1 for one in plan.vary) and plan.precision:
