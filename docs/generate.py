@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _native
+from sojourn.scaffold import kinds
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -396,7 +397,39 @@ queue = { kind = "codel", target = "10 ms", ecn = true }
 """
 
 
+MARKED = re.compile(
+    r"(<!-- places: ([a-z-]+), made by docs/generate.py -->\n\n).*?(\n<!-- end of places -->)", re.DOTALL
+)
+NAMES = {"name": "NAME", "snake": "NAME", "camel": "Name", "title": "Title", "path": "NAME"}
+FOLDERS = {
+    "paper": {"folder": "papers/NAME", "test_file": "tests/python/test_paper_NAME.py"},
+    "scenario": {"folder": "scenarios/NAME", "test_file": "tests/python/test_scenario_NAME.py"},
+}
+
+
+def places(name: str) -> str:
+    """The places of one kind, and what is left to do, as `sojourn new` has them."""
+    kind = kinds.kind(name)
+    values = NAMES | {"sojourn": ".venv/bin/sojourn", "python": ".venv/bin/python"} | FOLDERS.get(name, {})
+    rows = [
+        (f"`{kinds.fill(one.file, values)}`", "" if one.position else "new", kinds.fill(one.what, values))
+        for one in kind.places
+    ]
+    steps = [
+        f"{number}. {kinds.fill(one.do, values)}" + (f" `{kinds.fill(one.run, values)}`" if one.run else "")
+        for number, one in enumerate(kind.left, 1)
+    ]
+    return f"{table(('file', '', 'what'), rows)}\nThen:\n\n" + "\n".join(steps) + "\n"
+
+
+def contributing() -> str:
+    """CONTRIBUTING.md with the places of each kind."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return MARKED.sub(lambda found: found[1] + places(found[2]) + found[3], text)
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "../CONTRIBUTING.md": contributing,
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,
     "reference/scenario.md": scenario,

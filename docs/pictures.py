@@ -1,7 +1,12 @@
-"""Draws the pictures of the documentation from runs of the library."""
+"""Draws the pictures of the documentation from runs of the library.
+
+python docs/pictures.py              the README's comparison, and one picture per algorithm
+python docs/pictures.py ALGORITHM    those of these algorithms alone
+"""
 
 from __future__ import annotations
 
+import argparse
 import io
 import tomllib
 from pathlib import Path
@@ -10,7 +15,7 @@ import matplotlib.pyplot as plt
 from PIL import Image
 
 import sojourn as sj
-from sojourn import demo, plot
+from sojourn import demo, plot, suggest
 
 DOCS = Path(__file__).parent
 PANELS = [
@@ -45,16 +50,31 @@ def behaviour(path: Path, scheme: str, network: sj.Network) -> None:
 
 
 def main() -> None:
-    """Draw the README's comparison and one picture per algorithm."""
-    images = DOCS / "images"
+    """Draw the README's comparison and one picture per algorithm, or what is named."""
+    about = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument(
+        "algorithms", nargs="*", metavar="ALGORITHM", help="default: all, and the README's comparison"
+    )
+    chosen: list[str] = parser.parse_args().algorithms
+    for name in chosen:
+        if name not in about:
+            parser.error(suggest.unknown("algorithm", name, about))
+    if not chosen:
+        compare_at_home(DOCS / "images" / "home.png")
+    folder = DOCS / "images" / "algorithms"
+    folder.mkdir(exist_ok=True)
+    network = sj.load(DOCS / "flood.toml")
+    for name in chosen or about:
+        behaviour(folder / f"{name}.png", about[name]["example"], network)
+
+
+def compare_at_home(path: Path) -> None:
+    """The README's comparison of five schemes."""
     home = sj.compare(sj.load(demo.SCENARIO), demo.SCHEMES, replicates=10, seed=1)
     # Two panels side by side, in the largest text for which there is room.
     with plot.sheet(plot.NARROW):
-        home.plot.groups().savefig(images / "home.png", dpi=220, facecolor="white", metadata={"Software": None})
-    (images / "algorithms").mkdir(exist_ok=True)
-    network = sj.load(DOCS / "flood.toml")
-    for name, entry in tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8")).items():
-        behaviour(images / "algorithms" / f"{name}.png", entry["example"], network)
+        home.plot.groups().savefig(path, dpi=220, facecolor="white", metadata={"Software": None})
 
 
 if __name__ == "__main__":

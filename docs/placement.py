@@ -21,7 +21,7 @@ from sojourn.palette import INK, MUTED, PAPER
 from sojourn.placement import ALL, Found, Plan, picture, search
 from sojourn.placement.search import BEST, EVERY, GREEDY, NONE
 from sojourn.plot import WIDTH, Picture, new_figure
-from sojourn.runner import cores
+from sojourn.processors import cores
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"

@@ -20,7 +20,7 @@ import sojourn as sj
 from sojourn import stats
 from sojourn.palette import INK, MUTED
 from sojourn.plot import WIDTH, new_figure
-from sojourn.statistics import fairness
+from sojourn.stats import fairness
 
 NOTE = (
     "<!-- Made by docs/protection.py from runs of the library: change it there, or its words in docs/templates. -->\n"

@@ -125,7 +125,7 @@ def _list(crates: Iterable[Crate]) -> str:
     sections = []
     for texts, members in groups.items():
         names = "".join(f"{crate.name} {crate.version}\n    {crate.licence}, {crate.source}\n" for crate in members)
-        sections.append("\n".join(["-" * 80, names, *texts]))
+        sections.append("\n".join(["=" * 80, names, *texts]))
     return "\n".join(sections)
 
 
@@ -169,7 +169,7 @@ def standard_library(folder: Path) -> str:
         crates.append(Crate(name, version, licence, f"https://crates.io/crates/{name}/{version}", tuple(texts)))
     unicode = folder.parents[4] / "share/doc/rust/licenses/Unicode-3.0.txt"
     own = (folder / "compiler-builtins" / "LICENSE.txt").read_text()
-    rule = "-" * 80 + "\n"
+    rule = "=" * 80 + "\n"
     return "".join(
         [
             f"{rule}The Rust standard library\n    MIT OR Apache-2.0, https://github.com/rust-lang/rust\n\n",

@@ -4,7 +4,8 @@
     packaging/pgo.py FOLDER --measure  builds benches/speed without and with it, and compares their CPU times by turns
 
 The training is the dumbbell of `benches/speed` under several congestion controls and queues, and the algorithms of
-`benches/cost`. Needs llvm-profdata of rustc's own LLVM: rustup component add llvm-tools.
+`benches/cost`. Needs llvm-profdata of rustc's own LLVM: rustup component add llvm-tools. Without it the exit status
+is 77.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ TRAINING = (
     ("bbr", "cake"),
 )
 SECONDS = 20
+#: Exit status where llvm-profdata is missing.
+NO_TOOL = 77
 
 
 def said(*words: str | Path, **environment: str) -> str:
@@ -41,7 +44,8 @@ def profdata() -> Path:
     host = next(line.split()[1] for line in said("rustc", "-vV").splitlines() if line.startswith("host:"))
     program = Path(said("rustc", "--print", "sysroot").strip()) / "lib/rustlib" / host / "bin/llvm-profdata"
     if not program.is_file():
-        raise SystemExit("pgo: llvm-profdata was not found: rustup component add llvm-tools")
+        print("pgo: llvm-profdata was not found: rustup component add llvm-tools", file=sys.stderr)
+        raise SystemExit(NO_TOOL)
     return program
 
 

@@ -1,14 +1,21 @@
-"""Which tests may run side by side: those of a file in one process, and all that use the machine's network in one."""
+"""Which tests may run side by side: those of a file in one process, and all that use the machine's network in one.
+
+No example of Hypothesis has a deadline, because machines differ and are busy.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
+
+settings.register_profile("sojourn", deadline=None)
+settings.load_profile("sojourn")
 
 
 # Not marks of groups: pytest-xdist 3.8 hands them over in the tests' ids, which pytest 9.2 keeps from it.

@@ -18,11 +18,12 @@ from typing import Any, Final
 from sojourn import folder as folders
 from sojourn import toml
 from sojourn.core import Document, SojournError
-from sojourn.plan import document, execute, expand, rows
+from sojourn.plan import execute, expand, rows
 from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
 from sojourn.plan.progress import Terminal
 from sojourn.plan.store import Store
+from sojourn.plan.text import dumps
 from sojourn.results import Results
 from sojourn.scheme import Scheme
 from sojourn.tables import Tables
@@ -96,7 +97,7 @@ def run(
     )
     cells = expand.cells(plan)
     place = Path(out).expanduser()
-    _make_room(place, document.dumps(plan), force=force)
+    _make_room(place, dumps(plan), force=force)
     shown = sys.stderr.isatty() if progress is None else progress
     outcome = execute.run_cells(cells, place, jobs=jobs, watch=Terminal() if shown else None)
     if outcome.failures:

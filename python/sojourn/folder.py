@@ -27,12 +27,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import disk, nesting, tables, toml
 from sojourn.core import SojournError
-from sojourn.results import Results
 from sojourn.scheme import Scheme
+
+if TYPE_CHECKING:
+    from sojourn.results import Results
 
 FORMAT: Final = "sojourn run folder 1"
 REPORT: Final = "report.html"
@@ -135,7 +137,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
         pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
     results.summary().to_csv(folder / "summary.csv", index=False)
     # The report is made from what was written, so the same folder always gives the same page.
-    (folder / REPORT).write_text(render(read(folder)), encoding="utf-8")
+    (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
 
 
 def describe(results: Results, command: str | None = None) -> dict[str, Any]:
@@ -164,8 +166,8 @@ def now() -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def read(folder: str | Path) -> Results:
-    """Read a run folder.
+def read(folder: str | Path, kind: type[Results]) -> Results:
+    """Read a run folder as results of this class.
 
     Raises
     ------
@@ -189,7 +191,7 @@ def read(folder: str | Path) -> Results:
             name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
             for name, file in files.items()
         }
-        return Results(
+        return kind(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),
             seed=int(meta["seed"]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sojourn import core
 
 if TYPE_CHECKING:
-    from sojourn.statistics.estimates import Estimate
+    from sojourn.stats.estimates import Estimate
 
 MAIN: Final = (
     "sojourn_ms_mean",

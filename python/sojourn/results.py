@@ -14,8 +14,7 @@ import numpy as np
 from sojourn import inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
-from sojourn.statistics import repeats, warmup
-from sojourn.stats import BatchMeans, Effect, Estimate, Floats
+from sojourn.stats import BatchMeans, Effect, Estimate, Floats, repeats, warmup
 from sojourn.units import Time
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ class Results:
         -------
         pandas.DataFrame
             Columns ``scheme``, ``measure``, ``mean``, ``low``, ``high`` and ``replications`` (those in which the
-            measure exists); the measures are in :data:`sojourn.statistics.fairness.MEASURES`.
+            measure exists); the measures are in :data:`sojourn.stats.fairness.MEASURES`.
 
         Raises
         ------
@@ -361,7 +360,7 @@ class Results:
         >>> bool(0.5 <= table.loc["jain_index", "mean"] <= 1)
         True
         """
-        from sojourn.statistics import fairness
+        from sojourn.stats import fairness
 
         return fairness.table(self, flows)
 
@@ -382,14 +381,14 @@ class Results:
         -------
         pandas.DataFrame
             Columns ``scheme``, ``from_s``, ``to_s``, ``measure`` (of
-            :data:`sojourn.statistics.fairness.OVER_TIME`), ``mean``, ``low``, ``high`` and ``replications``.
+            :data:`sojourn.stats.fairness.OVER_TIME`), ``mean``, ``low``, ``high`` and ``replications``.
 
         Raises
         ------
         SojournError
             Unknown flows, no such series, or another window.
         """
-        from sojourn.statistics import fairness
+        from sojourn.stats import fairness
 
         return fairness.over_time(self, window, flows)
 
@@ -472,7 +471,7 @@ class Results:
         """
         from sojourn import folder as folders
 
-        return folders.read(folder)
+        return folders.read(folder, cls)
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained HTML page, and return its path.

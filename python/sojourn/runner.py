@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from sojourn import core, tables
 from sojourn.core import Document, SojournError
 from sojourn.network import Network, load
+from sojourn.processors import cores
 from sojourn.results import Results
 from sojourn.scheme import Scheme, Schemes, as_schemes
 from sojourn.units import Time, as_text, from_ns, to_ns
@@ -179,11 +179,6 @@ def canonical(network: Scenario, sets: Sequence[str] = (), series: Series = None
     if isinstance(network, Network):
         return network.canonical(sets)
     return load(network, sets=sets).to_dict()
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _execute(

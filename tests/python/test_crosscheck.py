@@ -10,7 +10,7 @@ import pytest
 
 from shared import Command
 from sojourn import crosscheck
-from sojourn.crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, openloop, page, records, teeth, text
+from sojourn.crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, openloop, page, records, sawtooth, text
 from sojourn.crosscheck.compare import Metric, Outcome, Point, Run, Theirs
 
 
@@ -131,10 +131,10 @@ def test_nine_in_ten_must_pass_for_each_metric() -> None:
 def test_teeth_of_a_sawtooth() -> None:
     # From 50 up to 100 in steps of one every 50 ms, 51 samples a tooth: period 2.55 s, amplitude 50.
     t_s = [0.05 * k for k in range(600)]
-    found = teeth.teeth(t_s, [50 + k % 51 for k in range(600)])
+    found = sawtooth.teeth(t_s, [50 + k % 51 for k in range(600)])
     assert (found.period_s, found.amplitude) == (pytest.approx(2.55), 50)
     with pytest.raises(ValueError, match="at least two peaks"):
-        teeth.teeth(t_s, list(range(600)))
+        sawtooth.teeth(t_s, list(range(600)))
 
 
 @pytest.mark.parametrize("points", [linux.points, ns3.points, ns2.points])

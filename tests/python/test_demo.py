@@ -8,7 +8,7 @@ import pytest
 import sojourn as sj
 from shared import Command
 from sojourn import core, demo, groups
-from sojourn.statistics.estimates import estimate
+from sojourn.stats.estimates import estimate
 
 
 @pytest.fixture(scope="module")

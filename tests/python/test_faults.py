@@ -19,9 +19,10 @@ from faults import ERRORS, KILL, faults
 from plans import drive_killed, small_plan
 from shared import small_network
 from sojourn import cli, plan
-from sojourn.plan import document, execute, verify
+from sojourn.plan import execute, verify
 from sojourn.plan.identity import build
 from sojourn.plan.store import Store
+from sojourn.plan.text import dumps
 
 EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
 """One call of so many fails; 1 for all."""
@@ -86,7 +87,7 @@ def test_a_plan_that_meets_a_fault_ends_with_one_error_and_continues(
     begun: Path, undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], part: int
 ) -> None:
     text = tmp_path / "small.toml"
-    text.write_text(document.dumps((first, more)[part]()))
+    text.write_text(dumps((first, more)[part]()))
 
     def command(root: Path) -> int:
         return cli.main(["plan", "run", str(text), "--store", str(root / "store"), "--jobs", "1"])
@@ -262,7 +263,7 @@ def test_an_export_is_whole_or_as_it_was(
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     place: Path = tmp_path_factory.mktemp("sampled")
     text = place / "sampled.toml"
-    text.write_text(document.dumps(small_plan(replications=1, series="500 ms")))
+    text.write_text(dumps(small_plan(replications=1, series="500 ms")))
     assert cli.main(["plan", "run", str(text), "--store", str(place / "store"), "--jobs", "1"]) == 0
     return text, place / "store"
 

@@ -60,7 +60,7 @@ def test_every_crate_found_in_a_program_has_its_notice(program: Path, tmp_path: 
 
 
 def test_each_crate_has_a_text_after_it() -> None:
-    for section in NOTICES.read_text().split("-" * 80 + "\n")[1:]:
+    for section in NOTICES.read_text().split("=" * 80 + "\n")[1:]:
         crates, _, text = section.partition("\n\n")
         assert re.match(r"^\S+.*\n    .*https://", crates), crates
         assert len(text) > 400, crates

@@ -140,6 +140,8 @@ COMPLETED = {
     ("sojourn", "results", "export", "store", "--format", "ne"): {"netcdf"},
     ("sojourn", "run", "--rep"): {"--replicates"},
     ("sojourn", "list", "a"): {"aqms"},
+    ("sojourn", "new", ""): {"aqm", "congestion-control", "traffic", "paper", "scenario"},
+    ("sojourn", "new", "co"): {"congestion-control"},
     ("sojourn", "run", "--seed", ""): set(),
 }
 

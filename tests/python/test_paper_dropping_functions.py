@@ -16,7 +16,7 @@ from sojourn import core
 from sojourn.cli import main
 from sojourn.core import SojournError
 from sojourn.papers.judge import MAKERS, Outcome
-from sojourn.papers.windows import device, document, part, simulate, store, traffic, worlds
+from sojourn.papers.windows import datasets, device, document, part, simulate, store, traffic
 
 PAPER = document.load("dropping-functions")
 QUICK = PAPER.sizes["quick"]
@@ -61,7 +61,7 @@ def test_schemes_are_the_studys() -> None:
 
 def test_the_studys_own_table_contradicts_d4() -> None:
     (claim,) = [one for one in PAPER.claims if one.id == "fig6-d4-loss-lowest"]
-    judged = worlds.judge_all(replace(PAPER, claims=(claim,)), [worlds.printed(PAPER)])[claim.id][0]
+    judged = datasets.judge_all(replace(PAPER, claims=(claim,)), [datasets.printed(PAPER)])[claim.id][0]
     # Lowest are d0 with 0.0292 in the first range, d7 with 0.0711 (d4: 0.0712) in the fourth, d6 with 0.1391 in the
     # last.
     holds = [outcome is Outcome.HOLDS for outcome in judged.by_range]
@@ -71,7 +71,7 @@ def test_the_studys_own_table_contradicts_d4() -> None:
 
 def test_theory_has_the_queue_that_the_functions_are_set_to() -> None:
     (claim,) = [one for one in PAPER.claims if one.id == "s2-dropping-queue-50"]
-    judged = worlds.judge_all(replace(PAPER, claims=(claim,)), [worlds.theoretical(PAPER)])[claim.id][0]
+    judged = datasets.judge_all(replace(PAPER, claims=(claim,)), [datasets.theoretical(PAPER)])[claim.id][0]
     assert judged.verdict.outcome is Outcome.HOLDS
     # And nowhere else: at a load of 0.92 an M/M/1 queue has 11.5.
     assert judged.by_range[0] is Outcome.FAILS
@@ -233,16 +233,16 @@ def test_the_device_is_a_function_that_leaves_a_store(tmp_path: Path) -> None:
     # Again: what is stored is read.
     assert len(device.run(PAPER, "quick", tmp_path, lambda _: None, experiment=experiment).windows) == 240
     assert len(asked) == 1
-    world = worlds.on_device(PAPER, found)
+    world = datasets.on_device(PAPER, found)
     claims = tuple(one for one in PAPER.claims if one.id in ("fig4-none-queue-twice", "s1-proper-total-lower"))
     # Of the nine dropping functions it had five.
     groups = {**PAPER.groups, "dropping": ("d0", "d1", "d2", "d3", "d4"), "proper": ("d1", "d2", "d3", "d4")}
-    judged = worlds.judge_all(replace(PAPER, claims=claims, groups=groups), [world])
+    judged = datasets.judge_all(replace(PAPER, claims=claims, groups=groups), [world])
     assert judged["fig4-none-queue-twice"][0].verdict.outcome is Outcome.HOLDS
     # C is that of FIFO: nothing is lower.
     assert judged["s1-proper-total-lower"][0].verdict.outcome is not Outcome.HOLDS
     # With all nine there is no range that has all of them.
-    assert worlds.judge_all(PAPER, [world])["fig4-none-queue-twice"][0].verdict.outcome is Outcome.NOT_RUN
+    assert datasets.judge_all(PAPER, [world])["fig4-none-queue-twice"][0].verdict.outcome is Outcome.NOT_RUN
 
 
 def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     found = device.run(PAPER, "quick", tmp_path, lambda _: None)
     assert found.windows.empty
     assert found.why.startswith(f"sojournd was not found: $SOJOURND names {tmp_path / 'none'}, which is not a file")
-    assert worlds.on_device(PAPER, found).why == found.why
+    assert datasets.on_device(PAPER, found).why == found.why
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:

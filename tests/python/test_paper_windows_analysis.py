@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.papers.windows import analysis, document, switching, tables, worlds
+from sojourn.papers.windows import analysis, datasets, document, switching, tables
 
 PAPER = document.load("dropping-functions")
 IDS = [one.id for one in PAPER.study]
@@ -69,7 +69,7 @@ def test_few_windows_have_a_line_or_nothing() -> None:
 
 
 def test_at_the_same_load_an_exact_cubic_is_found_without_scatter() -> None:
-    found = analysis.at_load(PAPER, worlds.with_cells(windows()))
+    found = analysis.at_load(PAPER, datasets.with_cells(windows()))
     assert tuple(found) == PAPER.centres
     for centre, values in found.items():
         of = values["mean_queue_packets"]
@@ -80,7 +80,7 @@ def test_at_the_same_load_an_exact_cubic_is_found_without_scatter() -> None:
 
 def test_the_scatter_of_blocks_is_that_of_the_fit() -> None:
     # Two ways to one error: the jackknife over 28 traffics, and the covariance clustered by them.
-    frame = worlds.with_cells(windows(noise=4.0))
+    frame = datasets.with_cells(windows(noise=4.0))
     values = analysis.at_load(PAPER, frame)[1.0]["loss_ratio"]["d0"]
     fitted = analysis.fit(frame[frame["label"] == "d0"], "loss_ratio", np.asarray([1.0]))
     assert fitted is not None
@@ -92,7 +92,7 @@ def test_the_scatter_of_blocks_is_that_of_the_fit() -> None:
 def test_beyond_its_windows_a_scheme_has_no_value() -> None:
     frame = windows()
     frame = frame[(frame["label"] != "d8") | (frame["load"] < 1.05)]
-    found = analysis.at_load(PAPER, worlds.with_cells(frame))
+    found = analysis.at_load(PAPER, datasets.with_cells(frame))
     assert "d8" in found[1.04]["loss_ratio"]
     assert "d8" not in found[1.08]["loss_ratio"]
     assert "d7" in found[1.08]["loss_ratio"]

@@ -14,7 +14,7 @@ import pytest
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, figures, groups, ledger, overtime, overview, page, redrawn, shares
+from sojourn.papers import execute, figures, groups, ledger, overtime, overview, page, report_figures, shares
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
@@ -192,7 +192,7 @@ def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, o
         means = total.values[:, total.t_s > 20].mean(axis=1)
         assert means == pytest.approx(raw[f"goodput_total_bit_s@{kind}"]["red"], rel=1e-6)
     (figure,) = (one for one in figures.load(PAPER) if one.name == "Figure 8")
-    part = redrawn.part(FEW, overtime.joined(found, traces), traces, figure)
+    part = report_figures.part(FEW, overtime.joined(found, traces), traces, figure)
     assert part["missing"] == []
     # Two series under each reading, and the means.
     assert len(part["pictures"]) == 2 * len(SHOWN) + 1

@@ -13,8 +13,8 @@ import pytest
 import sojourn as sj
 from sojourn import papers
 from sojourn.papers.future import controller, episodes, evaluate, interarrival, model, part, traffic
+from sojourn.papers.future.finished import Keeper
 from sojourn.papers.future.interarrival import METRICS
-from sojourn.papers.future.keep import Keeper
 from sojourn.papers.future.model import Weights
 
 PAPER = papers.load("daqm")

@@ -16,7 +16,7 @@ from sojourn.network import Network
 from sojourn.papers import Outcome, execute, ledger, runs
 from sojourn.papers.command import chosen, precision
 from sojourn.papers.model import Condition
-from sojourn.plan.model import Precision
+from sojourn.plan.parts import Precision
 from sojourn.stats import Floats
 
 PAPER = papers.load("daqm")

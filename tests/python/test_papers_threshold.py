@@ -12,7 +12,7 @@ import pytest
 
 from sojourn import SojournError, core, papers
 from sojourn.cli import main
-from sojourn.papers import execute, placement, places, points
+from sojourn.papers import chosen_links, execute, network_metrics, points
 from sojourn.papers.model import Condition, Reading
 from sojourn.plan import expand
 
@@ -26,8 +26,8 @@ def scenario(condition: Condition, reading: Reading = BASE) -> core.Document:
     return core.load(text, source=condition.name, sets=reading.sets_of(condition))
 
 
-def layout(condition: Condition, reading: Reading = BASE) -> places.Layout:
-    return places.layout(scenario(condition, reading), PAPER.places, PAPER.packet)
+def layout(condition: Condition, reading: Reading = BASE) -> network_metrics.Layout:
+    return network_metrics.layout(scenario(condition, reading), PAPER.places, PAPER.packet)
 
 
 def test_every_base_rtt_of_the_study_is_run_and_is_that_of_every_route() -> None:
@@ -73,9 +73,9 @@ def test_the_mixed_traffic_is_52_tcp_and_8_udp_sources() -> None:
 
 def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None:
     condition = CONDITIONS["placement-linux-reno-100-ms"]
-    cells = placement.cells_of(expand.cells(execute.plan_of(PAPER, BASE, condition, "", 2)))
+    cells = chosen_links.cells_of(expand.cells(execute.plan_of(PAPER, BASE, condition, "", 2)))
     assert list(cells) == list(condition.schemes)
-    own = {name: {key: value for key, value in cell.levels.items() if key != placement.PLACEMENT}
+    own = {name: {key: value for key, value in cell.levels.items() if key != chosen_links.PLACEMENT}
            for name, cell in cells.items()}  # fmt: skip
     tail = own["droptail"]
     assert tail["queue of R1"] == "pfifo limit 2084p"
@@ -90,7 +90,7 @@ def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None
 def test_metrics_of_claims_and_rows_are_there_and_subjects_run_there(measured: execute.Measured) -> None:
     raw = measured.raw[BASE.name, "linux-reno-100-ms"]
     names = {claim.metric for claim in PAPER.claims} | {row.metric for row in PAPER.rows}
-    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in places.OF_SERIES}
+    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in network_metrics.OF_SERIES}
     assert {name for name in names - alone if name not in raw} == set()
     series = measured.raw[BASE.name, "single-linux-reno-100-ms"]
     assert all(np.isfinite(series[name]["droptail"]).all() for name in alone)
@@ -134,7 +134,7 @@ def test_a_saw_tooth_has_its_period_and_amplitude() -> None:
     queue = np.asarray(25.0 * (t_s % 4.0), dtype=np.float64)
     drops = np.zeros(2000)
     drops[39::40] = 300.0
-    found = places.oscillation(t_s, queue, drops, flows=60, rtt_s=0.1)
+    found = network_metrics.oscillation(t_s, queue, drops, flows=60, rtt_s=0.1)
     assert found["period_s"] == pytest.approx(4.0)
     assert found["queue_amplitude_packets"] == pytest.approx(90, abs=3)
     # The first line of a saw-tooth has 6 / pi^2 = 0.608 of its variance.
@@ -143,9 +143,10 @@ def test_a_saw_tooth_has_its_period_and_amplitude() -> None:
     assert found["synchronisation"] == pytest.approx(0.5)
     # Two samples of loss less than an RTT apart are one episode of 60 drops.
     drops[38::40] = 300.0
-    assert places.oscillation(t_s, queue, drops, flows=60, rtt_s=0.15)["synchronisation"] == pytest.approx(1.0)
+    found = network_metrics.oscillation(t_s, queue, drops, flows=60, rtt_s=0.15)
+    assert found["synchronisation"] == pytest.approx(1.0)
     noise = np.random.default_rng(1).normal(50, 10, 2000)
-    assert places.oscillation(t_s, noise, drops * 0, flows=60, rtt_s=0.1)["tooth_share"] < 0.05
+    assert network_metrics.oscillation(t_s, noise, drops * 0, flows=60, rtt_s=0.1)["tooth_share"] < 0.05
 
 
 def test_points_and_parts_of_them_are_refused_where_they_are_none() -> None:
@@ -166,7 +167,7 @@ def test_a_route_must_name_every_node() -> None:
     document = scenario(CONDITIONS["linux-reno-100-ms"])
     document["flows"][0]["route"] = ["R1", "R2"]
     with pytest.raises(SojournError, match="its route has no link from R1 to R2; allowed: all nodes"):
-        places.layout(document, PAPER.places, PAPER.packet)
+        network_metrics.layout(document, PAPER.places, PAPER.packet)
 
 
 def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import sojourn as sj
 from plans import small_plan
 from shared import small_network
 from sojourn import plan
-from sojourn.plan import place
+from sojourn.plan import key_lines
 from sojourn.scheme import with_parameters
 
 BASE = """\
@@ -223,10 +223,10 @@ def test_impossible_plans_are_refused_whole(changes: dict[str, object], what: st
 
 
 def test_places_of_keys() -> None:
-    found = place.lines('a = 1\n[b]\nc.d = 2\n[[e]]\n"f" = 3\n[[e]]\n  g = 4 # x = 5\n')
+    found = key_lines.lines('a = 1\n[b]\nc.d = 2\n[[e]]\n"f" = 3\n[[e]]\n  g = 4 # x = 5\n')
     assert found[("b", "c", "d")] == 3
     assert found[("e", 1, "g")] == 7
-    assert place.line_of(found, ("e", 0, "f", "h")) == 5
+    assert key_lines.line_of(found, ("e", 0, "f", "h")) == 5
 
 
 def test_an_infinite_number_in_a_scenario_is_refused_at_its_place() -> None:

@@ -14,8 +14,7 @@ from shared import small_network
 from sojourn import stats
 from sojourn.cli import text
 from sojourn.report import context, render
-from sojourn.statistics import repeats
-from sojourn.stats import Floats
+from sojourn.stats import Floats, repeats
 
 
 def ar1(phi: float, runs: int, n: int, seed: int) -> Floats:

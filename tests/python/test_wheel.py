@@ -54,6 +54,20 @@ def test_files_beside_the_package_are_recorded(tmp_path: Path) -> None:
     assert rows[2][1:] == ["", ""]
 
 
+def test_without_llvm_profdata_the_wheel_is_built_without_a_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rustc = tmp_path / "rustc"
+    rustc.write_text(f'#!/bin/sh\n[ "$1" = -vV ] && echo "host: here" || echo "{tmp_path}"\n')
+    rustc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "target"))
+    assert script("packaging/wheel.py").learn() == ""
+    said = capfd.readouterr().err
+    assert "rustup component add llvm-tools" in said
+    assert "built without a profile" in said
+
+
 @needs_wheel
 def test_no_symbol_is_younger_than_glibc_2_28(tmp_path: Path) -> None:
     wheel = only("sojourn-*.whl")

@@ -4,6 +4,7 @@
 //!
 //! `speed --flows 100 --rate-mbit-s 100 --seconds 300 [--access-mbit-s 1000] [--queue "pfifo limit 250p"]
 //! [--congestion-control newreno] [--report]`
+//! `speed --scenario FILE --seconds 300`: another network than the dumbbell.
 
 use sojourn_sim::{scenario, Options, Simulation};
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ struct Arguments {
     seconds: u64,
     queue: String,
     congestion_control: String,
+    scenario: Option<String>,
     report: bool,
 }
 
@@ -27,6 +29,7 @@ fn arguments() -> Result<Arguments, String> {
         seconds: 60,
         queue: "pfifo limit 250p".into(),
         congestion_control: "newreno".into(),
+        scenario: None,
         report: false,
     };
     let mut words = std::env::args().skip(1);
@@ -44,6 +47,7 @@ fn arguments() -> Result<Arguments, String> {
             "--seconds" => read.seconds = number()?,
             "--queue" => read.queue = value,
             "--congestion-control" => read.congestion_control = value,
+            "--scenario" => read.scenario = Some(value),
             _ => return Err(format!("unknown option {word}")),
         }
     }
@@ -120,7 +124,14 @@ fn peak_memory_kib() -> Option<u64> {
 
 fn run() -> Result<(), String> {
     let arguments = arguments()?;
-    let document = scenario::load(&document(&arguments), "speed", &[]).map_err(|e| e.to_string())?;
+    let document = match &arguments.scenario {
+        Some(file) => {
+            let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+            scenario::load(&text, file, &[format!("duration={} s", arguments.seconds)])
+        }
+        None => scenario::load(&document(&arguments), "speed", &[]),
+    };
+    let document = document.map_err(|e| e.to_string())?;
     let network = Arc::new(document.resolve().map_err(|e| e.to_string())?);
     drop(document);
     let report =
@@ -137,6 +148,7 @@ fn run() -> Result<(), String> {
         serde_json::json!({
             "forwarded_packets": forwarded,
             "drops_packets": metric("drops_packets"),
+            "delivered_packets": report.conservation.delivered,
             "queue_packets_mean": metric("queue_packets_mean"),
             "utilisation": metric("utilisation"),
             "events": report.events,

@@ -225,7 +225,7 @@ pub trait Standalone: Discipline + Clone + 'static {
 }
 
 /// One algorithm over one queue.
-// The algorithm at the container's own address, so that one register holds both; parameters last, far from what each packet needs.
+// The algorithm is at the container's own address, so that one register holds both.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Fifo<A: Algorithm> {

@@ -47,6 +47,15 @@ fn spans_and_numbers() {
     assert_eq!(Span::from_millis(100).scaled(1.0 / 2.0_f64.sqrt()), Span::from_nanos(70_710_678));
     assert_eq!(MS.scaled(-1.0), Span::ZERO);
     assert_eq!(Span::MAX.scaled(2.0), Span::MAX);
+    // Halves go up; the number below a half does not become one.
+    for (ns, factor, expected) in [(1, 0.499_999_999_999_999_94, 0), (1, 0.5, 1), (3, 0.5, 2), (5, 0.5, 3)] {
+        assert_eq!(Span::from_nanos(ns).scaled(factor), Span::from_nanos(expected), "{ns} x {factor}");
+    }
+    // Beyond the whole numbers that a float holds one by one, and beyond those of 63 bits.
+    for ns in [1 << 53, (1 << 62) + (1 << 11), 1 << 63, u64::MAX << 11] {
+        assert_eq!(Span::from_nanos(ns).scaled(1.0), Span::from_nanos(ns));
+    }
+    assert_eq!((Span::MAX.scaled(1.0), MS.scaled(f64::NAN)), (Span::MAX, Span::ZERO));
     assert_eq!((MS.seconds(), MS.millis(), Instant::from_nanos(2_000_000_000).seconds()), (0.001, 1.0, 2.0));
     assert_eq!(Span::from_secs(3).nanos(), 3_000_000_000);
 }

@@ -47,6 +47,10 @@ COMMANDS: Final = {
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
     "device": ("device.command", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
+    "new": (
+        "scaffold.command",
+        "write the skeleton of an algorithm, a congestion control, traffic, a paper or a scenario",
+    ),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),
     "completion": ("cli.completion", "print the completion script for bash, zsh or fish"),
     "manual": ("cli.completion", "print the manual page"),

@@ -268,10 +268,10 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _page(place: Path) -> str:
-    from sojourn import folder
     from sojourn.report import render
+    from sojourn.results import Results
 
-    return render(folder.read(place))
+    return render(Results.read(place))
 
 
 def demo(options: argparse.Namespace) -> None:

@@ -119,9 +119,9 @@ def _picture(place: Path, name: str) -> Picture:
 
 
 def _results(place: Path) -> Results:
-    from sojourn import folder
+    from sojourn.results import Results
 
-    return folder.read(place)
+    return Results.read(place)
 
 
 def _plan(place: Path) -> list[tuple[Any, Picture]]:

@@ -9,7 +9,7 @@ from typing import Any
 from sojourn import core, tc
 from sojourn.core import SojournError
 from sojourn.network import load
-from sojourn.runner import cores
+from sojourn.processors import cores
 
 
 def add(verbs: Any) -> None:

@@ -88,7 +88,7 @@ def check(
 
 
 def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[Run]:
-    from sojourn.runner import cores
+    from sojourn.processors import cores
 
     threads = cores() if jobs is None else jobs
     scheme = core.parse_aqm(point.scheme)

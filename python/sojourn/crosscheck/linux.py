@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sojourn.core import Document
-from sojourn.crosscheck import records, teeth
+from sojourn.crosscheck import records, sawtooth
 from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
 from sojourn.crosscheck.ns3 import theirs as estimate
 
@@ -185,7 +185,7 @@ def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
     found = []
     for control in dict.fromkeys(row["congestion_control"] for row in rows):
         own = [row for row in rows if row["congestion_control"] == control]
-        measured = teeth.teeth([float(row["t_s"]) for row in own], [float(row["window_packets"]) for row in own])
+        measured = sawtooth.teeth([float(row["t_s"]) for row in own], [float(row["window_packets"]) for row in own])
         found.append(
             Point(
                 name=f"{control}, 1 flow, 20 ms, 20 Mbit/s, pfifo: sawtooth",
@@ -201,11 +201,11 @@ def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
     return found
 
 
-def _our_teeth(run: Run) -> teeth.Teeth:
+def _our_teeth(run: Run) -> sawtooth.Teeth:
     # The path is always full, so the window is the queue plus a constant, and both have the same amplitude.
     series = next(entry for entry in run.measured["series"] if entry["name"] == "queue_packets")
     samples = [(t_s, value) for t_s, value in zip(series["t_s"], series["value"], strict=True) if value is not None]
-    return teeth.teeth([t_s for t_s, _ in samples], [value for _, value in samples])
+    return sawtooth.teeth([t_s for t_s, _ in samples], [value for _, value in samples])
 
 
 _TEETH: Final = (

@@ -17,7 +17,7 @@ from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
 from sojourn.papers.windows import document
-from sojourn.plan.model import Precision
+from sojourn.plan.parts import Precision
 
 INTERRUPTED = 130
 
@@ -40,7 +40,11 @@ def add(verbs: Any) -> None:
         "every reading "
         "of what the study leaves open, and write the report. The same command continues after an interruption.",
     )
-    run.add_argument("name", metavar="NAME", help="name of the paper, as `sojourn papers list` shows it")
+    run.add_argument(
+        "name",
+        metavar="NAME",
+        help="name of the paper, as `sojourn papers list` shows it, or the path of your own, as in ./my-study",
+    )
     size = run.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="few replications (the default)")
     size.add_argument("--full", action="store_true", help="all replications")
@@ -136,7 +140,7 @@ def precision(text: str | None, floor: int) -> Precision | None:
     return Precision(metric.strip(), within.strip(), floor=floor)
 
 
-def _run_windows(options: argparse.Namespace) -> int:
+def _run_windows(options: argparse.Namespace, name: str, where: Path) -> int:
     try:
         from sojourn.papers.windows import part
     except ModuleNotFoundError as error:
@@ -149,7 +153,7 @@ def _run_windows(options: argparse.Namespace) -> int:
             )
     if options.hours is not None and not options.hours > 0:
         raise SojournError(f"--hours {options.hours}: must be above 0")
-    paper = document.load(options.name)
+    paper = document.load(name, where)
     place = Path(options.out or Path("out") / "papers" / paper.name)
     chosen = part.Options("full" if options.full else "quick", options.hours, options.only, options.jobs)
     try:
@@ -161,8 +165,9 @@ def _run_windows(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if document.is_one(documents.folder() / options.name):
-        return _run_windows(options)
+    name, where = documents.located(options.name)
+    if document.is_one(where / name):
+        return _run_windows(options, name, where)
     if options.hours is not None:
         raise SojournError(
             "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "
@@ -173,7 +178,7 @@ def _run(options: argparse.Namespace) -> int:
     from sojourn.papers.future import part
     from sojourn.plan import progress
 
-    paper = documents.load(options.name)
+    paper = documents.load(name, where)
     size = "full" if options.full else "quick"
     place = Path(options.out or Path("out") / "papers" / paper.name)
     start = time.monotonic()

@@ -45,6 +45,15 @@ def names() -> list[str]:
     return sorted(one.name for one in folder().iterdir() if (one / "README.md").is_file())
 
 
+def located(given: str) -> tuple[str, Path]:
+    """Return a study's name and the folder that it is in: of a path (``./my-study``), or of the package's."""
+    path = Path(given)
+    if path.parent == Path() and not given.startswith("."):
+        return given, folder()
+    path = path.resolve()
+    return path.name, path.parent
+
+
 def load(name: str, where: Path | None = None) -> Paper:
     """Read a paper.
 

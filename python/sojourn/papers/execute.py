@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import groups, placement, places
+from sojourn.papers import chosen_links, groups, network_metrics
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import Plan, Precision
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import Precision
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
@@ -250,7 +251,7 @@ def _plans(
 def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
     """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
     if condition.schemes[0] in paper.on:
-        return placement.plan_of(
+        return chosen_links.plan_of(
             paper,
             reading,
             condition,
@@ -327,7 +328,7 @@ def _raw(
     code = build()
     runs: list[dict[str, list[str]]] = []
     for cells, schemes in parts:
-        own = placement.cells_of(cells)
+        own = chosen_links.cells_of(cells)
         if not own:
             by_text = {cell.scheme.canonical: cell for cell in cells}
             own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
@@ -337,12 +338,12 @@ def _raw(
     wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
     table = _table(store, wanted, is_base=is_base)
     layouts = [
-        places.layout(next(iter(cells.scenarios.values())), paper.places, paper.packet)
+        network_metrics.layout(next(iter(cells.scenarios.values())), paper.places, paper.packet)
         for cells, _ in parts
         if paper.places
     ]
     if layouts:
-        table = table.join(places.table(store, wanted, layouts))
+        table = table.join(network_metrics.table(store, wanted, layouts))
     if paper.kinds:
         table = table.join(groups.table(store, wanted, paper.kinds))
     columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
@@ -353,7 +354,7 @@ def _raw(
             {metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()}
         )
     for layout, metric in zip(layouts, found, strict=False):
-        metric.update(places.latencies_by_scheme(layout, metric))
+        metric.update(network_metrics.latencies_by_scheme(layout, metric))
     return found
 
 
@@ -365,8 +366,8 @@ def _samples(
     found = {}
     for condition, cells in zip(conditions, several, strict=True):
         if condition.series:
-            for scheme, cell in placement.cells_of(cells).items():
-                found[condition.name, scheme] = places.minute(store, cell.run(0).id(code))
+            for scheme, cell in chosen_links.cells_of(cells).items():
+                found[condition.name, scheme] = network_metrics.minute(store, cell.run(0).id(code))
     return found
 
 

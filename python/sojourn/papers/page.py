@@ -11,7 +11,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from sojourn import core, metrics, report
-from sojourn.papers import evidence, figures, overview, picture, redrawn
+from sojourn.papers import evidence, figures, overview, picture, report_figures
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger, not_run
@@ -52,7 +52,7 @@ class Pair:
 
 def pairs(paper: Paper, measured: Measured, condition: Condition) -> list[Pair]:
     """Return the measured numbers of a condition in printed units, beside those of its table if it has one."""
-    runs = redrawn.shown(paper, measured, [condition])
+    runs = report_figures.shown(paper, measured, [condition])
     printed = {
         (one.row, one.scheme): one for one in paper.published if condition.table and one.table == condition.table
     }
@@ -89,7 +89,7 @@ def render(
     """
     all_figures = figures.load(paper)
     base = paper.readings[0]
-    drawn = [redrawn.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
+    drawn = [report_figures.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
     for claim in paper.claims:
         homes.setdefault(figures.home(all_figures, claim), []).append(claim)
@@ -149,7 +149,7 @@ def render(
 
 
 def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, Any]:
-    runs = redrawn.shown(paper, measured, [condition])
+    runs = report_figures.shown(paper, measured, [condition])
     own = pairs(paper, measured, condition)
     what = "printed (diamonds) and measured" if condition.table else "measured"
     caption = (
@@ -178,7 +178,9 @@ def _table(paper: Paper, measured: Measured, condition: Condition) -> dict[str, 
 def _panel(paper: Paper, name: str, of: Sequence[Pair]) -> picture.Dots:
     row = next(one for one in paper.rows if one.name == name)
     return picture.Dots(
-        redrawn.title(row), list(zip(*(one.measured for one in of), strict=True)), [one.published for one in of]
+        report_figures.title(row),
+        list(zip(*(one.measured for one in of), strict=True)),
+        [one.published for one in of],
     )
 
 

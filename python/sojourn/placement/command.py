@@ -16,7 +16,7 @@ from sojourn import core, folder, toml
 from sojourn.cli import text
 from sojourn.cli.output import add_force, add_jobs
 from sojourn.core import SojournError
-from sojourn.runner import cores
+from sojourn.processors import cores
 from sojourn.topology import command as topology
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from sojourn.plan.document import dumps, load, loads
+from sojourn.plan.document import load, loads
 from sojourn.plan.expand import Cell, Cells, cells
 from sojourn.plan.manifest import StoreDamagedError
-from sojourn.plan.model import Factor, Figure, Plan, Precision, Variation
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import Factor, Figure, Precision, Variation
+from sojourn.plan.text import dumps
 from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
 from sojourn.scheme import Scheme
 

@@ -15,7 +15,7 @@ from sojourn.cli.output import add_jobs, output
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
-from sojourn.runner import cores
+from sojourn.processors import cores
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any, NoReturn, TypeVar
 from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.plan import place, vary
-from sojourn.plan.model import CEILING, FLOOR, Figure, Plan, Precision, Variation
+from sojourn.plan import key_lines, vary
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import CEILING, FLOOR, Figure, Precision, Variation
 from sojourn.scheme import Scheme, as_schemes
 
 T = TypeVar("T")
@@ -65,21 +65,21 @@ def loads(text: str, *, source: str = "plan", folder: Path | None = None) -> Pla
         If it is not a plan.
     """
     document = nesting.loads_toml(text, source)
-    return _Reader(source, place.lines(text), folder or Path()).plan(document)
+    return _Reader(source, key_lines.lines(text), folder or Path()).plan(document)
 
 
 class _Reader:
     """Takes the document apart; knows where it is for messages."""
 
-    def __init__(self, source: str, lines: dict[place.Path, int], folder: Path) -> None:
+    def __init__(self, source: str, lines: dict[key_lines.Path, int], folder: Path) -> None:
         self._source = source
         self._lines = lines
         self._folder = folder
 
-    def refuse(self, path: place.Path, what: str) -> NoReturn:
-        line = place.line_of(self._lines, path)
+    def refuse(self, path: key_lines.Path, what: str) -> NoReturn:
+        line = key_lines.line_of(self._lines, path)
         where = f"{self._source}:{line}" if line else self._source
-        raise SojournError(f"{where}: key {place.written(path)}: {what}" if path else f"{where}: {what}")
+        raise SojournError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
 
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self._keys((), document, _TOP, needed=("name", "scenario"))
@@ -144,7 +144,7 @@ class _Reader:
             made.append(self._try(path, partial(Scheme, text, label)))
         return self._try(("schemes",), lambda: as_schemes(made))
 
-    def _variation(self, path: place.Path, table: Mapping[str, Any]) -> Variation:
+    def _variation(self, path: key_lines.Path, table: Mapping[str, Any]) -> Variation:
         kinds = [kind for kind in ("values", "from", "zip", "latin_hypercube") if kind in table]
         if len(kinds) != 1:
             self.refuse(
@@ -209,7 +209,7 @@ class _Reader:
                 )
                 return self._try(path, lambda: vary.latin_hypercube(*dimensions, points=points, seed=seed))
 
-    def _factor(self, path: place.Path, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    def _factor(self, path: key_lines.Path, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         key = table["key"]
         keys = key if isinstance(key, list) else [key]
         if not keys or not all(isinstance(one, str) and one for one in keys):
@@ -219,7 +219,7 @@ class _Reader:
             )
         return tuple(keys), self._get(path, table, "name", str, "a text", "")
 
-    def _values(self, path: place.Path, table: Mapping[str, Any]) -> list[Any]:
+    def _values(self, path: key_lines.Path, table: Mapping[str, Any]) -> list[Any]:
         values = table["values"]
         if not isinstance(values, list) or not values:
             self.refuse((*path, "values"), f"{values!r} is not a list of values")
@@ -243,7 +243,7 @@ class _Reader:
         tables = [((), found)] if isinstance(found, Mapping) else [((k,), t) for k, t in enumerate(found)]
         goals = []
         for number, table in tables:
-            path: place.Path = ("precision", *number)
+            path: key_lines.Path = ("precision", *number)
             if not isinstance(table, Mapping):
                 self.refuse(path, "allowed: a table with `metric` and `within`")
             self._keys(path, table, ("metric", "within", "floor", "ceiling"), needed=("metric", "within"))
@@ -288,7 +288,7 @@ class _Reader:
             figures.append(Figure(figure["y"], figure["x"]))
         return {"metrics": tuple(names), "figures": tuple(figures)}
 
-    def _keys(self, path: place.Path, table: Any, allowed: Sequence[str], needed: Sequence[str] = ()) -> None:
+    def _keys(self, path: key_lines.Path, table: Any, allowed: Sequence[str], needed: Sequence[str] = ()) -> None:
         if not isinstance(table, Mapping):
             self.refuse(path, f"{table!r} is not a table")
         for key in table:
@@ -299,7 +299,13 @@ class _Reader:
                 self.refuse(path, f"`{key}` is missing")
 
     def _get(
-        self, path: place.Path, table: Mapping[str, Any], key: str, kind: type[T], what: str, default: T | None = None
+        self,
+        path: key_lines.Path,
+        table: Mapping[str, Any],
+        key: str,
+        kind: type[T],
+        what: str,
+        default: T | None = None,
     ) -> T:
         found = table.get(key, default)
         if not isinstance(found, kind):
@@ -308,7 +314,7 @@ class _Reader:
 
     def _whole(
         self,
-        path: place.Path,
+        path: key_lines.Path,
         table: Mapping[str, Any],
         key: str,
         least: int,
@@ -320,52 +326,24 @@ class _Reader:
             self.refuse((*path, key), f"{found!r} is impossible; allowed: whole numbers from {least} to {greatest}")
         return found
 
-    def _table(self, path: place.Path, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    def _table(self, path: key_lines.Path, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         found = table.get(key, {})
         if not isinstance(found, Mapping):
             self.refuse((*path, key), f"{found!r} is not a table")
         return found
 
-    def _tables(self, path: place.Path, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    def _tables(self, path: key_lines.Path, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         found = table.get(key, [])
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             self.refuse((*path, key), f"{found!r} is not a list of tables")
         return found
 
-    def _try(self, path: place.Path, make: Callable[[], T]) -> T:
+    def _try(self, path: key_lines.Path, make: Callable[[], T]) -> T:
         """Make something; say where the document asked for it if it is impossible."""
         try:
             return make()
         except SojournError as error:
             self.refuse(path, str(error))
-
-
-def dumps(plan: Plan) -> str:
-    """Write a plan as TOML that :func:`loads` takes back, its variations as the points they have."""
-    schemes = [one.text if one.label == one.text else {"label": one.label, "text": one.text} for one in plan.schemes]
-    series = {"interval": plan.series, "replications": plan.series_replications}
-    goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
-    document: dict[str, Any] = {
-        "name": plan.name,
-        "description": plan.description or None,
-        "seed": plan.seed,
-        "replications": None if plan.precision else plan.replications,
-        "paired": None if plan.paired is None else list(plan.paired),
-        "schemes": schemes or None,
-        "series": None if plan.series is None else series,
-        "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
-        "precision": goals or None,
-    }
-    lines = [f"{key} = {toml.inline(found)}" for key, found in document.items() if found is not None]
-    for variation in plan.vary:
-        columns = [
-            {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
-            for k, factor in enumerate(variation.factors)
-        ]
-        lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
-    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
-    # Lines that start with a bracket are headers: values stand behind their key.
-    return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:

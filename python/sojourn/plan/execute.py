@@ -14,16 +14,17 @@ import pyarrow as pa
 
 from sojourn import stats, toml
 from sojourn.core import Document, SojournError
-from sojourn.plan import document, expand, stopping
+from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import Plan
 from sojourn.plan.store import Store
+from sojourn.plan.text import dumps
 from sojourn.plan.work import Batch, Done
-from sojourn.runner import cores
+from sojourn.processors import cores
 
 if TYPE_CHECKING:
+    from sojourn.plan.model import Plan
     from sojourn.plan.progress import Watch
 
 BATCH_S: Final = 1.0
@@ -199,7 +200,7 @@ class Driver:
             store.remove(_known(cells, store, [*store.builds(), build()]))
         else:
             refuse_other_builds(cells, store)
-        plans = {plan.name: document.dumps(plan) for plan in cells.parts or (cells.plan,)}
+        plans = {plan.name: dumps(plan) for plan in cells.parts or (cells.plan,)}
         store.add_texts(cells.scenarios, plans)
         fill(self.states, store, self._metrics, build(), cells.plan)
         self.found = sum(state.done for state in self.states)

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sojourn import core, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan.identity import Run, scenario_hash, stripped
-from sojourn.plan.model import SCHEME, Plan, Value, derived_seed
+from sojourn.plan.parts import SCHEME, Value, derived_seed
 from sojourn.scheme import Scheme, with_parameters
 from sojourn.units import to_ns
+
+if TYPE_CHECKING:
+    from sojourn.plan.model import Plan
 
 GREATEST: Final = 1_000_000
 """Cells of one plan."""

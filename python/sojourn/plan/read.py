@@ -15,7 +15,7 @@ from sojourn.core import SojournError
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import SCHEME, Value
+from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
 
 _BASE: Final = {

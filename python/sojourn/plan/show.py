@@ -15,7 +15,8 @@ from sojourn.palette import PAPER, looks
 from sojourn.plan import read, stopping
 from sojourn.plan.execute import CellState
 from sojourn.plan.expand import Cells
-from sojourn.plan.model import SCHEME, Figure, Plan, Value
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import SCHEME, Figure, Value
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
 

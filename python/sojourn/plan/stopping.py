@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sojourn import stats
-from sojourn.plan.model import Precision
+from sojourn.plan.parts import Precision
 
 MORE: Final = 0.25
 """Share of additional replications after a cell has met its goals."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sojourn.core import SojournError
-from sojourn.plan.model import Factor, Scale, Value, Variation
+from sojourn.plan.parts import Factor, Scale, Value, Variation
 from sojourn.units import Quantity
 
 _QUANTITY: Final = re.compile(r"\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")

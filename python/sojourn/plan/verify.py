@@ -18,7 +18,7 @@ from sojourn.plan.executors import Threads
 from sojourn.plan.identity import Run, scenario_hash
 from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
 from sojourn.plan.store import Store
-from sojourn.runner import cores
+from sojourn.processors import cores
 
 ASIDE: Final = "damaged"
 _BATCH: Final = 64

@@ -19,7 +19,7 @@ import numpy as np
 
 from sojourn import stats
 from sojourn.core import SojournError
-from sojourn.runner import cores
+from sojourn.processors import cores
 from sojourn.scheme import Scheme
 from sojourn.stats import Floats
 from sojourn.tune.evaluate import Evaluator, check_metric

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sojourn import core, folder
 from sojourn.core import SojournError
-from sojourn.runner import cores
+from sojourn.processors import cores
 from sojourn.scheme import Scheme
 from sojourn.stats import Floats
 from sojourn.tune.evaluate import LOG, Evaluator

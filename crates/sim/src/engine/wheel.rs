@@ -138,11 +138,13 @@ impl<T: Copy> Wheel<T> {
     #[inline(never)]
     fn far(&mut self, tick: u64, time: Instant, order: u64, what: T) {
         if tick > self.tick {
-            // The last slot, seen from the first one, which `push` leaves out: no coarse level has it.
-            return match tick ^ self.tick < FINE as u64 {
-                true => self.place_fine(tick, time, order, what),
-                false => self.place_coarse(tick, time, order, what),
-            };
+            // The last slot of the finest level, which `push` leaves to this.
+            if tick - self.tick < FINE as u64 {
+                self.place_fine(tick, time, order, what);
+            } else {
+                self.place_coarse(tick, time, order, what);
+            }
+            return;
         }
         self.sort_present();
         // The present bucket holds few events, latest first, so search from the early end.
@@ -389,6 +391,27 @@ mod tests {
     fn order_is_that_of_a_sorted_list() {
         for (shift, spread) in [(0, 10), (0, 1 << 40), (13, 1 << 13), (13, 20_000_000), (20, 1 << 34)] {
             agrees_with_sorted_list(shift, spread, 1 + u64::from(shift) + spread);
+        }
+    }
+
+    #[test]
+    fn an_event_at_either_side_of_every_slot_is_kept() {
+        // From the first tick of a block, with and without events of the present tick: the last slot of the block, the first of
+        // the next, and so on at each level.
+        for sorted in [false, true] {
+            for level in 0..4 {
+                let block = (FINE as u64) << (COARSE_BITS * level);
+                let mut wheel = Wheel::new(0);
+                if sorted {
+                    (0..2 * FEW as u64).for_each(|_| wheel.push(Instant::ZERO, 0));
+                    assert_eq!(wheel.pop(), Some((Instant::ZERO, 0)));
+                }
+                let times: Vec<u64> = (block - 2..=block + 1).collect();
+                times.iter().rev().for_each(|time| wheel.push(Instant::from_nanos(*time), *time));
+                let order: Vec<u64> =
+                    std::iter::from_fn(|| wheel.pop()).map(|(_, what)| what).filter(|t| *t > 0).collect();
+                assert_eq!(order, times, "level {level}, sorted {sorted}");
+            }
         }
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 from sojourn.network import Network
 from sojourn.papers.future import traffic
 from sojourn.papers.future.controller import Chooser, Thompson, context
-from sojourn.papers.future.keep import Keeper
+from sojourn.papers.future.finished import Keeper
 from sojourn.papers.future.model import Adaptive, Weights
 from sojourn.stats import Floats
 from sojourn.stepping import Simulation, Window

@@ -13,7 +13,7 @@ from sojourn.papers.execute import MODE
 from sojourn.papers.future import controller
 from sojourn.papers.future.controller import Thompson
 from sojourn.papers.future.episodes import Episode, Say, kept, train
-from sojourn.papers.future.keep import Keeper
+from sojourn.papers.future.finished import Keeper
 from sojourn.papers.future.model import Adaptive, Weights
 from sojourn.papers.model import Paper
 from sojourn.stats import Estimate, Floats

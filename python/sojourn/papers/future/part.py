@@ -14,7 +14,7 @@ from sojourn import report, stats
 from sojourn.papers.future import evaluate, interarrival, model, picture
 from sojourn.papers.future.episodes import Episode, Say
 from sojourn.papers.future.evaluate import Comparison, values
-from sojourn.papers.future.keep import Keeper
+from sojourn.papers.future.finished import Keeper
 from sojourn.papers.future.model import Adaptive, Future, Weights
 from sojourn.papers.model import Paper
 from sojourn.report import svg

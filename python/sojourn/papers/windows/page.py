@@ -13,11 +13,11 @@ from sojourn import core, report
 from sojourn.papers.judge import Outcome
 from sojourn.papers.page import predicate_of
 from sojourn.papers.section import Drawing, Section
-from sojourn.papers.windows import pictures, switching, tables, worlds
+from sojourn.papers.windows import datasets, pictures, switching, tables
+from sojourn.papers.windows.datasets import Judged, World
 from sojourn.papers.windows.device import Device
 from sojourn.papers.windows.document import Experiment, Size
 from sojourn.papers.windows.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
-from sojourn.papers.windows.worlds import Judged, World
 
 KEYS: Final = {
     Outcome.HOLDS: "holds",
@@ -200,13 +200,13 @@ def _significant(paper: Experiment, of: Results) -> Section:
 
 
 def _carry(paper: Experiment, of: Results) -> Section:
-    since = worlds.since_switch(of.size.switchback, of.windows)
+    since = datasets.since_switch(of.size.switchback, of.windows)
     if since.empty:
         return Section("carry-over", "")
     steps = {
         metric: switching.steps(of.size.switchback, since, metric) for metric in ("mean_queue_packets", "loss_ratio")
     }
-    settled = worlds.settled(of.size.switchback, of.windows)
+    settled = datasets.settled(of.size.switchback, of.windows)
     found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
     back = of.size.switchback
     text = (

@@ -11,7 +11,7 @@ from sojourn import core, folder
 from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.papers.judge import Outcome
-from sojourn.papers.windows import device, page, simulate, worlds
+from sojourn.papers.windows import datasets, device, page, simulate
 from sojourn.papers.windows.document import Experiment
 from sojourn.papers.windows.simulate import Say
 from sojourn.papers.windows.store import Store
@@ -76,9 +76,9 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
     is_read_only = only in ("simulation", "report")
     found = device.run(paper, options.size, place, say, is_read_only=is_read_only)
     say("analysis")
-    columns = [*worlds.simulated(paper, size.switchback, windows), worlds.on_device(paper, found)]
-    columns += [worlds.theoretical(paper), worlds.printed(paper)]
-    judged = worlds.judge_all(paper, columns)
+    columns = [*datasets.simulated(paper, size.switchback, windows), datasets.on_device(paper, found)]
+    columns += [datasets.theoretical(paper), datasets.printed(paper)]
+    judged = datasets.judge_all(paper, columns)
     facts = (
         ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
                                 f"{size.switchback.packets:,})"),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sojourn import plot, theory
 from sojourn.palette import INK, MUTED, PAPER, Look, looks
-from sojourn.papers.windows import analysis, worlds
+from sojourn.papers.windows import analysis, datasets
 from sojourn.papers.windows.document import Experiment, Scheme
 from sojourn.papers.windows.switching import Step
 from sojourn.plot import Picture
@@ -127,7 +127,7 @@ def _panel(
         printed = paper.table1[paper.table1["scheme"] == one.id]
         axes.scatter((printed["low"] + printed["high"]) / 2, printed[metric], s=20, marker="D", facecolors=PAPER,
                      edgecolors=INK, linewidths=1.0, zorder=3, label="the study's Table 1")  # fmt: skip
-        predicted = [worlds.predicted(one.text, float(load))[metric] for load in grid[::3]]
+        predicted = [datasets.predicted(one.text, float(load))[metric] for load in grid[::3]]
         axes.plot(grid[::3], predicted, color=MUTED, linestyle=(0, (4, 1.5)), linewidth=1.2, label="Theorem 1")
     axes.set_title(one.printed, fontsize=_SMALL + 0.5, pad=3)
     axes.tick_params(labelsize=_SMALL)

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn import _native, core, runner
+from sojourn import _native, core
 from sojourn.core import SojournError
 from sojourn.papers.windows import traffic
 from sojourn.papers.windows.document import Experiment, Scheme, Size, Switchback
 from sojourn.papers.windows.store import MEASURES, Store
+from sojourn.processors import cores
 
 PAIRED: Final = "paired"
 BESIDE: Final = "beside"
@@ -127,7 +128,7 @@ def simulate(
     todo = [one for one in everything if one[0] not in known]
     found = len(everything) - len(todo)
     deadline = None if hours is None else time.monotonic() + hours * 3600
-    threads = runner.cores() if jobs is None else jobs
+    threads = cores() if jobs is None else jobs
     stop = _native.Stop()
     made, told = 0, time.monotonic()
     waiting: Iterator[tuple[str, Run]] = iter(todo)

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from sojourn import metrics, stats
 from sojourn.papers.section import Drawing
-from sojourn.papers.windows import analysis, worlds
+from sojourn.papers.windows import analysis, datasets
 from sojourn.papers.windows.analysis import Values
 from sojourn.papers.windows.document import Experiment
 from sojourn.papers.windows.simulate import LIVES, RATES
@@ -141,7 +141,7 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
     )
 
 
-def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
+def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
     """Return the differences that closed-loop traffic makes: simulation minus Theorem 1 (Poisson arrivals)."""
     rows = []
     for one in paper.study:
@@ -150,7 +150,7 @@ def theory_gap(paper: Experiment, world: worlds.World) -> Drawing:
             for centre in paper.centres:
                 of = world.ranges.get(centre, {}).get(metric, {}).get(one.id)
                 cells.append(
-                    "–" if of is None else said(stats.estimate(of - worlds.predicted(one.text, centre)[metric]))
+                    "–" if of is None else said(stats.estimate(of - datasets.predicted(one.text, centre)[metric]))
                 )
             rows.append((f"{one.printed}: {_SHORT[metric].lower()}", *cells))
     return Drawing(

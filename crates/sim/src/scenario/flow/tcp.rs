@@ -13,8 +13,9 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 pub struct TcpTable {
     /// Congestion control: `cubic` (RFC 9438), `reno` (as in Linux), `newreno`, `ns3_reno` and `ns3_cubic` (as in
     /// ns-3), `ns2_reno` (counted as in ns-2), `dctcp` (RFC 8257; needs `ecn`), `bbr` (version 1), `prague` (needs
-    /// `ecn` and `ect = 1`), `ledbat` (RFC 6817; needs `timestamps`) or `compound` (draft-sridharan-tcpm-ctcp). Linux
-    /// `cubic`; RFC 5681 `newreno`.
+    /// `ecn` and `ect = 1`),
+    /// `ledbat` (RFC 6817; needs `timestamps`) or `compound` (draft-sridharan-tcpm-ctcp). Linux `cubic`; RFC 5681
+    /// `newreno`.
     pub congestion_control: String,
     /// How lost segments are detected and retransmitted. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC
     /// 6675 `sack`.

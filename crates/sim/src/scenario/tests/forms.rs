@@ -198,5 +198,9 @@ fn the_schema_has_every_key_that_the_canonical_form_prints() {
         .iter()
         .map(|t| t["properties"]["kind"]["const"].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["bulk", "transfer", "cbr", "vbr", "on_off", "poisson", "switched_poisson", "pareto", "weibull"]);
+    assert_eq!(
+        kinds.join(" "),
+        "bulk transfer cbr vbr on_off poisson switched_poisson pareto weibull",
+        "the schema has other kinds of traffic"
+    );
 }

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sojourn.statistics.estimates import LEVEL, Estimate, Floats, estimate
+from sojourn.stats.estimates import LEVEL, Estimate, Floats, estimate
 
 _BATCHES: Final = (30, 20, 15, 10)
 """Numbers of batches to try. More than 30 narrow the interval little, fewer than 10 widen it (Schmeiser 1982)."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sojourn.statistics.estimates import LEVEL, Floats
+from sojourn.stats.estimates import LEVEL, Floats
 
 _NODES: Final = 250
 """Points of the integral over the sample's standard deviation; more change no limit in its fourth digit."""

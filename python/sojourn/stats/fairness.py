@@ -16,7 +16,7 @@ import pandas as pd
 
 from sojourn import suggest
 from sojourn.core import SojournError
-from sojourn.statistics.estimates import Floats, estimate, jain
+from sojourn.stats.estimates import Floats, estimate, jain
 from sojourn.units import Time, from_ns, to_ns
 
 if TYPE_CHECKING:

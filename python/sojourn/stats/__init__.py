@@ -1,4 +1,4 @@
-"""Estimates with their uncertainty: what :mod:`sojourn.statistics` offers, under one name.
+"""Estimates with their uncertainty.
 
 ``estimate`` and ``paired`` give means with Student's intervals, ``effect`` and ``holm`` say how large a difference is
 and whether it remains among many, ``quantile_interval`` and ``bootstrap`` are for quantiles, ``batch_means`` is for
@@ -7,8 +7,8 @@ one long run, ``mser`` and ``initial_bias`` look at the warm-up.
 
 from __future__ import annotations
 
-from sojourn.statistics.effects import Effect, effect, holm, paired_p
-from sojourn.statistics.estimates import (
+from sojourn.stats.effects import Effect, effect, holm, paired_p
+from sojourn.stats.estimates import (
     LEVEL,
     Estimate,
     Floats,
@@ -20,9 +20,9 @@ from sojourn.statistics.estimates import (
     prediction,
     quantile_t,
 )
-from sojourn.statistics.longrun import BatchMeans, batch_means
-from sojourn.statistics.resampling import bootstrap, pooled_quantile, quantile_interval
-from sojourn.statistics.steady import Bias, initial_bias, mser
+from sojourn.stats.longrun import BatchMeans, batch_means
+from sojourn.stats.resampling import bootstrap, pooled_quantile, quantile_interval
+from sojourn.stats.steady import Bias, initial_bias, mser
 
 __all__ = [
     "LEVEL",

@@ -8,7 +8,8 @@ from sojourn import core
 from sojourn.core import SojournError
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan.expand import Cell, Cells
-from sojourn.plan.model import Factor, Plan, Variation
+from sojourn.plan.model import Plan
+from sojourn.plan.parts import Factor, Variation
 
 PLACEMENT: Final = "placement"
 """The factor that names the scheme. It is written into the scenario's description, which changes no result."""

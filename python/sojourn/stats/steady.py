@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sojourn.statistics.estimates import Floats
+from sojourn.stats.estimates import Floats
 
 BATCH: Final = 5
 """Of MSER-5: single values are averaged by five before the truncation point is sought (White 1997)."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.statistics.estimates import LEVEL, Estimate, Floats, share_at
+from sojourn.stats.estimates import LEVEL, Estimate, Floats, share_at
 
 RESAMPLES: Final = 2000
 SEED: Final = 1

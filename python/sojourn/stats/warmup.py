@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sojourn import tables
-from sojourn.statistics.estimates import Floats
-from sojourn.statistics.steady import initial_bias, mser
+from sojourn.stats.estimates import Floats
+from sojourn.stats.steady import initial_bias, mser
 
 if TYPE_CHECKING:
     from sojourn.results import Results

@@ -1,0 +1,39 @@
+"""A plan as a TOML document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sojourn import core, toml
+
+if TYPE_CHECKING:
+    from sojourn.plan.model import Plan
+
+
+def dumps(plan: Plan) -> str:
+    """Write a plan as TOML that :func:`sojourn.plan.loads` takes back, its variations as the points they have."""
+    schemes = [one.text if one.label == one.text else {"label": one.label, "text": one.text} for one in plan.schemes]
+    series = {"interval": plan.series, "replications": plan.series_replications}
+    goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
+    document: dict[str, Any] = {
+        "name": plan.name,
+        "description": plan.description or None,
+        "seed": plan.seed,
+        "replications": None if plan.precision else plan.replications,
+        "paired": None if plan.paired is None else list(plan.paired),
+        "schemes": schemes or None,
+        "series": None if plan.series is None else series,
+        "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
+        "precision": goals or None,
+    }
+    lines = [f"{key} = {toml.inline(found)}" for key, found in document.items() if found is not None]
+    for variation in plan.vary:
+        columns = [
+            {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
+            for k, factor in enumerate(variation.factors)
+        ]
+        lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
+    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
+    # Lines that start with a bracket are headers: values stand behind their key.
+    return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])
