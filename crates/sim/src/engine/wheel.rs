@@ -395,27 +395,6 @@ mod tests {
     }
 
     #[test]
-    fn an_event_at_either_side_of_every_slot_is_kept() {
-        // From the first tick of a block, with and without events of the present tick: the last slot of the block, the first of
-        // the next, and so on at each level.
-        for sorted in [false, true] {
-            for level in 0..4 {
-                let block = (FINE as u64) << (COARSE_BITS * level);
-                let mut wheel = Wheel::new(0);
-                if sorted {
-                    (0..2 * FEW as u64).for_each(|_| wheel.push(Instant::ZERO, 0));
-                    assert_eq!(wheel.pop(), Some((Instant::ZERO, 0)));
-                }
-                let times: Vec<u64> = (block - 2..=block + 1).collect();
-                times.iter().rev().for_each(|time| wheel.push(Instant::from_nanos(*time), *time));
-                let order: Vec<u64> =
-                    std::iter::from_fn(|| wheel.pop()).map(|(_, what)| what).filter(|t| *t > 0).collect();
-                assert_eq!(order, times, "level {level}, sorted {sorted}");
-            }
-        }
-    }
-
-    #[test]
     fn ties_come_out_in_the_order_of_scheduling() {
         let mut wheel = Wheel::new(10);
         for what in 0..100 {
