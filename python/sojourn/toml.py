@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -73,7 +72,8 @@ def inline(value: Any) -> str:
             return _quoted(value)
         case int():
             return str(value)
-        case float() if math.isfinite(value):
+        # Python writes infinity and what is no number as TOML does.
+        case float():
             return repr(value)
         case Mapping():
             inside = ", ".join(f"{_key(k)} = {inline(v)}" for k, v in value.items() if v is not None)

@@ -227,3 +227,18 @@ def test_places_of_keys() -> None:
     assert found[("b", "c", "d")] == 3
     assert found[("e", 1, "g")] == 7
     assert key_lines.line_of(found, ("e", 0, "f", "h")) == 5
+
+
+def test_an_infinite_number_in_a_scenario_is_refused_at_its_place() -> None:
+    text = """\
+name = "sweep"
+schemes = ["codel"]
+
+[scenario]
+name = "link"
+duration = "1 s"
+links = [{ name = "wire", from = "left", to = 3e308, rate = "5 Mbit/s", delay = "5 ms", under_test = true }]
+flows = [{ name = "bulk", from = "left", to = "right" }]
+"""
+    with pytest.raises(sj.SojournError, match=r"`links\[0\]\.to`: is inf; allowed: a text in quotes"):
+        plan.cells(plan.loads(text, source="sweep.toml"))
