@@ -60,7 +60,7 @@ test-rust: system-test
 
 test-python: native $(STAMPS)/dev
 	$(CARGO) build --quiet $(BUILT) $(DEVICE) --bin sojournd
-	SOJOURN_TEST_BROWSER=1 SOJOURND=$(abspath $(BUILT_DIR))/sojournd SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder tests
+	SOJOURN_TEST_BROWSER=1 SOJOURND=$(abspath $(BUILT_DIR))/sojournd SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q --durations=15 -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder tests
 
 test-service: system-service
 	$(CARGO) build --release --quiet -p sojourn-device
