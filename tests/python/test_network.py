@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import pickle
 import tomllib
 from typing import Any
@@ -136,4 +137,10 @@ def test_toml_text_reads_back_as_the_document(document: dict[str, Any]) -> None:
 
 def test_toml_refuses_what_it_cannot_write() -> None:
     with pytest.raises(TypeError, match="no form in TOML"):
-        toml.dumps({"x": float("nan")})
+        toml.dumps({"x": object()})
+
+
+def test_toml_has_infinity_and_what_is_no_number() -> None:
+    text = toml.dumps({"above": math.inf, "below": -math.inf, "none": math.nan})
+    assert text == "above = inf\nbelow = -inf\nnone = nan\n"
+    assert math.isnan(tomllib.loads(text)["none"])
