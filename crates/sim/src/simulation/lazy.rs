@@ -3,6 +3,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
+use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Dropped, Port};
 use sojourn_aqm::{Dequeued, Ecn};
@@ -31,9 +32,7 @@ impl Net {
         if due && !self.catching_up {
             return self.settle_lazy(index, self.now);
         }
-        if let Some(at) = port.call_back() {
-            self.wheel.push(at, What::Free(index));
-        }
+        port.call_back(index, &mut self.wheel);
     }
 
     /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.
@@ -84,9 +83,7 @@ impl Net {
         }
         let port = &mut self.ports[index as usize];
         port.ask_late(until, &mut self.dropped);
-        if let Some(at) = port.call_back() {
-            self.wheel.push(at, What::Free(index));
-        }
+        port.call_back(index, &mut self.wheel);
         self.catching_up = nested;
     }
 
@@ -159,14 +156,14 @@ impl Port {
         debug_assert!(matches!(_empty, Dequeued::Empty));
     }
 
-    /// When a lazy port must be looked at before the next packet that it sends can reach the far end, if no event does so.
+    /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
     #[inline(always)]
-    pub(super) fn call_back(&mut self) -> Option<Instant> {
+    pub(super) fn call_back(&mut self, index: u32, wheel: &mut Wheel<What>) {
         let next = if self.waking { self.busy_until } else { self.pending.first.max(self.busy_until) };
         let at = next + self.delay;
-        (at < self.wake_at).then(|| {
+        if at < self.wake_at {
             self.wake_at = at;
-            at
-        })
+            wheel.push(at, What::Free(index));
+        }
     }
 }

@@ -29,9 +29,7 @@ impl Net {
         self.enqueue(index, handle, self.now);
         let port = &mut self.ports[index as usize];
         if port.lazy {
-            if let Some(at) = port.call_back() {
-                self.wheel.push(at, What::Free(index));
-            }
+            port.call_back(index, &mut self.wheel);
         }
     }
 
@@ -107,9 +105,7 @@ impl Net {
         let port = &mut self.ports[index as usize];
         port.lazy = port.may_be_lazy();
         if port.lazy {
-            if let Some(at) = port.call_back() {
-                self.wheel.push(at, What::Free(index));
-            }
+            port.call_back(index, &mut self.wheel);
         }
     }
 
