@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from packets import MakeLab, assert_conserved
@@ -53,6 +55,26 @@ def test_a_device_gets_the_queue_of_one_that_has_just_ended(make_lab: MakeLab) -
     for start in range(12):
         lab.stop(lab.start_device(toml), kill=start % 2 == 0)
     assert "stopped" in lab.device_log()
+
+
+@pytest.mark.parametrize(
+    ("line", "real_time"),
+    [
+        ('idle = "wait"', True),
+        ('idle = "wait"\nreal_time = false', False),
+        ('idle = "spin"', False),
+    ],
+)
+def test_only_the_packet_thread_has_a_real_time_priority(make_lab: MakeLab, line: str, real_time: bool) -> None:
+    lab = make_lab()
+    toml = lab.toml(scheme="codel", rate="100 Mbit/s", idle="wait")
+    device = lab.start_device(toml.replace('idle = "wait"', line))
+    policies = {
+        (task / "comm").read_text().strip(): os.sched_getscheduler(int(task.name))
+        for task in Path(f"/proc/{device.pid}/task").iterdir()
+    }
+    assert policies.pop("packets") == (os.SCHED_RR if real_time else os.SCHED_OTHER)
+    assert set(policies.values()) == {os.SCHED_OTHER}
 
 
 def test_a_reload_needs_a_file_that_the_device_may_still_read(make_lab: MakeLab) -> None:

@@ -15,6 +15,7 @@ use crate::port::{
     self, AfPacket, AfXdp, Generated, Interface, KernelPort, Port, PortError, XdpMode, XdpOptions, ZeroCopy,
 };
 use crate::port::{Capture, FaultConfig, Faults, Now, Pace, Pcap, PortCounters, Tracer, Writer};
+use crate::priority;
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
 use crate::run::{self, Board, RunConfig};
@@ -80,16 +81,13 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let dated = Dated::new(clock);
     let account = Account::find(&config.run.user)?;
     let service = Arc::new(Service::from_environment());
-    // Threads that begin later inherit it.
-    let niceness = config.run.niceness;
-    if let Err(error) = rustix::process::setpriority_process(None, niceness) {
-        tracing::warn!(niceness, %error, "run.niceness needs root, CAP_SYS_NICE or Nice= in the systemd unit: on a busy host packets will be late");
-    }
+    priority::set_niceness(&config.run);
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
     let interfaces = open_interfaces(&config, &mut pool)?;
     let named =
         [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)];
     hardening::make_folders(named.into_iter().flatten(), account.as_ref());
+    priority::raise(&config.run);
     hardening::lock_down(account.as_ref(), elsewhere)?;
     // From here on as the user, who may have put links where files are expected.
     let ports = open_ports(&config, interfaces, clock)?;
@@ -104,6 +102,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let status_every = config.run.status_every.0;
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
     let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
+    priority::lower();
     if let Err(error) = hold_signals() {
         tracing::warn!(%error, "a signal that comes before the control interface listens ends the device");
     }

@@ -21,6 +21,7 @@ pub mod orders;
 pub mod path;
 pub mod pool;
 pub mod port;
+pub mod priority;
 pub mod random;
 pub mod record;
 pub mod run;
