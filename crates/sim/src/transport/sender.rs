@@ -24,6 +24,7 @@ mod config;
 mod connection;
 mod core;
 mod episode;
+mod progress;
 mod rate;
 mod recovery;
 mod rtt;

@@ -5,8 +5,8 @@
 
 use super::core::Core;
 use super::episode::State;
+use super::progress::Progress;
 use super::recovery::Strategy;
-use super::scoreboard::Progress;
 use super::tail::Tail;
 use super::{SenderStats, WindowUnit};
 use crate::transport::congestion::{AckEvent, CongestionControl, CongestionEvent, Signal};

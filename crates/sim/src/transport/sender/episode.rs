@@ -3,8 +3,8 @@
 //! Texts: RFC 5681, RFC 6937 (PRR), RFC 3168.
 
 use super::core::Core;
+use super::progress::Progress;
 use super::recovery::Strategy;
-use super::scoreboard::Progress;
 use super::window::Prr;
 use crate::transport::congestion::{CongestionControl, CongestionEvent, Phase, Signal};
 use sojourn_units::{Bytes, Instant};

@@ -14,7 +14,8 @@ pub(super) use rack::Rack;
 pub(super) use sack::Sack;
 
 use super::core::Core;
-use super::scoreboard::{Progress, Scoreboard, Seen, Segment};
+use super::progress::{Progress, Seen};
+use super::scoreboard::{Scoreboard, Segment};
 use super::window::Prr;
 use crate::transport::segment::{Ack, Data};
 use sojourn_units::{Instant, Span};

@@ -6,7 +6,11 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
+#[cfg(debug_assertions)]
+mod verify;
+
 use super::config::WindowUnit;
+use super::progress::Progress;
 use super::rate::RateSampler;
 use super::recovery::{Doubt, Strategy};
 use crate::transport::ranges::{Range, Ranges};
@@ -53,98 +57,12 @@ impl Segment {
     }
 }
 
-/// What one acknowledgement changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    /// Newly acknowledged cumulatively, without what had been SACKed before.
-    pub acked: u64,
-    pub acked_packets: u64,
-    /// Newly SACKed.
-    pub sacked: u64,
-    pub sacked_packets: u64,
-    /// When the first and the last of these segments were sent, of those sent only once.
-    pub acked_sent: SentBetween,
-    pub sacked_sent: SentBetween,
-    /// Among the acknowledged is one sent more than once: which transmission arrived is unknown (Karn).
-    pub ambiguous: bool,
-    /// Among the segments that it passes is one sent more than once or taken as lost.
-    pub doubtful: bool,
-    /// Newly taken as lost, be it for the first time or again.
-    pub lost: u64,
-    /// Some of it is a retransmission.
-    pub lost_again: bool,
-    /// ns-3's `IsRetransmittedDataAcked`.
-    pub resent_acked: bool,
-    /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
-    pub latest: Option<(Instant, u64)>,
-    pub seen: Seen,
-}
-
-/// What RACK wants to know of an acknowledgement.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
-    /// A segment sent more than once and delivered in less than the smallest RTT, so sent after this, was the original.
-    pub credible: Instant,
-    /// The highest delivered.
-    pub highest: u64,
-    /// A segment sent once came after one sent behind it.
-    pub reordered: bool,
-}
-
-impl Progress {
-    pub fn delivered(&self) -> u64 {
-        self.acked + self.sacked
-    }
-
-    /// RFC 8985, steps 2 and 3, for one segment.
-    fn see(&mut self, segment: &Segment) {
-        let repeated = segment.flags & REPEATED != 0;
-        if repeated && segment.sent > self.seen.credible {
-            return;
-        }
-        let end = segment.end();
-        self.latest = self.latest.max(Some((segment.sent, end)));
-        self.seen.reordered |= end < self.seen.highest && !repeated;
-        self.seen.highest = self.seen.highest.max(end);
-    }
-}
-
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Its place among those held.
     pub place: usize,
     pub end: u64,
-}
-
-/// When the first and the last of some segments were sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SentBetween {
-    first: Instant,
-    last: Instant,
-}
-
-impl Default for SentBetween {
-    /// Of none.
-    fn default() -> Self {
-        Self { first: Instant::NEVER, last: Instant::ZERO }
-    }
-}
-
-impl SentBetween {
-    #[inline]
-    fn widen(&mut self, at: Instant) {
-        self.first = self.first.min(at);
-        self.last = self.last.max(at);
-    }
-
-    pub fn first(&self) -> Option<Instant> {
-        (self.first != Instant::NEVER).then_some(self.first)
-    }
-
-    pub fn last(&self) -> Option<Instant> {
-        (self.first != Instant::NEVER).then_some(self.last)
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -625,65 +543,5 @@ impl Scoreboard {
     /// True for the segment that the cumulative acknowledgement waits for.
     pub fn is_first(&self, seq: u64) -> bool {
         seq == self.una
-    }
-
-    /// Compares every incremental quantity with its definition.
-    #[cfg(debug_assertions)]
-    pub fn verify<R: Strategy>(&self) {
-        let sack = R::SELECTIVE;
-        let sum = |with: u8, without: u8| -> u64 {
-            let wanted = |s: &&Segment| s.flags & with == with && s.flags & without == 0;
-            self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
-        };
-        assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        if self.unit == WindowUnit::Bytes && !R::WHOLE {
-            assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
-        }
-        assert_eq!(sum(LOST, 0), self.lost, "lost");
-        assert_eq!(sum(RESENT, 0), self.resent, "sent again");
-        assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
-        assert_eq!(sum(SACKED | LOST, 0), 0, "SACKed and missing");
-        assert!(R::WHOLE || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
-        let mut seq = self.una;
-        for segment in &self.segments {
-            assert_eq!(segment.seq, seq, "contiguous");
-            seq = segment.end();
-        }
-        assert_eq!(seq, self.next);
-        assert!(self.credit + self.lost + self.sacked <= self.load());
-        if sack {
-            assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
-            // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            for segment in self.segments.iter().filter(|s| R::IS_LOST && s.flags & SACKED == 0) {
-                let above = self.sacks.iter().filter(|r| r.start >= segment.end());
-                let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
-                if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
-                    assert!(segment.flags & LOST != 0, "IsLost({}) and not marked", segment.seq);
-                }
-            }
-        }
-        if sack && !R::WHOLE {
-            // The ranges are the runs of SACKed segments.
-            let mut segments = self.segments.iter().filter(|s| s.flags & SACKED != 0).peekable();
-            for range in self.sacks.iter() {
-                assert_eq!(segments.peek().map(|s| s.seq), Some(range.start), "ranges and segments");
-                let mut end = range.start;
-                while let Some(segment) = segments.next_if(|s| s.seq == end) {
-                    end = segment.end();
-                }
-                assert_eq!(end, range.end, "ranges and segments");
-            }
-            assert!(segments.next().is_none(), "ranges and segments");
-        }
-        let first = self.segments.iter().position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
-        if let Some(first) = first {
-            assert!(self.resend <= self.base + first as u64, "a lost segment behind the search");
-        }
-    }
-
-    /// Number of segments held.
-    #[cfg(debug_assertions)]
-    pub fn len(&self) -> usize {
-        self.segments.len()
     }
 }

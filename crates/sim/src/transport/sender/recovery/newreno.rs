@@ -6,7 +6,8 @@
 
 use super::super::core::Core;
 use super::super::episode::State;
-use super::super::scoreboard::{Progress, DUP_THRESH};
+use super::super::progress::Progress;
+use super::super::scoreboard::DUP_THRESH;
 use super::Strategy;
 use crate::transport::segment::Ack;
 use sojourn_units::Instant;

@@ -24,8 +24,9 @@
 use super::super::config::WindowUnit;
 use super::super::core::Core;
 use super::super::episode::State;
+use super::super::progress::Progress;
 use super::super::rate::RateSampler;
-use super::super::scoreboard::{Progress, Scoreboard, Segment, DUP_THRESH, FIN, LAST, LOST, RESENT, SACKED};
+use super::super::scoreboard::{Scoreboard, Segment, DUP_THRESH, FIN, LAST, LOST, RESENT, SACKED};
 use super::super::window::Prr;
 use super::sack::update;
 use super::{Doubt, Strategy};

@@ -9,7 +9,8 @@
 //! Work: amortised O(1) a transmission, O(log n) the lookup of a segment.
 
 use super::super::core::Core;
-use super::super::scoreboard::{Found, Progress, Seen, DUP_THRESH};
+use super::super::progress::{Progress, Seen};
+use super::super::scoreboard::{Found, DUP_THRESH};
 use super::super::tail::Early;
 use super::sack::{is_duplicate, update};
 use super::Strategy;

@@ -4,7 +4,8 @@
 //! Deviation: no rescue retransmission (its rule 4 of `NextSeg`); a lost retransmission waits for the timer.
 
 use super::super::core::Core;
-use super::super::scoreboard::{Progress, DUP_THRESH};
+use super::super::progress::Progress;
+use super::super::scoreboard::DUP_THRESH;
 use super::{Doubt, Strategy};
 use crate::transport::ranges::Range;
 use crate::transport::segment::Ack;
