@@ -1,7 +1,8 @@
 use super::*;
 use crate::harness::{canonical, refused};
 use crate::testing::Host;
-use crate::{Config, Discipline, Ecn, Random};
+use crate::{Config, Discipline, Ecn, Random, Value};
+use alloc::format;
 use std::vec::Vec;
 
 fn daqm(text: &str) -> std::boxed::Box<dyn Discipline> {
