@@ -186,6 +186,8 @@ impl<R: Strategy> Core<R> {
         self.note_window(now);
         if advances {
             self.restart_on_advance(now);
+        } else if R::restarts_on_sack(self, &progress) {
+            self.restart_timer(now);
         }
         if self.config.tail_loss_probe {
             self.tail_on_ack(now, !advanced && progress.delivered() == 0);

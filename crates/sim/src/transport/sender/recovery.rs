@@ -91,6 +91,11 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     /// The episode is over.
     fn on_leave(_core: &mut Core<Self>) {}
 
+    /// An acknowledgement that says nothing but that something was SACKed restarts the retransmission timer.
+    fn restarts_on_sack(_core: &Core<Self>, _progress: &Progress) -> bool {
+        false
+    }
+
     /// The retransmission timer has expired.
     fn on_timeout(_core: &mut Core<Self>) {}
 

@@ -216,3 +216,62 @@ fn new_data_probes_before_old_does() {
     assert_eq!(path.sent.len(), 11);
     assert_eq!((path.sent[10].0, path.sent[10].1.seq, path.sent[10].1.flags), (at_ms(1_000), 10 * MSS, 0));
 }
+
+/// Acknowledges `n` segments and SACKs `count` from `first` on.
+fn sack(n: u64, first: u64, count: u64) -> Ack {
+    let block = SackBlock { offset: ((first - n) * MSS) as u32, len: (count * MSS) as u32 };
+    Ack { ack: n * MSS, window: 1 << 30, sack: [block, SackBlock::default(), SackBlock::default()], ..Ack::default() }
+}
+
+/// Sends all that the window allows; how many segments.
+fn send(sender: &mut Sender, at: u64) -> usize {
+    std::iter::from_fn(|| sender.poll(at_ms(at))).count()
+}
+
+#[test]
+fn the_timer_starts_again_while_what_left_before_the_first_segment_is_sacked() {
+    let mut sender = Sender::new(config(Recovery::Rack, false));
+    assert_eq!(send(&mut sender, 0), 10);
+    // The first RTT is 100 ms: srtt 100, rttvar 50, RTO 300 ms; the timer runs since 0 with the initial RTO of 1 s.
+    sender.on_ack(at_ms(100), &sack(0, 1, 4));
+    // 0 is sent again at 100 ms.
+    assert_eq!(send(&mut sender, 100), 1);
+    // 5 to 9 left at 0 ms, before 0 was sent again. The RTT of 250 ms: srtt 100 + (250 - 100)/8 = 118.75, rttvar 50 + (150 - 50)/4
+    // = 75, so the RTO is 118.75 + 4 x 75 = 418.75 ms, from 250 ms on, but for the nanoseconds that tell a burst apart.
+    sender.on_ack(at_ms(250), &sack(0, 1, 9));
+    let (due, expected) = (sender.timer(), Instant::ZERO + Span::from_micros(668_750));
+    assert!(expected.since(due) < Span::from_nanos(10) && due <= expected, "{due:?}");
+    // 10 leaves after it, so its SACK says that the answer to 0 is overdue: the timer stays.
+    assert!(send(&mut sender, 250) > 0);
+    sender.on_ack(at_ms(300), &sack(0, 10, 1));
+    assert_eq!(sender.timer(), due);
+    // Without RACK only what is newly acknowledged starts it again.
+    let mut sender = Sender::new(config(Recovery::Sack, false));
+    send(&mut sender, 0);
+    let before = sender.timer();
+    sender.on_ack(at_ms(100), &sack(0, 1, 4));
+    sender.on_ack(at_ms(250), &sack(0, 1, 5));
+    assert_eq!(sender.timer(), before);
+}
+
+#[test]
+fn after_a_timeout_the_window_has_room_for_what_is_in_flight_and_one_more() {
+    for (recovery, in_flight) in [(Recovery::Rack, 3), (Recovery::Sack, 0)] {
+        let mut sender = Sender::new(Config { unlimited: false, ..config(recovery, false) });
+        let mut write = |sender: &mut Sender, count, at| {
+            sender.write(segments(count));
+            assert_eq!(send(sender, at), count as usize);
+        };
+        write(&mut sender, 1, 0);
+        // An RTT of 100 ms, so an RTO of 300 ms.
+        sender.on_ack(at_ms(100), &Ack { ack: MSS, window: 1 << 30, ..Ack::default() });
+        write(&mut sender, 5, 200);
+        write(&mut sender, 3, 450);
+        sender.on_timer(at_ms(500));
+        assert_eq!(sender.stats().timeouts, 1);
+        // By RACK what left at 450 ms, less than a round trip ago, is in flight. Without it all is lost, and the window is one
+        // segment (RFC 5681, 3.1).
+        assert_eq!(sender.in_flight(), segments(in_flight), "{recovery:?}");
+        assert_eq!(sender.cwnd(), segments(in_flight + 1), "{recovery:?}");
+    }
+}

@@ -14,8 +14,9 @@ use super::super::scoreboard::{Found, DUP_THRESH};
 use super::super::tail::Early;
 use super::sack::{is_duplicate, update};
 use super::Strategy;
+use crate::transport::congestion::CongestionControl;
 use crate::transport::segment::Ack;
-use sojourn_units::{Instant, Span};
+use sojourn_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 
 /// RFC 8985's variables.
@@ -106,6 +107,17 @@ impl Strategy for Rack {
 
     fn has_lost(core: &Core<Self>, _duplicate: bool) -> bool {
         core.board.has_lost()
+    }
+
+    /// As Linux 6.1: what is newly SACKed left before the first segment was last sent, so its answer is not due yet.
+    fn restarts_on_sack(core: &Core<Self>, progress: &Progress) -> bool {
+        let sacked = progress.sacked_sent.first();
+        core.board.first().zip(sacked).is_some_and(|(first, sacked)| sacked < first.sent)
+    }
+
+    /// As Linux 6.1: what left within the last round trip is not taken as lost, and the window has room for it and one more.
+    fn on_timeout(core: &mut Core<Self>) {
+        core.congestion.set_cwnd(Bytes::new(core.board.pipe() + core.mss));
     }
 
     fn horizon(&self, now: Instant) -> Instant {
