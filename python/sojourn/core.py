@@ -19,6 +19,7 @@ __all__ = [
     "Stop",
     "aqms",
     "build",
+    "congestion_controls",
     "load",
     "metrics",
     "parse_aqm",
@@ -49,6 +50,12 @@ def build() -> str:
 def aqms() -> tuple[Document, ...]:
     """Return every algorithm of the registry: names, sources, presets, parameters with their defaults."""
     return tuple(json.loads(_native.aqms()))
+
+
+@cache
+def congestion_controls() -> tuple[Document, ...]:
+    """Return every congestion control of TCP: name, summary, and its own keys with their defaults."""
+    return tuple(json.loads(_native.congestion_controls()))
 
 
 @cache

@@ -177,9 +177,8 @@ def tcp(
     Parameters
     ----------
     congestion_control
-        ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it), ``dctcp`` (RFC 8257; it needs `ecn`),
-        ``bbr`` (version 1), ``prague`` (it needs `ecn` and `ect` 1),
-        ``ledbat`` (RFC 6817) or ``compound`` (draft-sridharan-tcpm-ctcp).
+        A name that ``sojourn list congestion-controls`` shows, with its source, what it needs, and its own keys for
+        `options`: ``cubic``.
     recovery
         ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675), ``ns3`` (RFC 6675 as ns-3 has it) or
         ``rack`` (RFC 8985).

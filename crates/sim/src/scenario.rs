@@ -3,7 +3,7 @@
 //! [`load`] takes a text and overrides to a [`Document`] that is possible as a whole, or says where and why it is not;
 //! [`Document::resolve`] gives the [`Network`] that the engine runs; [`schema`] describes documents.
 
-mod bounds;
+pub(crate) mod bounds;
 mod cell;
 mod document;
 mod flow;

@@ -57,9 +57,11 @@ def add(verbs: Any) -> None:
     several.set_defaults(command=compare)
 
     listed = verbs.add_parser(
-        "list", description="List the algorithms with their parameters, the ready-made scenarios, or the metrics."
+        "list",
+        description="List the algorithms or the congestion controls with their parameters, the ready-made scenarios, "
+        "or the metrics.",
     )
-    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"), help="what to list")
+    listed.add_argument("what", choices=("aqms", "congestion-controls", "scenarios", "metrics"), help="what to list")
     listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 
@@ -210,7 +212,7 @@ def _print(options: argparse.Namespace, results: Results) -> None:
 
 
 def listing(options: argparse.Namespace) -> None:
-    """List algorithms, scenarios or metrics."""
+    """List algorithms, congestion controls, scenarios or metrics."""
     from sojourn.cli import text
     from sojourn.network import bundled_scenarios
 
@@ -218,6 +220,9 @@ def listing(options: argparse.Namespace) -> None:
         case "aqms":
             rows = list(core.aqms())
             shown = "\n".join(_aqm(row) for row in rows)
+        case "congestion-controls":
+            rows = list(core.congestion_controls())
+            shown = "\n".join(_congestion_control(row) for row in rows)
         case "scenarios":
             rows = [_scenario(name, toml) for name, toml in bundled_scenarios().items()]
             shown = text.table(["name", "description"], [[row["name"], row["description"]] for row in rows])
@@ -246,6 +251,14 @@ def _aqm(row: core.Document) -> str:
         lines.append(text.paragraph(f"{parameter['name']}{default}  {parameter['doc']}", "      "))
     lines.append(text.paragraph(f"Source: {row['source']}", "    "))
     return "\n".join(lines) + "\n"
+
+
+def _congestion_control(row: core.Document) -> str:
+    from sojourn.cli import text
+
+    keys = [f"{key['name']} [{json.dumps(key['default'])}]  {key['doc']}" for key in row["keys"]]
+    lines = [text.paragraph(str(row["summary"]), "    "), *(text.paragraph(key, "      ") for key in keys)]
+    return "\n".join([str(row["name"]), *lines]) + "\n"
 
 
 def report(options: argparse.Namespace) -> None:

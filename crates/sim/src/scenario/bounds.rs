@@ -5,7 +5,7 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt::Display;
 
 /// What keys of one kind may be at most.
-pub(super) struct Bound<T> {
+pub(crate) struct Bound<T> {
     pub most: T,
     /// The keys, for the reference.
     keys: &'static str,
@@ -18,7 +18,7 @@ pub(super) const TIME: Bound<Span> = Bound {
     why: "a year; sums of such times stay far below the 584 years that the clock counts in nanoseconds",
 };
 
-pub(super) const DELAY: Bound<Span> = Bound {
+pub(crate) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
     keys: "`delay` of links and buses, times of `transport`",
     why: "a day; packets in flight are held in memory",
@@ -30,13 +30,13 @@ pub(super) const MEDIUM: Bound<Span> = Bound {
     why: "standards use microseconds",
 };
 
-pub(super) const RATE: Bound<BitRate> = Bound {
+pub(crate) const RATE: Bound<BitRate> = Bound {
     most: BitRate::from_bit_s(10_000_000_000_000),
     keys: "every rate",
     why: "a full frame then takes one nanosecond, the unit of the clock",
 };
 
-pub(super) const PACKETS: Bound<Packets> = Bound {
+pub(crate) const PACKETS: Bound<Packets> = Bound {
     most: Packets::new(1_000_000_000),
     keys: "`device_queue`, `windows`, `initial_window`, `window_limit`, `ack_every`, `quick_acks`",
     why: "products with the longest packet remain exact",
@@ -48,7 +48,7 @@ pub(super) const FRAMING: Bound<Bytes> = Bound {
     why: "the longest IPv4 packet",
 };
 
-pub(super) const DATA: Bound<Bytes> = Bound {
+pub(crate) const DATA: Bound<Bytes> = Bound {
     most: Bytes::new(1_000_000_000_000_000),
     keys: "`size` of a transfer, `send_buffer`, `rts_threshold`, `aggregate_bytes`",
     why: "counts of bytes remain exact as floating-point numbers",

@@ -2,7 +2,7 @@
 
 mod tcp;
 
-pub use tcp::{IdleRestart, Recovery, Rto, TcpTable, WindowUnit};
+pub use tcp::{Tcp, TcpTable};
 
 use schemars::{JsonSchema, Schema};
 use serde::de::{

@@ -137,7 +137,7 @@ fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
     assert_eq!(document.seed, 10);
     // A table that was not written starts from its defaults.
     let TransportTable::Tcp(tcp) = &document.flows[0].transport else { panic!("udp") };
-    assert_eq!(tcp.mss.0, Bytes::new(536));
+    assert_eq!(tcp.tcp.mss, Bytes::new(536));
     assert!(matches!(document.flows[0].traffic, TrafficTable::Transfer(_)));
     assert_eq!(document.series.unwrap().interval.0, Span::from_millis(1));
     assert_eq!(document.description, "a = b");
