@@ -60,7 +60,7 @@ def congestion_controls() -> tuple[Document, ...]:
 
 @cache
 def metrics() -> tuple[Document, ...]:
-    """Return every metric: name, unit, scopes, estimator, definition."""
+    """Return every metric: name, unit, scopes, title, which direction is better, estimator, definition."""
     rows = json.loads(_native.metrics())
     return tuple({**row, "scopes": row.get("scopes") or [row["scope"]]} for row in rows)
 

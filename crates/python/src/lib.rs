@@ -115,6 +115,10 @@ fn metrics() -> String {
         json!({
             "name": metric.name,
             "unit": metric.unit,
+            "shown_unit": metric.shown,
+            "scale": metric.scale(),
+            "title": metric.title,
+            "better": metric.better.name(),
             "scopes": scopes,
             "estimator": metric.estimator,
             "definition": metric.definition,
