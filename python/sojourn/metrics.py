@@ -31,9 +31,6 @@ BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
 
 
-_SAME: Final = ("name", "estimator", "definition", "title", "scale", "better")
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric: its definition, and how a table shows it.
@@ -98,9 +95,9 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     found = {}
     for row in core.metrics():
         # A ratio has no unit in data, and none in tables unless it is shown in percent.
-        units = {key: "" if row[key] == "ratio" else row[key] for key in ("unit", "shown_unit")}
+        fields = {key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"}
         for scope in row["scopes"]:
-            found[scope, row["name"]] = Metric(scope=scope, **{key: row[key] for key in _SAME}, **units)
+            found[scope, row["name"]] = Metric(scope=scope, **fields)
     return found
 
 
