@@ -95,7 +95,9 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     found = {}
     for row in core.metrics():
         # A ratio has no unit in data, and none in tables unless it is shown in percent.
-        fields = {key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"}
+        fields: core.Document = {
+            key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"
+        }
         for scope in row["scopes"]:
             found[scope, row["name"]] = Metric(scope=scope, **fields)
     return found

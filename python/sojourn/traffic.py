@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sojourn.draw import Distribution, amount
-from sojourn.units import Data, Packets, Rate, Time, as_text
+from sojourn.units import Data, Dimension, Packets, Rate, Time, as_text
 
 
 class Part(Mapping[str, Any]):
@@ -48,105 +48,157 @@ class Start(Part):
     """When the flows of a group start."""
 
 
+# Kinds of traffic, made by docs/generate.py
+
+
 def bulk() -> Traffic:
-    """Data without end, as fast as TCP allows."""
-    return Traffic({"kind": "bulk"})
+    """An endless stream of data, as fast as TCP allows; TCP only."""
+    return _traffic("bulk")
 
 
 def transfer(*, size: Data) -> Traffic:
-    """A fixed amount of data once, over TCP; its completion time is measured."""
-    return Traffic({"kind": "transfer", "size": as_text("size", size, "data")})
+    """One transfer of a given size; TCP only.
+
+    Parameters
+    ----------
+    size
+        Payload of the transfer.
+    """
+    return _traffic("transfer", size=(size, "data"))
 
 
 def cbr(*, rate: Rate, packet_size: Data | Distribution) -> Traffic:
-    """Constant bit rate: packets of `packet_size`, evenly spaced, `rate` in all."""
-    return Traffic({"kind": "cbr", **_packets(rate, packet_size)})
+    """Packets at a constant bit rate.
+
+    Parameters
+    ----------
+    rate
+        Payload rate.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _traffic("cbr", rate=(rate, "rate"), packet_size=(packet_size, "data"))
 
 
 def vbr(
     *,
     rate: Rate,
     packet_size: Data | Distribution,
-    on: Time | Distribution | None = None,
     off: Time | Distribution | None = None,
+    on: Time | Distribution | None = None,
 ) -> Traffic:
-    """Variable bit rate: `rate` while on, nothing while off, in turns (by default 1 s and 1.5 s)."""
-    return Traffic({"kind": "vbr", **_packets(rate, packet_size), **_periods(on, off)})
+    """Variable bit rate: ON and OFF periods alternate, with a constant bit rate while ON.
+
+    Parameters
+    ----------
+    rate
+        Payload rate while ON.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    off
+        Length of an OFF period: a time, or a random time. The flow begins with an OFF period. By default "1.5 s".
+    on
+        Length of an ON period: a time, or a random time. By default "1 s".
+    """
+    return _traffic("vbr", rate=(rate, "rate"), packet_size=(packet_size, "data"), off=(off, "time"), on=(on, "time"))
 
 
 def on_off(
     *, rate: Rate, packet_size: Data | Distribution, on: Time | Distribution, off: Time | Distribution
 ) -> Traffic:
-    """Constant bit rate while on, silence while off; it begins with an off period.
+    """ON and OFF periods of given lengths, with a constant bit rate while ON, as ns-3's `OnOffApplication`.
 
     Parameters
     ----------
     rate
-        While on.
+        Payload rate while ON.
     packet_size
-        Of every packet.
-    on, off
-        Lengths of the periods: times, or distributions of :mod:`sojourn.draw`.
+        Payload of a packet: a size, or a random size.
+    on
+        Length of an ON period: a time, or a random time.
+    off
+        Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
     """
-    return Traffic({"kind": "on_off", **_packets(rate, packet_size), **_periods(on, off)})
+    return _traffic(
+        "on_off", rate=(rate, "rate"), packet_size=(packet_size, "data"), on=(on, "time"), off=(off, "time")
+    )
 
 
 def poisson(
-    *, rate: Rate | None = None, packets_per_second: float | None = None, packet_size: Data | Distribution
+    *, packet_size: Data | Distribution, packets_per_second: float | None = None, rate: Rate | None = None
 ) -> Traffic:
-    """Packets with exponential spacing.
+    """A Poisson process: exponential times between packets.
 
     Parameters
     ----------
-    rate
-        Mean payload rate.
-    packets_per_second
-        Mean number of packets a second, in place of `rate`.
     packet_size
-        Of every packet.
+        Payload of a packet: a size, or a random size.
+    packets_per_second
+        Mean number of packets a second, instead of `rate`.
+    rate
+        Mean payload rate; give either this or `packets_per_second`.
     """
-    return Traffic(
-        {
-            "kind": "poisson",
-            "rate": None if rate is None else as_text("rate", rate, "rate"),
-            "packets_per_second": packets_per_second,
-            "packet_size": amount("packet_size", packet_size, "data"),
-        }
+    return _traffic(
+        "poisson",
+        packet_size=(packet_size, "data"),
+        packets_per_second=(packets_per_second, None),
+        rate=(rate, "rate"),
     )
 
 
 def switched_poisson(
     *, packets_per_second: tuple[float, float], hold: tuple[Time, Time], packet_size: Data | Distribution
 ) -> Traffic:
-    """Packets of a Poisson process that switches between two rates: correlated arrivals.
+    """A Poisson process that switches between two rates.
 
     Parameters
     ----------
     packets_per_second
-        In each phase.
+        Packets a second in each phase.
     hold
-        Mean time in each phase; each stay is exponential.
+        Mean time in each phase; the times are exponentially distributed.
     packet_size
-        Of every packet.
+        Payload of a packet: a size, or a random size.
     """
-    return Traffic(
-        {
-            "kind": "switched_poisson",
-            "packets_per_second": list(packets_per_second),
-            "hold": [as_text("hold", one, "time") for one in hold],
-            "packet_size": amount("packet_size", packet_size, "data"),
-        }
+    return _traffic(
+        "switched_poisson",
+        packets_per_second=(packets_per_second, None),
+        hold=(hold, "time"),
+        packet_size=(packet_size, "data"),
     )
 
 
 def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
-    """Packets with Pareto spacing: at least `scale` apart, tail index `shape`."""
-    return Traffic({"kind": "pareto", **_tail(scale, shape, packet_size)})
+    """Pareto distributed times between packets.
+
+    Parameters
+    ----------
+    scale
+        Scale of the time between packets: k, which is the least of these times.
+    shape
+        Shape of the distribution: alpha.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _traffic("pareto", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
 
 
 def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
-    """Packets with Weibull spacing."""
-    return Traffic({"kind": "weibull", **_tail(scale, shape, packet_size)})
+    """Weibull distributed times between packets.
+
+    Parameters
+    ----------
+    scale
+        Scale of the time between packets: b.
+    shape
+        Shape of the distribution: c.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _traffic("weibull", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
+
+
+# End of kinds of traffic
 
 
 def every(interval: Time, *, first: Time | None = None) -> Start:
@@ -220,18 +272,13 @@ def udp(*, header: Data | None = None) -> Transport:
     return Transport({"kind": "udp", "header": None if header is None else as_text("header", header, "data")})
 
 
-def _packets(rate: Rate, packet_size: Data | Distribution) -> dict[str, Any]:
-    return {"rate": as_text("rate", rate, "rate"), "packet_size": amount("packet_size", packet_size, "data")}
+def _traffic(kind: str, **keys: tuple[Any, Dimension | None]) -> Traffic:
+    """Make the table of a kind from its keys, each with the dimension of its quantity, if it is one."""
+    table = {name: _written(name, value, of) for name, (value, of) in keys.items() if value is not None}
+    return Traffic({"kind": kind, **table})
 
 
-def _periods(on: Time | Distribution | None, off: Time | Distribution | None) -> dict[str, Any]:
-    given = {"on": on, "off": off}
-    return {name: amount(name, value, "time") for name, value in given.items() if value is not None}
-
-
-def _tail(scale: Time, shape: float, packet_size: Data | Distribution) -> dict[str, Any]:
-    return {
-        "scale": as_text("scale", scale, "time"),
-        "shape": shape,
-        "packet_size": amount("packet_size", packet_size, "data"),
-    }
+def _written(name: str, value: Any, of: Dimension | None) -> Any:
+    if isinstance(value, tuple | list):
+        return [_written(name, one, of) for one in value]
+    return value if of is None else amount(name, value, of)

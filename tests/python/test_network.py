@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import tomllib
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn import toml
+from sojourn import core, toml
 
 
 @pytest.mark.parametrize(("name", "helper"), [("dumbbell", sj.dumbbell), ("lan", sj.lan)])
@@ -98,6 +99,13 @@ def test_every_traffic_makes_a_good_scenario() -> None:
     )
     kept = [flow["traffic"]["kind"] for flow in network.canonical()["flows"]]
     assert kept == [*kinds, "transfer"]
+
+
+@pytest.mark.parametrize("kind", core.traffic_kinds(), ids=lambda kind: str(kind["name"]))
+def test_every_kind_of_traffic_has_a_function_with_its_keys(kind: core.Document) -> None:
+    assert kind["name"] in sj.__all__, f"`make docs` writes the function `{kind['name']}`"
+    parameters = inspect.signature(getattr(sj, kind["name"])).parameters
+    assert set(parameters) == {key["name"] for key in kind["keys"]}, "`make docs` writes its parameters"
 
 
 def test_overrides_reach_the_document() -> None:

@@ -12,6 +12,7 @@ use serde_json::{json, Value};
 use sojourn_aqm::{registry, Config};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
+use sojourn_sim::traffic;
 use sojourn_sim::transport::congestion;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
@@ -105,6 +106,13 @@ fn congestion_controls() -> String {
         json!({"name": algorithm.name, "summary": algorithm.description(), "keys": keys})
     };
     Value::Array(congestion::ALGORITHMS.iter().map(one).collect()).to_string()
+}
+
+/// Every kind of traffic, as a JSON list; the schema has their keys.
+#[pyfunction]
+fn traffic_kinds() -> String {
+    let one = |kind: &traffic::About| json!({"name": kind.name, "title": kind.title, "example": kind.example, "own_rate": kind.own_rate});
+    Value::Array(traffic::KINDS.iter().map(one).collect()).to_string()
 }
 
 /// Every metric, as a JSON list.
@@ -296,6 +304,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(aqms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

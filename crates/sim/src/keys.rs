@@ -4,7 +4,7 @@
 
 use crate::scenario::bounds::{Bound, DATA, DELAY, PACKETS, RATE};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{forward_to_deserialize_any, Deserialize, Serialize};
 use serde_json::Value;
 use sojourn_document::{OrNone, Quantity};
@@ -229,7 +229,60 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {keys, words};
+/// Declares a table whose `kind` chooses among tables: `Variant(Table) = "kind",`, the kind being the variant's name in snake
+/// case. The table's doc comment describes it where the variant has none.
+/// `default` is the kind of a table that does not say one.
+macro_rules! tagged {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident (default $default:literal, $expecting:literal) {
+            $( $(#[$doc:meta])* $variant:ident($table:ty) = $kind:expr ),+ $(,)?
+        }
+    ) => {
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        $(#[$meta])*
+        pub enum $name {
+            $( $(#[$doc])* #[allow(missing_docs, reason = "the table says what it is")] $variant($table), )+
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use serde::de::{Error, EnumAccess, VariantAccess, Visitor};
+                const KINDS: &[&str] = &[$($kind),+];
+                struct Chosen;
+                impl<'de> Visitor<'de> for Chosen {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$name, A::Error> {
+                        let (kind, table) = access.variant_seed($crate::keys::OneOf(KINDS))?;
+                        match kind {
+                            $( known if known == $kind => table.newtype_variant().map($name::$variant), )+
+                            unknown => Err(Error::unknown_variant(unknown, KINDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_enum($default, KINDS, Chosen)
+            }
+        }
+    };
+}
+
+pub(crate) use {keys, tagged, words};
+
+/// Reads one of these words.
+pub struct OneOf(pub &'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for OneOf {
+    type Value = &'static str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        self.0.iter().find(|known| **known == word).copied().ok_or_else(|| de::Error::unknown_variant(&word, self.0))
+    }
+}
 
 #[allow(missing_docs, reason = "the variants are those of a document")]
 /// The value of a key before its type is known, and what it is instead of one.

@@ -8,7 +8,7 @@ mod cell;
 mod document;
 mod flow;
 mod network;
-mod resolve;
+pub(crate) mod resolve;
 mod routes;
 mod sets;
 #[cfg(test)]

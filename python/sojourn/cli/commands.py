@@ -58,10 +58,12 @@ def add(verbs: Any) -> None:
 
     listed = verbs.add_parser(
         "list",
-        description="List the algorithms or the congestion controls with their parameters, the ready-made scenarios, "
-        "or the metrics.",
+        description="List the algorithms, the congestion controls or the kinds of traffic with their parameters, the "
+        "ready-made scenarios, or the metrics.",
     )
-    listed.add_argument("what", choices=("aqms", "congestion-controls", "scenarios", "metrics"), help="what to list")
+    listed.add_argument(
+        "what", choices=("aqms", "congestion-controls", "traffic", "scenarios", "metrics"), help="what to list"
+    )
     listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 
@@ -212,7 +214,7 @@ def _print(options: argparse.Namespace, results: Results) -> None:
 
 
 def listing(options: argparse.Namespace) -> None:
-    """List algorithms, congestion controls, scenarios or metrics."""
+    """List algorithms, congestion controls, kinds of traffic, scenarios or metrics."""
     from sojourn.cli import text
     from sojourn.network import bundled_scenarios
 
@@ -222,7 +224,10 @@ def listing(options: argparse.Namespace) -> None:
             shown = "\n".join(_aqm(row) for row in rows)
         case "congestion-controls":
             rows = list(core.congestion_controls())
-            shown = "\n".join(_congestion_control(row) for row in rows)
+            shown = "\n".join(_with_keys(row) for row in rows)
+        case "traffic":
+            rows = list(core.traffic_kinds())
+            shown = "\n".join(_with_keys(row) for row in rows)
         case "scenarios":
             rows = [_scenario(name, toml) for name, toml in bundled_scenarios().items()]
             shown = text.table(["name", "description"], [[row["name"], row["description"]] for row in rows])
@@ -253,12 +258,14 @@ def _aqm(row: core.Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _congestion_control(row: core.Document) -> str:
+def _with_keys(row: core.Document) -> str:
     from sojourn.cli import text
 
-    keys = [f"{key['name']} [{json.dumps(key['default'])}]  {key['doc']}" for key in row["keys"]]
-    lines = [text.paragraph(str(row["summary"]), "    "), *(text.paragraph(key, "      ") for key in keys)]
-    return "\n".join([str(row["name"]), *lines]) + "\n"
+    lines = [str(row["name"]), text.paragraph(str(row["summary"]), "    ")]
+    for key in row["keys"]:
+        default = "" if key["default"] is None else f" [{json.dumps(key['default'])}]"
+        lines.append(text.paragraph(f"{key['name']}{default}  {key['doc']}", "      "))
+    return "\n".join(lines) + "\n"
 
 
 def report(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 use super::bounds::{self, up_to, HOPS};
 use super::names::Names;
+use super::traffic::Check;
 use super::{positive, Document, Error, Path, Port, MOST};
 use crate::keys::KeySet;
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
@@ -33,7 +34,8 @@ impl Document {
                 return Err(Error::new(path.then("count"), what));
             }
             let transport = Arc::new(transport(table, &path)?);
-            let traffic = super::traffic::resolve(&table.traffic, &table.transport, &path.then("traffic"))?;
+            let udp = matches!(table.transport, TransportTable::Udp(_));
+            let traffic = table.traffic.resolve(&Check { path: &path.then("traffic"), udp })?;
             check_times(table, &path)?;
             let ways = Ways::of(table, names, &path)?;
             let members = (0..pairs).map(|i| {
