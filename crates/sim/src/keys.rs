@@ -206,14 +206,21 @@ macro_rules! words {
         impl $name {
             /// All, in the order of declaration.
             pub const ALL: &'static [Self] = &[ $( Self::$variant ),+ ];
+
+            /// As documents have it.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $( Self::$variant => $word, )+
+                }
+            }
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                match <String as serde::Deserialize>::deserialize(deserializer)?.as_str() {
-                    $( $word => Ok(Self::$variant), )+
-                    unknown => Err(serde::de::Error::unknown_variant(unknown, &[$($word),+])),
-                }
+                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
+                let found = Self::ALL.iter().find(|one| one.word() == word).copied();
+                found.ok_or_else(|| serde::de::Error::unknown_variant(&word, &[$($word),+]))
             }
         }
 

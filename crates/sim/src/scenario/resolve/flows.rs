@@ -8,7 +8,7 @@ use crate::keys::KeySet;
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
 use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
-use crate::transport;
+use crate::transport::{self, Recovery};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -308,8 +308,13 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         return Err(refuse("ecn_accept", what));
     }
     if tcp.tail_loss_probe && !sender.recovery.is_selective() {
-        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\", \"ns3\" or \"rack\"";
-        return Err(refuse("tail_loss_probe", what.to_owned()));
+        let words = Recovery::ALL.iter().filter(|one| one.is_selective()).map(|one| format!("\"{}\"", one.word()));
+        let words: Vec<String> = words.collect();
+        let what = format!(
+            "is true, which needs selective acknowledgements; allowed: false, or recovery {}",
+            words.join(" or ")
+        );
+        return Err(refuse("tail_loss_probe", what));
     }
     if tcp.read_rate == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));

@@ -27,14 +27,6 @@ words! {
     }
 }
 
-impl Recovery {
-    /// It works on selective acknowledgements.
-    #[must_use]
-    pub const fn is_selective(self) -> bool {
-        matches!(self, Self::Sack | Self::Ns3 | Self::Rack)
-    }
-}
-
 words! {
     /// How the retransmission timeout is computed from the RTT.
     #[schemars(rename = "Rto")]
