@@ -232,8 +232,8 @@ def tcp(
         A name that ``sojourn list congestion-controls`` shows, with its source, what it needs, and its own keys for
         `options`: ``cubic``.
     recovery
-        How lost segments are detected and retransmitted: ``sack`` (RFC 6675), ``rack`` (RFC 8985), or another that the
-        reference of scenarios lists.
+        How lost segments are detected and retransmitted: ``sack`` (RFC 6675), ``rack`` (RFC 8985), or another that
+        the reference of scenarios lists.
     mss
         Payload of a full segment.
     initial_window
