@@ -1,4 +1,4 @@
-"""Writes the generated pages: metrics, algorithms, the scenario's keys; and the functions of Python for traffic.
+"""Writes the generated pages: metrics, algorithms, the scenario's keys; and Python's functions for traffic.
 
 ``docs/generate.py`` writes them; ``docs/generate.py --check`` fails where a page is not what the library says.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 import tomllib
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import builders
 
 from sojourn import _native
 from sojourn.scaffold import kinds
@@ -453,102 +454,10 @@ def contributing() -> str:
     return MARKED.sub(lambda found: found[1] + places(found[2]) + found[3], text)
 
 
-class Builder:
-    """The function of Python that makes the table of one kind of traffic."""
-
-    def __init__(self, table: dict[str, Any], tables: dict[str, Any]) -> None:
-        self.table, self.tables = table, tables
-        self.name = table["properties"]["kind"]["const"]
-        keys = dict.fromkeys([*table["required"], *table["properties"]])
-        self.keys = {key: self.typed(table["properties"][key]) for key in keys if key != "kind"}
-
-    def typed(self, schema: dict[str, Any]) -> tuple[str, str | None]:
-        """The type of a parameter, and the dimension of its quantity."""
-        for option in schema.get("anyOf", ()):
-            if option.get("type") != "null":
-                return self.typed(option)
-        if schema.get("type") == "array":
-            one, dimension = self.typed(schema["items"])
-            return f"tuple[{', '.join([one] * schema['minItems'])}]", dimension
-        if "$ref" in schema:
-            name = schema["$ref"].rsplit("/", 1)[-1]
-            if name.startswith("Amount"):
-                held = self.tables[name]["anyOf"][-1]["$ref"].rsplit("/", 1)[-1]
-                return f"{held.capitalize()} | Distribution", held
-            return name.capitalize(), name
-        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        return {"number": "float", "integer": "int", "boolean": "bool", "string": "str"}[types[0]], None
-
-    def parameter(self, key: str) -> str:
-        """A parameter with its type; what the document need not have, Python need not."""
-        of = self.keys[key][0]
-        return f"{key}: {of}" if key in self.table["required"] else f"{key}: {of} | None = None"
-
-    def text(self) -> str:
-        """The function, formatted."""
-        head = call(
-            "def " + self.name, ["*", *map(self.parameter, self.keys)] if self.keys else [], " -> Traffic:", 0
-        )
-        lines = [head, *wrapped(f'"""{self.table["description"]}', 4)]
-        if self.keys:
-            lines += ["", "    Parameters", "    ----------"]
-        for key in self.keys:
-            about = self.table["properties"][key]
-            default = f" By default {json.dumps(about['default'])}." if "default" in about else ""
-            lines += [f"    {key}", *wrapped(" ".join(about["description"].split()) + default, 8)]
-        given = [f"{key}=({key}, {json.dumps(of).replace('null', 'None')})" for key, (_, of) in self.keys.items()]
-        lines[-1:] = [lines[-1] + '"""'] if not self.keys else [lines[-1], '    """']
-        return "\n".join([*lines, call("    return _traffic", [f'"{self.name}"', *given], "", 4)]) + "\n"
-
-
-def wrapped(text: str, indent: int) -> list[str]:
-    """A paragraph in the width of the sources."""
-    return textwrap.wrap(text, 118, initial_indent=" " * indent, subsequent_indent=" " * indent)
-
-
-def call(name: str, arguments: list[str], end: str, indent: int) -> str:
-    """A list of arguments as ruff formats it."""
-    if len(line := f"{name}({', '.join(arguments)}){end}") <= 118:
-        return line
-    if len(inside := " " * (indent + 4) + ", ".join(arguments)) <= 118:
-        return f"{name}(\n{inside}\n{' ' * indent}){end}"
-    inside = "".join(f"{' ' * (indent + 4)}{one},\n" for one in arguments)
-    return f"{name}(\n{inside}{' ' * indent}){end}"
-
-
-def builders() -> str:
-    """python/sojourn/traffic.py with a function for each kind of traffic."""
-    tables = json.loads(_native.schema())["$defs"]
-    made = "\n\n".join(Builder(one, tables).text() for one in tables["TrafficTable"]["oneOf"])
-    marks = "# Kinds of traffic, made by docs/generate.py\n", "# End of kinds of traffic\n"
-    before, _, rest = (ROOT / TRAFFIC).read_text(encoding="utf-8").partition(marks[0])
-    return f"{before}{marks[0]}\n\n{made}\n\n{marks[1]}{rest.partition(marks[1])[2]}"
-
-
-def exported() -> str:
-    """python/sojourn/__init__.py with the functions of traffic.py among its names."""
-    names = sorted(["every", "tcp", "udp", *(kind["name"] for kind in json.loads(_native.traffic_kinds()))])
-    text = (ROOT / PACKAGE).read_text(encoding="utf-8")
-    for head, item in (
-        ("    from sojourn.traffic import (\n", "        {},\n"),
-        ('    "sojourn.traffic": (\n', '        "{}",\n'),
-    ):
-        before, _, rest = text.partition(head)
-        former, mark, after = rest.partition("    )")
-        text = before + head + "".join(item.format(name) for name in names) + mark + after
-    before, head, rest = text.partition("__all__ = [\n")
-    listed, mark, after = rest.partition("]\n")
-    known = set(re.findall(r'"(\w+)"', listed)) - set(re.findall(r"\w+", former)) | set(names)
-    ordered = sorted(known, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
-    return before + head + "".join(f'    "{name}",\n' for name in ordered) + mark + after
-
-
-TRAFFIC = "python/sojourn/traffic.py"
-PACKAGE = "python/sojourn/__init__.py"
 PAGES: dict[str, Callable[[], str]] = {
     "../CONTRIBUTING.md": contributing,
-    f"../{TRAFFIC}": builders,
-    f"../{PACKAGE}": exported,
+    f"../{builders.TRAFFIC}": builders.functions,
+    f"../{builders.PACKAGE}": builders.exported,
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,
     "reference/scenario.md": scenario,

@@ -56,7 +56,7 @@ tagged! {
     /// How a flow sends: by TCP, which is the default, or by UDP.
     #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
-        /// TCP.
+        /// TCP. The defaults are those of Linux, with CUBIC.
         Tcp(TcpTable) = "tcp",
         /// UDP: packets are sent as the application makes them, without retransmission.
         Udp(UdpTable) = "udp",
