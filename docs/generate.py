@@ -1,4 +1,4 @@
-"""Writes the generated pages: the metrics, the algorithms, and the scenario's keys.
+"""Writes the generated pages: metrics, algorithms, the scenario's keys; and Python's functions for traffic.
 
 ``docs/generate.py`` writes them; ``docs/generate.py --check`` fails where a page is not what the library says.
 """
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import builders
 
 from sojourn import _native
 from sojourn.scaffold import kinds
@@ -335,7 +337,31 @@ class Scenario:
         return text + table(("value", "meaning"), lines)
 
 
-SECTIONS: list[dict[str, str]] = tomllib.loads((DOCS / "scenario.toml").read_text(encoding="utf-8"))["section"]
+def kinds_of_traffic() -> list[dict[str, str]]:
+    """A section for each kind of traffic, with its own example."""
+    sections = []
+    for kind in json.loads(_native.traffic_kinds()):
+        transport = 'transport = { kind = "udp" }\n' if kind["own_rate"] else ""
+        keys = ", ".join(filter(None, (f'kind = "{kind["name"]}"', kind["example"])))
+        flow = f'[[flows]]\nname = "{kind["name"]}"\nfrom = "client"\nto = "right"\n'
+        about = {
+            "title": f"Traffic: {kind['title']}",
+            "table": "TrafficTable",
+            "kind": kind["name"],
+            "key": "traffic",
+        }
+        sections.append({**about, "example": f"{flow}{transport}traffic = {{ {keys} }}\n"})
+    return sections
+
+
+def all_sections() -> list[dict[str, str]]:
+    """The sections of the reference; the kinds of traffic precede the amounts that they are made of."""
+    written: list[dict[str, str]] = tomllib.loads((DOCS / "scenario.toml").read_text(encoding="utf-8"))["section"]
+    at = next(k for k, one in enumerate(written) if one["table"] == "Amount")
+    return [*written[:at], *kinds_of_traffic(), *written[at:]]
+
+
+SECTIONS = all_sections()
 MEANINGS = {"kind": "Selects this kind of table."}
 
 
@@ -430,6 +456,8 @@ def contributing() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "../CONTRIBUTING.md": contributing,
+    f"../{builders.TRAFFIC}": builders.functions,
+    f"../{builders.PACKAGE}": builders.exported,
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,
     "reference/scenario.md": scenario,

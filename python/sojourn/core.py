@@ -19,6 +19,7 @@ __all__ = [
     "Stop",
     "aqms",
     "build",
+    "congestion_controls",
     "load",
     "metrics",
     "parse_aqm",
@@ -26,6 +27,7 @@ __all__ = [
     "run_many",
     "run_reports",
     "schema",
+    "traffic_kinds",
     "version",
 ]
 
@@ -52,8 +54,34 @@ def aqms() -> tuple[Document, ...]:
 
 
 @cache
+def congestion_controls() -> tuple[Document, ...]:
+    """Return every congestion control of TCP: name, summary, and its own keys with their defaults."""
+    return tuple(json.loads(_native.congestion_controls()))
+
+
+@cache
+def traffic_kinds() -> tuple[Document, ...]:
+    """Return every kind of traffic: name, title, summary, and its keys with their defaults."""
+    tables = {one["properties"]["kind"]["const"]: one for one in schema()["$defs"]["TrafficTable"]["oneOf"]}
+    rows = json.loads(_native.traffic_kinds())
+    return tuple(
+        {**row, "summary": tables[row["name"]]["description"], "keys": _keys(tables[row["name"]])} for row in rows
+    )
+
+
+def _keys(table: Document) -> list[Document]:
+    keys: Document = table["properties"]
+    order = dict.fromkeys([*table["required"], *keys])
+    return [
+        {"name": name, "default": keys[name].get("default"), "doc": keys[name]["description"]}
+        for name in order
+        if name != "kind"
+    ]
+
+
+@cache
 def metrics() -> tuple[Document, ...]:
-    """Return every metric: name, unit, scopes, estimator, definition."""
+    """Return every metric: name, unit, scopes, title, which direction is better, estimator, definition."""
     rows = json.loads(_native.metrics())
     return tuple({**row, "scopes": row.get("scopes") or [row["scope"]]} for row in rows)
 

@@ -1,19 +1,22 @@
 """Warnings about settings that have no effect in a run.
 
-:data:`NEEDS` lists, as data, which parameter of a scheme acts only with which value of another one; :data:`TRANSPORT`
-does so for the transport of flows. Only what a text or a scenario sets is warned of, never a default.
+:data:`NEEDS` lists, as data, which parameter of a scheme acts only with which value of another one. A congestion
+control declares the keys of a flow's transport that act only with it. Only what a text or a scenario sets is warned
+of, never a default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+from sojourn import core
 from sojourn.core import Document
 from sojourn.scheme import Scheme
 
-__all__ = ["NEEDS", "TRANSPORT", "Inert", "Need", "check"]
+__all__ = ["NEEDS", "Inert", "Need", "check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +79,6 @@ NEEDS: Final[tuple[Need, ...]] = (
 
 WITHOUT_EFFECT: Final[dict[str, tuple[str, ...]]] = {"dualpi2": ("split_gso",)}
 """Parameters that the simulator accepts because tc has them, and that have no effect in any run."""
-
-TRANSPORT: Final[dict[str, tuple[object, str, object]]] = {
-    "ect": (0, "ecn", True),
-    "ledbat_gain": (1.0, "congestion_control", "ledbat"),
-    "ledbat_slow_start": (False, "congestion_control", "ledbat"),
-    "ledbat_target": ("100 ms", "congestion_control", "ledbat"),
-    "prague_reference_rtt": ("25 ms", "congestion_control", "prague"),
-}
-"""Keys of a flow's transport: default, and the key and value with which another value acts."""
 
 _QUEUES: Final = (
     ("queue", "under_test"),
@@ -182,11 +176,22 @@ def _of_ecn(scheme: Scheme, capable: Sequence[str]) -> Iterator[Inert]:
         yield Inert(scheme.label, "ecn", f"{scheme.label}: `ecn` has no effect: no flow is ECN-capable")
 
 
+@cache
+def _transport() -> dict[str, tuple[object, str, tuple[object, ...]]]:
+    """Return keys of a flow's transport: default, and the key and values with which another value acts."""
+    keys: dict[str, tuple[object, str, tuple[object, ...]]] = {"ect": (0, "ecn", (True,))}
+    for algorithm in core.congestion_controls():
+        for key in algorithm["keys"]:
+            *_, others = keys.get(key["name"], ((),))
+            keys[key["name"]] = (key["default"], "congestion_control", (*others, algorithm["name"]))
+    return keys
+
+
 def _of_flows(scenario: Document) -> Iterator[Inert]:
     for flow in scenario.get("flows", ()):
         transport: dict[str, Any] = flow.get("transport") or {}
-        for key, (default, other, value) in TRANSPORT.items():
-            if transport.get(key, default) != default and transport.get(other) != value:
-                shown = "true" if value is True else f'"{value}"'
+        for key, (default, other, values) in _transport().items():
+            if transport.get(key, default) != default and transport.get(other) not in values:
+                shown = " or ".join("true" if value is True else f'"{value}"' for value in values)
                 text = f"flow `{flow['name']}`: `{key}` has no effect without `{other} = {shown}`"
                 yield Inert(str(flow["name"]), key, text)

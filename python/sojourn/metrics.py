@@ -27,37 +27,8 @@ MAIN: Final = (
 )
 """The columns of the summary table, in order. Those that no run has are left out."""
 
-_TITLES: Final = {
-    "sojourn_ms_mean": "Queueing delay, mean",
-    "sojourn_ms_p99": "Queueing delay, p99",
-    "queue_packets_mean": "Queue length, mean",
-    "goodput_bit_s": "Goodput",
-    "throughput_bit_s": "Throughput",
-    "utilisation": "Utilisation",
-    "loss_ratio": "Loss",
-    "mark_ratio": "CE marks",
-    "flow_completion_s_mean": "Completion, mean",
-    "flow_completion_s_p99": "Completion, p99",
-    "one_way_delay_ms_mean": "One-way delay, mean",
-    "one_way_delay_ms_p99": "One-way delay, p99",
-    "jain_index": "Jain's index",
-    "drops_packets": "Drops",
-    "drops_overflow_packets": "Dropped: overflow",
-    "drops_early_packets": "Dropped: early",
-    "drops_flow_packets": "Dropped: flow",
-    "marks_packets": "Marked CE",
-}
-
-_LOWER_IS_BETTER: Final = re.compile(
-    r"(queue_packets|system_packets|sojourn_ms|one_way_delay_ms|rtt_ms|flow_completion_s|loss_ratio|drops|retransmissions)"
-)
-_HIGHER_IS_BETTER: Final = re.compile(r"(goodput_bit_s|throughput_bit_s|utilisation|jain_index)")
-
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
-_SHOWN: Final = {"bit/s": (1e-6, "Mbit/s")}
-_PERCENT: Final = (100.0, "%")
-_NO_UNIT: Final = ("", "ratio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +94,12 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     """Return every metric by (scope, name)."""
     found = {}
     for row in core.metrics():
+        # A ratio has no unit in data, and none in tables unless it is shown in percent.
+        fields: core.Document = {
+            key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"
+        }
         for scope in row["scopes"]:
-            found[scope, row["name"]] = _metric(row["name"], row["unit"], scope, row["estimator"], row["definition"])
+            found[scope, row["name"]] = Metric(scope=scope, **fields)
     return found
 
 
@@ -134,7 +109,7 @@ def find(name: str, scope: str = "run") -> Metric:
     for where in (scope, "run", "queue", "group", "flow"):
         if (where, name) in known:
             return known[where, name]
-    return _metric(name, "", scope, "", "")
+    return Metric(name, "", scope, "", "", title=_title(name), scale=1.0, shown_unit="", better="")
 
 
 def unit_of(name: str, scope: str = "run") -> str:
@@ -189,25 +164,8 @@ def _magnitude(value: float) -> int:
     return math.floor(math.log10(abs(value)))
 
 
-def _metric(name: str, unit: str, scope: str, estimator: str, definition: str) -> Metric:
-    is_share = name in ("loss_ratio", "mark_ratio", "utilisation")
-    scale, shown_unit = _PERCENT if is_share else _SHOWN.get(unit, (1.0, unit))
-    if shown_unit in _NO_UNIT:
-        shown_unit = ""
-    return Metric(
-        name=name,
-        unit="" if unit in _NO_UNIT else unit,
-        scope=scope,
-        estimator=estimator,
-        definition=definition,
-        title=_TITLES.get(name) or _title(name),
-        scale=scale,
-        shown_unit=shown_unit,
-        better="lower" if _LOWER_IS_BETTER.match(name) else "higher" if _HIGHER_IS_BETTER.match(name) else "",
-    )
-
-
 def _title(name: str) -> str:
+    """Make a title of a name that is not in the catalogue: ``goodput_bit_s@left``."""
     text = re.sub(r"_(ms|s|bit_s|packets|segments|bytes)(?=_|$)", "", name)
     text = re.sub(r"^(queue|system)(?=_)", r"\1 length", text)
     words = text.replace("_", " ").replace("one way", "one-way")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from sojourn.draw import Distribution, amount
-from sojourn.units import Data, Packets, Rate, Time, as_text
+from sojourn.units import Data, Dimension, Packets, Rate, Time, as_text
 
 
 class Part(Mapping[str, Any]):
@@ -48,105 +48,362 @@ class Start(Part):
     """When the flows of a group start."""
 
 
+_Made = TypeVar("_Made", Traffic, Transport)
+
+
+# Traffic and transports, made by docs/generate.py
+
+
 def bulk() -> Traffic:
-    """Data without end, as fast as TCP allows."""
-    return Traffic({"kind": "bulk"})
+    """An endless stream of data, as fast as TCP allows; TCP only."""
+    return _table(Traffic, "bulk")
 
 
 def transfer(*, size: Data) -> Traffic:
-    """A fixed amount of data once, over TCP; its completion time is measured."""
-    return Traffic({"kind": "transfer", "size": as_text("size", size, "data")})
+    """One transfer of a given size; TCP only.
+
+    Parameters
+    ----------
+    size
+        Payload of the transfer.
+    """
+    return _table(Traffic, "transfer", size=(size, "data"))
 
 
 def cbr(*, rate: Rate, packet_size: Data | Distribution) -> Traffic:
-    """Constant bit rate: packets of `packet_size`, evenly spaced, `rate` in all."""
-    return Traffic({"kind": "cbr", **_packets(rate, packet_size)})
+    """Packets at a constant bit rate.
+
+    Parameters
+    ----------
+    rate
+        Payload rate.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _table(Traffic, "cbr", rate=(rate, "rate"), packet_size=(packet_size, "data"))
 
 
 def vbr(
     *,
     rate: Rate,
     packet_size: Data | Distribution,
-    on: Time | Distribution | None = None,
     off: Time | Distribution | None = None,
+    on: Time | Distribution | None = None,
 ) -> Traffic:
-    """Variable bit rate: `rate` while on, nothing while off, in turns (by default 1 s and 1.5 s)."""
-    return Traffic({"kind": "vbr", **_packets(rate, packet_size), **_periods(on, off)})
+    """Variable bit rate: ON and OFF periods alternate, with a constant bit rate while ON.
+
+    Parameters
+    ----------
+    rate
+        Payload rate while ON.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    off
+        Length of an OFF period: a time, or a random time. The flow begins with an OFF period. By default "1.5 s".
+    on
+        Length of an ON period: a time, or a random time. By default "1 s".
+    """
+    return _table(
+        Traffic, "vbr", rate=(rate, "rate"), packet_size=(packet_size, "data"), off=(off, "time"), on=(on, "time")
+    )
 
 
 def on_off(
     *, rate: Rate, packet_size: Data | Distribution, on: Time | Distribution, off: Time | Distribution
 ) -> Traffic:
-    """Constant bit rate while on, silence while off; it begins with an off period.
+    """ON and OFF periods of given lengths, with a constant bit rate while ON, as ns-3's `OnOffApplication`.
 
     Parameters
     ----------
     rate
-        While on.
+        Payload rate while ON.
     packet_size
-        Of every packet.
-    on, off
-        Lengths of the periods: times, or distributions of :mod:`sojourn.draw`.
+        Payload of a packet: a size, or a random size.
+    on
+        Length of an ON period: a time, or a random time.
+    off
+        Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
     """
-    return Traffic({"kind": "on_off", **_packets(rate, packet_size), **_periods(on, off)})
+    return _table(
+        Traffic, "on_off", rate=(rate, "rate"), packet_size=(packet_size, "data"), on=(on, "time"), off=(off, "time")
+    )
 
 
 def poisson(
-    *, rate: Rate | None = None, packets_per_second: float | None = None, packet_size: Data | Distribution
+    *, packet_size: Data | Distribution, packets_per_second: float | None = None, rate: Rate | None = None
 ) -> Traffic:
-    """Packets with exponential spacing.
+    """A Poisson process: exponential times between packets.
 
     Parameters
     ----------
-    rate
-        Mean payload rate.
-    packets_per_second
-        Mean number of packets a second, in place of `rate`.
     packet_size
-        Of every packet.
+        Payload of a packet: a size, or a random size.
+    packets_per_second
+        Mean number of packets a second, instead of `rate`.
+    rate
+        Mean payload rate; give either this or `packets_per_second`.
     """
-    return Traffic(
-        {
-            "kind": "poisson",
-            "rate": None if rate is None else as_text("rate", rate, "rate"),
-            "packets_per_second": packets_per_second,
-            "packet_size": amount("packet_size", packet_size, "data"),
-        }
+    return _table(
+        Traffic,
+        "poisson",
+        packet_size=(packet_size, "data"),
+        packets_per_second=(packets_per_second, None),
+        rate=(rate, "rate"),
     )
 
 
 def switched_poisson(
     *, packets_per_second: tuple[float, float], hold: tuple[Time, Time], packet_size: Data | Distribution
 ) -> Traffic:
-    """Packets of a Poisson process that switches between two rates: correlated arrivals.
+    """A Poisson process that switches between two rates.
 
     Parameters
     ----------
     packets_per_second
-        In each phase.
+        Packets a second in each phase.
     hold
-        Mean time in each phase; each stay is exponential.
+        Mean time in each phase; the times are exponentially distributed.
     packet_size
-        Of every packet.
+        Payload of a packet: a size, or a random size.
     """
-    return Traffic(
-        {
-            "kind": "switched_poisson",
-            "packets_per_second": list(packets_per_second),
-            "hold": [as_text("hold", one, "time") for one in hold],
-            "packet_size": amount("packet_size", packet_size, "data"),
-        }
+    return _table(
+        Traffic,
+        "switched_poisson",
+        packets_per_second=(packets_per_second, None),
+        hold=(hold, "time"),
+        packet_size=(packet_size, "data"),
     )
 
 
 def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
-    """Packets with Pareto spacing: at least `scale` apart, tail index `shape`."""
-    return Traffic({"kind": "pareto", **_tail(scale, shape, packet_size)})
+    """Pareto distributed times between packets.
+
+    Parameters
+    ----------
+    scale
+        Scale of the time between packets: k, which is the least of these times.
+    shape
+        Shape of the distribution: alpha.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _table(Traffic, "pareto", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
 
 
 def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
-    """Packets with Weibull spacing."""
-    return Traffic({"kind": "weibull", **_tail(scale, shape, packet_size)})
+    """Weibull distributed times between packets.
+
+    Parameters
+    ----------
+    scale
+        Scale of the time between packets: b.
+    shape
+        Shape of the distribution: c.
+    packet_size
+        Payload of a packet: a size, or a random size.
+    """
+    return _table(Traffic, "weibull", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
+
+
+def tcp(
+    *,
+    ack_every: Packets | None = None,
+    congestion_control: str | None = None,
+    delayed_ack: Time | None = None,
+    ecn: bool | None = None,
+    ecn_accept: bool | None = None,
+    ect: int | None = None,
+    handshake: bool | None = None,
+    hystart: bool | None = None,
+    idle_restart: str | None = None,
+    initial_rto: Time | None = None,
+    initial_window: Packets | None = None,
+    ledbat_gain: float | None = None,
+    ledbat_slow_start: bool | None = None,
+    ledbat_target: Time | None = None,
+    limited_transmit: bool | None = None,
+    max_rto: Time | None = None,
+    min_rto: Time | None = None,
+    mss: Data | None = None,
+    nagle: bool | None = None,
+    pacing: bool | None = None,
+    prague_reference_rtt: Time | None = None,
+    prr: bool | None = None,
+    quick_acks: Packets | None = None,
+    read_rate: Rate | None = None,
+    receive_buffer: Data | None = None,
+    recovery: str | None = None,
+    rto: str | None = None,
+    send_buffer: Data | None = None,
+    slow_start_after_idle: bool | None = None,
+    tail_loss_probe: bool | None = None,
+    timestamps: bool | None = None,
+    window_limit: Packets | None = None,
+    window_unit: str | None = None,
+    write_size: Data | None = None,
+) -> Transport:
+    """TCP. The defaults are those of Linux, with CUBIC.
+
+    Parameters
+    ----------
+    ack_every
+        Number of segments per acknowledgement. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p. By
+        default "2 p".
+    congestion_control
+        Congestion control. Linux `cubic`; RFC 5681 `newreno`. One of ``newreno``, ``ns2_reno``, ``ns3_cubic``,
+        ``ns3_reno``, ``reno``, ``cubic``, ``dctcp``, ``bbr``, ``prague``, ``ledbat``, ``compound``. By default
+        "cubic".
+    delayed_ack
+        Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms;
+        ns-3 200 ms. By default "40 ms".
+    ecn
+        Use ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168
+        leaves it to the host. By default false.
+    ecn_accept
+        The receiver accepts ECN if the sender asks for it. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
+        By default true.
+    ect
+        Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
+        Linux 0; RFC 3168 either, RFC 8311 0 except for experiments. By default 0.
+    handshake
+        Open the connection by SYN, SYN-ACK and ACK and close it by FINs; a flow starts with its SYN. Linux, ns-3 and
+        RFC 9293 true. Without it, data is sent at once, as with ns-2's one-way agents. By default true.
+    hystart
+        CUBIC's HyStart, which ends slow start before a loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
+        Only with `ns3_cubic` and `cubic`. By default true.
+    idle_restart
+        How an idle time reduces the window. Linux `decay` (RFC 2861); RFC 5681 `initial`. RFC 7661 is not
+        implemented. One of ``decay``, ``initial``. By default "decay".
+    initial_rto
+        Retransmission timeout before the first RTT sample, used for SYN and SYN-ACK. Linux 1 s; RFC 6298 1 s. By
+        default "1 s".
+    initial_window
+        Initial congestion window. Linux 10 p; RFC 6928 10 p, RFC 5681 3 p of this size. By default "10 p".
+    ledbat_gain
+        Segments by which LEDBAT's window grows in a round trip without queueing. RFC 6817 allows 1 at the most. Only
+        with `ledbat`. By default 1.0.
+    ledbat_slow_start
+        LEDBAT begins with slow start, up to 3/4 of its target. RFC 6817 leaves it to the host. Only with `ledbat`. By
+        default false.
+    ledbat_target
+        Target queueing delay of LEDBAT. RFC 6817 allows 100 ms at the most. Only with `ledbat`. By default "100 ms".
+    limited_transmit
+        Limited transmit: the first duplicate acknowledgements send new segments. Linux true; RFC 3042 recommends it.
+        By default true.
+    max_rto
+        Largest retransmission timeout, including back-off. Linux 120 s; RFC 6298 60 s or more, if any. By default
+        "120 s".
+    min_rto
+        Smallest retransmission timeout. Linux 200 ms; RFC 6298 1 s. By default "200 ms".
+    mss
+        Payload of a full segment; 1448 B give an IP packet of 1500 B. Linux 1448 B over Ethernet; RFC 9293 536 B if
+        peer and path state nothing, less the options. By default "1448 B".
+    nagle
+        Nagle's algorithm: a short segment waits while data is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
+        recommends it. It is false here, so that each write is a packet. By default false.
+    pacing
+        Pace segments even if the congestion control sets no rate: at 2 windows per RTT while the window is below half
+        the threshold, and at 1.2 above. Linux false with most queueing disciplines, true with `fq`
+        (`tcp_pacing_ss_ratio` 200, `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host. By default false.
+    prague_reference_rtt
+        Prague's reference RTT: a flow with a shorter RTT behaves as with this one. draft-briscoe-iccrg-prague 25 ms.
+        Only with `prague`. By default "25 ms".
+    prr
+        Proportional rate reduction during recovery; without it the window is reduced at once. Linux true (RFC 6937);
+        RFC 5681 false. By default true.
+    quick_acks
+        Number of segments at the start that are acknowledged one by one. Linux 16 p at most; the RFCs 0 p. By default
+        "16 p".
+    read_rate
+        Rate at which the receiving application reads; `none` reads at once. A reader that is slower than the sender
+        closes the window, and the sender probes it (RFC 9293, 3.8.6). Linux and the RFCs leave it to the application.
+        By default "none".
+    receive_buffer
+        Size of the receiver's socket buffer, which is the window offered at first. Linux grows it to 6 MiB
+        (`tcp_rmem`); RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323). By default "6 MiB".
+    recovery
+        How lost segments are detected and retransmitted. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC
+        6675 `sack`. One of ``reno``, ``newreno``, ``sack``, ``ns3``, ``rack``. By default "sack".
+    rto
+        How the retransmission timeout is computed from the RTT, also after a lost SYN. Linux `linux`; RFC 6298 `rfc`;
+        ns-3 `ns3`. One of ``linux``, ``rfc``, ``ns3``. By default "linux".
+    send_buffer
+        Size of the sender's socket buffer. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host. By
+        default "4 MiB".
+    slow_start_after_idle
+        Reduce the window after an idle time. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1 recommends it.
+        By default true.
+    tail_loss_probe
+        Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends
+        it. By default false.
+    timestamps
+        Timestamps, which also give RTT samples from retransmissions. Linux true; RFC 7323 leaves it to the host.
+        Without them segments are 12 B shorter. By default true.
+    window_limit
+        Upper limit of the congestion window. Linux none (`snd_cwnd_clamp`); the RFCs define none; ns-2 20 p
+        (`window_`). By default "none".
+    window_unit
+        Unit in which the congestion window is counted. Linux and ns-2 `packets`; RFC 5681 `bytes`. For full segments
+        both are the same. One of ``bytes``, ``packets``. By default "bytes".
+    write_size
+        Bulk traffic fills `send_buffer` in writes of this size. If the buffer limits the flow, its last segment is
+        then short, unless `nagle` delays it. With `none` the buffer holds whole segments. Linux's bulk senders write
+        more than the buffer holds, so `none`; ns-3 512 B (`SendSize`); RFC 9293 leaves it to the application. By
+        default "none".
+    """
+    return _table(
+        Transport,
+        "tcp",
+        ack_every=(ack_every, "packets"),
+        congestion_control=(congestion_control, None),
+        delayed_ack=(delayed_ack, "time"),
+        ecn=(ecn, None),
+        ecn_accept=(ecn_accept, None),
+        ect=(ect, None),
+        handshake=(handshake, None),
+        hystart=(hystart, None),
+        idle_restart=(idle_restart, None),
+        initial_rto=(initial_rto, "time"),
+        initial_window=(initial_window, "packets"),
+        ledbat_gain=(ledbat_gain, None),
+        ledbat_slow_start=(ledbat_slow_start, None),
+        ledbat_target=(ledbat_target, "time"),
+        limited_transmit=(limited_transmit, None),
+        max_rto=(max_rto, "time"),
+        min_rto=(min_rto, "time"),
+        mss=(mss, "data"),
+        nagle=(nagle, None),
+        pacing=(pacing, None),
+        prague_reference_rtt=(prague_reference_rtt, "time"),
+        prr=(prr, None),
+        quick_acks=(quick_acks, "packets"),
+        read_rate=(read_rate, "rate"),
+        receive_buffer=(receive_buffer, "data"),
+        recovery=(recovery, None),
+        rto=(rto, None),
+        send_buffer=(send_buffer, "data"),
+        slow_start_after_idle=(slow_start_after_idle, None),
+        tail_loss_probe=(tail_loss_probe, None),
+        timestamps=(timestamps, None),
+        window_limit=(window_limit, "packets"),
+        window_unit=(window_unit, None),
+        write_size=(write_size, "data"),
+    )
+
+
+def udp(*, header: Data | None = None) -> Transport:
+    """UDP: packets are sent as the application makes them, without retransmission.
+
+    Parameters
+    ----------
+    header
+        Bytes of headers added to the payload. 28 B are IPv4 and UDP; with 0 B the payload is the whole packet, which
+        suits queueing theory. By default "28 B".
+    """
+    return _table(Transport, "udp", header=(header, "data"))
+
+
+# End of traffic and transports
 
 
 def every(interval: Time, *, first: Time | None = None) -> Start:
@@ -159,80 +416,13 @@ def every(interval: Time, *, first: Time | None = None) -> Start:
     )
 
 
-def tcp(
-    *,
-    congestion_control: str | None = None,
-    recovery: str | None = None,
-    mss: Data | None = None,
-    initial_window: Packets | None = None,
-    send_buffer: Data | None = None,
-    receive_buffer: Data | None = None,
-    min_rto: Time | None = None,
-    ecn: bool | None = None,
-    ect: int | None = None,
-    **options: str | bool | float,
-) -> Transport:
-    """TCP; whatever is not given is as in Linux, with CUBIC.
-
-    Parameters
-    ----------
-    congestion_control
-        ``cubic``, ``reno`` (as Linux has it), ``newreno`` (as ns-3 has it), ``dctcp`` (RFC 8257; it needs `ecn`),
-        ``bbr`` (version 1), ``prague`` (it needs `ecn` and `ect` 1),
-        ``ledbat`` (RFC 6817) or ``compound`` (draft-sridharan-tcpm-ctcp).
-    recovery
-        ``reno`` (RFC 5681), ``newreno`` (RFC 6582), ``sack`` (RFC 6675), ``ns3`` (RFC 6675 as ns-3 has it) or
-        ``rack`` (RFC 8985).
-    mss
-        Payload of a full segment.
-    initial_window
-        In segments.
-    send_buffer, receive_buffer
-        Sizes of the socket buffers.
-    min_rto
-        The smallest retransmission timeout.
-    ecn
-        Whether to use ECN (RFC 3168; with ``dctcp`` and ``prague`` accurate feedback).
-    ect
-        The codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
-    **options
-        Further keys of the scenario schema, as they stand there: ``sojourn schema``.
-    """
-    data = {"mss": mss, "send_buffer": send_buffer, "receive_buffer": receive_buffer}
-    return Transport(
-        {
-            "kind": "tcp",
-            "congestion_control": congestion_control,
-            "recovery": recovery,
-            **{name: as_text(name, value, "data") for name, value in data.items() if value is not None},
-            "initial_window": None
-            if initial_window is None
-            else as_text("initial_window", initial_window, "packets"),
-            "min_rto": None if min_rto is None else as_text("min_rto", min_rto, "time"),
-            "ecn": ecn,
-            "ect": ect,
-            **options,
-        }
-    )
+def _table(made: type[_Made], kind: str, **keys: tuple[Any, Dimension | None]) -> _Made:
+    """Make the table of a kind from its keys, each with the dimension of its quantity, if it is one."""
+    table = {name: _written(name, value, of) for name, (value, of) in keys.items() if value is not None}
+    return made({"kind": kind, **table})
 
 
-def udp(*, header: Data | None = None) -> Transport:
-    """UDP: packets as they come, no retransmission; `header` (28 B) is added to the payload."""
-    return Transport({"kind": "udp", "header": None if header is None else as_text("header", header, "data")})
-
-
-def _packets(rate: Rate, packet_size: Data | Distribution) -> dict[str, Any]:
-    return {"rate": as_text("rate", rate, "rate"), "packet_size": amount("packet_size", packet_size, "data")}
-
-
-def _periods(on: Time | Distribution | None, off: Time | Distribution | None) -> dict[str, Any]:
-    given = {"on": on, "off": off}
-    return {name: amount(name, value, "time") for name, value in given.items() if value is not None}
-
-
-def _tail(scale: Time, shape: float, packet_size: Data | Distribution) -> dict[str, Any]:
-    return {
-        "scale": as_text("scale", scale, "time"),
-        "shape": shape,
-        "packet_size": amount("packet_size", packet_size, "data"),
-    }
+def _written(name: str, value: Any, of: Dimension | None) -> Any:
+    if isinstance(value, tuple | list):
+        return [_written(name, one, of) for one in value]
+    return value if of is None else amount(name, value, of)

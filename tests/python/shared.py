@@ -34,7 +34,12 @@ def script(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look up their module.
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    # A script finds those beside it.
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
     return module
 
 

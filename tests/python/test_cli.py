@@ -75,7 +75,7 @@ def test_bundled_scenarios_run_by_name(command: Command, name: str) -> None:
     assert json.loads(done.stdout)["scenario"]["name"] == name
 
 
-@pytest.mark.parametrize("what", ["aqms", "scenarios", "metrics"])
+@pytest.mark.parametrize("what", ["aqms", "congestion-controls", "traffic", "scenarios", "metrics"])
 def test_lists(command: Command, what: str) -> None:
     rows = json.loads(command("list", what, "--json").stdout)
     text = command("list", what)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import sojourn
+from shared import script
 from sojourn import core
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def test_generated_pages_are_what_the_library_says() -> None:
     assert done.returncode == 0, done.stderr
 
 
-SCENARIO = tomllib.loads((ROOT / "docs" / "scenario.toml").read_text(encoding="utf-8"))["section"]
+SCENARIO: list[dict[str, str]] = script("docs/generate.py").SECTIONS
 COMPLETE: dict[str, Any] = tomllib.loads(SCENARIO[0]["example"])
 
 

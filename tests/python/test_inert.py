@@ -138,10 +138,12 @@ def test_the_queues_as_written_are_looked_at() -> None:
             queue="red target 1ms", reverse_queue="red interval 1s",
         )
         .flow(name="f", from_="a", to="b", transport=sj.tcp(ledbat_target="60 ms"))
+        .flow(name="g", from_="a", to="b", transport=sj.tcp(congestion_control="bbr", hystart=False))
     )  # fmt: skip
     assert [one.text for one in inert.check(net.canonical(), [sj.Scheme("")])] == [
         "red target 1ms: `target` has no effect without `min none`",
         'flow `f`: `ledbat_target` has no effect without `congestion_control = "ledbat"`',
+        'flow `g`: `hystart` has no effect without `congestion_control = "ns3_cubic" or "cubic"`',
     ]
 
 

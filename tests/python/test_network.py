@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import tomllib
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn import toml
+from sojourn import core, toml
 
 
 @pytest.mark.parametrize(("name", "helper"), [("dumbbell", sj.dumbbell), ("lan", sj.lan)])
@@ -98,6 +99,31 @@ def test_every_traffic_makes_a_good_scenario() -> None:
     )
     kept = [flow["traffic"]["kind"] for flow in network.canonical()["flows"]]
     assert kept == [*kinds, "transfer"]
+
+
+TABLES = [one for name in ("TrafficTable", "TransportTable") for one in core.schema()["$defs"][name]["oneOf"]]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table["properties"]["kind"]["const"]))
+def test_every_kind_of_traffic_and_transport_has_a_function_with_its_keys(table: core.Document) -> None:
+    name = table["properties"]["kind"]["const"]
+    assert name in sj.__all__, f"`make docs` writes the function `{name}`"
+    parameters = inspect.signature(getattr(sj, name)).parameters
+    assert {"kind", *parameters} == set(table["properties"]), "`make docs` writes its parameters"
+
+
+def test_every_key_of_tcp_takes_what_its_type_says() -> None:
+    transport = sj.tcp(
+        congestion_control="ledbat", ledbat_target=sj.ms(60), ledbat_gain=0.5, hystart=None, read_rate="none",
+        send_buffer=sj.bytes_(65_536), window_limit=sj.packets(20),
+    )  # fmt: skip
+    net = sj.dumbbell().flow(name="f", from_="left", to="right", transport=transport).canonical()["flows"][-1]
+    assert {key: net["transport"][key] for key in transport} == dict(transport) | {
+        "send_buffer": "64 KiB",
+        "window_limit": "20 p",
+    }
+    with pytest.raises(ValueError, match="is a quantity of data, not of time"):
+        sj.tcp(ledbat_target=sj.bytes_(1))
 
 
 def test_overrides_reach_the_document() -> None:

@@ -157,46 +157,26 @@ def test_the_model_of_an_algorithm_and_its_vector_have_one_law(tree: Path) -> No
 def test_a_congestion_control_is_in_every_list(tree: Path) -> None:
     made = add(tree, "congestion-control")
     registry = made.contents["crates/sim/src/transport/congestion.rs"]
-    for text in (
-        "pub mod htcp;",
-        "    Htcp(htcp::Htcp),\n    Custom",
-        "Control::Htcp($it) => $do,",
-        "    htcp::ALGORITHM,\n];",
-    ):
-        assert registry.count(text) == 1, text
-    names = re.findall(r"^    (\w+)::ALGORITHM,", registry, re.MULTILINE)
-    checked = re.search(
-        r"names\(\)\.eq\(\[(.*?)\]", made.contents["crates/sim/src/transport/tests/congestion.rs"], re.DOTALL
-    )
-    assert checked
-    assert re.findall(r'"(\w+)"', checked[1]) == names
-    assert f"allowed: {', '.join(names)}" in made.contents["crates/sim/src/scenario/tests/errors.rs"]
-    assert "``htcp``" in made.contents["python/sojourn/traffic.py"]
-    assert "`htcp`" in made.contents["crates/sim/src/scenario/flow/tcp.rs"]
-    assert "mod htcp;" in made.contents["crates/sim/src/transport/tests.rs"]
+    assert registry.count("pub mod htcp;") == 1
+    lines = re.search(r"\ncongestion_controls! \{ \$\n(.*?)\n\}\n", registry, re.DOTALL)
+    assert lines
+    names = re.findall(r"^    (\w+)::\w+", lines[1], re.MULTILINE)
+    assert names == [*(str(one["name"]) for one in core.congestion_controls()), "htcp"]
+    assert len(made.changes) == 3
 
 
 def test_a_kind_of_traffic_is_in_every_list(tree: Path) -> None:
     made = add(tree, "traffic")
-    table = re.search(
-        r"pub enum TrafficTable .*?\n    \}\n\}", made.contents["crates/sim/src/scenario/flow.rs"], re.DOTALL
-    )
-    assert table
-    known = re.findall(r'\) = "(\w+)",', table[0])
-    assert known[-1] == "frame_train"
-    errors = made.contents["crates/sim/src/scenario/tests/errors.rs"]
-    assert errors.count(f"allowed: {', '.join(known)}") == 2
-    assert f'"{" ".join(known)}"' in made.contents["crates/sim/src/scenario/tests/forms.rs"]
-    sections = tomllib.loads(made.contents["docs/scenario.toml"])["section"]
-    of = [one["kind"] for one in sections if one["table"] == "TrafficTable"]
-    assert of == known
-    # Beside those of its kind.
-    first = next(k for k, one in enumerate(sections) if one["table"] == "TrafficTable")
-    assert [one["table"] for one in sections[first : first + len(of)]] == ["TrafficTable"] * len(of)
-    package = ast.parse(made.contents["python/sojourn/__init__.py"])
-    assert ast.unparse(package).count("frame_train") == 3
-    made_traffic = script(str(tree / "python/sojourn/traffic.py")).frame_train(interval="2 ms", packet_size="1000 B")
-    assert dict(made_traffic) == {"kind": "frame_train", "interval": "2 ms", "packet_size": "1000 B"}
+    registry = made.contents["crates/sim/src/traffic.rs"]
+    lines = re.search(r"\ntraffic_kinds! \{\n(.*?)\n\}\n", registry, re.DOTALL)
+    assert lines
+    assert re.findall(r"^    (\w+)::(\w+),", lines[1], re.MULTILINE)[-1] == ("frame_train", "FrameTrain")
+    assert [name for name, _ in re.findall(r"^    (\w+)::(\w+),", lines[1], re.MULTILINE)] == [
+        *(str(one["name"]) for one in core.traffic_kinds()),
+        "frame_train",
+    ]
+    assert registry.count("pub mod frame_train;") == 1
+    assert len(made.changes) == 3
 
 
 @pytest.mark.parametrize("of", ["paper", "scenario"])
@@ -302,11 +282,11 @@ REFUSED = [
     ("aqm", "fair", r"the name `fair` is taken"),
     ("aqm", "bfifo", r"the name `bfifo` is taken \(crates/aqm/src/registry.rs\)"),
     ("congestion-control", "cubic", r"the name `cubic` is taken"),
-    ("congestion-control", "timer", r"the name `timer` is taken \(crates/sim/src/transport/tests.rs\)"),
+    ("congestion-control", "window", r"the name `window` is taken \(crates/sim/src/transport/congestion.rs\)"),
     ("congestion-control", "new_reno", r"the files use a type of this name"),
     ("traffic", "on_off", r"the name `on_off` is taken"),
     ("traffic", "udp", r"the name `udp` is taken \(python/sojourn/__init__.py\)"),
-    ("traffic", "flow", r"scenarios have another table of this name"),
+    ("traffic", "span", r"the files use a type of this name"),
     ("paper", "daqm", r"the name `daqm` is taken"),
     ("paper", "My Study", r"did you mean `my-study`\?"),
     ("scenario", "home", r"the name `home` is taken"),

@@ -1,4 +1,4 @@
-//! Every metric: name with its unit, where it applies, how it is estimated, what it means.
+//! Every metric: name with its unit, where it applies, title, which direction is better, how it is estimated, what it means.
 //! Results, tables, help and documentation are made from this list; a run that reports another name fails its test.
 
 /// What a metric describes.
@@ -27,19 +27,61 @@ impl Scope {
     }
 }
 
+/// Which values are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Low ones.
+    Lower,
+    /// High ones.
+    Higher,
+    /// It depends.
+    Neither,
+}
+
+impl Better {
+    /// `lower`, `higher` or nothing.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+            Self::Neither => "",
+        }
+    }
+}
+
 /// One metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Its name in results; carries the unit.
     pub name: &'static str,
-    /// Its unit, for axes and tables.
+    /// Its unit in data and files.
     pub unit: &'static str,
+    /// Its unit in tables and pictures.
+    pub shown: &'static str,
     /// Where it is reported.
     pub scopes: &'static [Scope],
+    /// Its name in tables and pictures.
+    pub title: &'static str,
+    /// Which values are better.
+    pub better: Better,
     /// How it is computed from one run.
     pub estimator: &'static str,
     /// What it means.
     pub definition: &'static str,
+}
+
+impl Metric {
+    /// A shown value is one in data times this; `None` for units without such a factor.
+    #[must_use]
+    pub fn scale(&self) -> Option<f64> {
+        match (self.unit, self.shown) {
+            (unit, shown) if unit == shown => Some(1.0),
+            ("ratio", "%") => Some(100.0),
+            ("bit/s", "Mbit/s") => Some(1e-6),
+            _ => None,
+        }
+    }
 }
 
 const ALL: &[Scope] = &[Scope::Run, Scope::Queue, Scope::Flow];
@@ -51,65 +93,69 @@ const DROPS: &[Scope] = &[Scope::Group, Scope::Flow];
 const LOSS: &[Scope] = &[Scope::Run, Scope::Queue, Scope::Group, Scope::Flow];
 
 macro_rules! metrics {
-    ($( $name:literal, $unit:literal, $scopes:ident, $estimator:literal, $definition:literal; )+) => {
+    ($(
+        $name:literal, $unit:literal $(as $shown:literal)?, $scopes:ident, $title:literal, $better:ident,
+        $estimator:literal, $definition:literal;
+    )+) => {
         /// Every metric, in the order of tables.
         pub static METRICS: &[Metric] = &[ $( Metric {
-            name: $name, unit: $unit, scopes: $scopes, estimator: $estimator, definition: $definition,
+            name: $name, unit: $unit, shown: [$unit $(, $shown)?][[$unit $(, $shown)?].len() - 1], scopes: $scopes,
+            title: $title, better: Better::$better, estimator: $estimator, definition: $definition,
         } ),+ ];
     };
 }
 
 metrics! {
-    "queue_packets_mean", "packets", QUEUE, "time-weighted mean", "Number of waiting packets, without the one being sent. In run scope it is the sum over all queues under test.";
-    "queue_packets_sd", "packets", QUEUE, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.";
-    "queue_packets_p50", "packets", QUEUE, "time-weighted quantile", "Median number of waiting packets.";
-    "queue_packets_p99", "packets", QUEUE, "time-weighted quantile", "Number of waiting packets that was not exceeded for 99 % of the time.";
-    "system_packets_mean", "packets", QUEUE, "time-weighted mean", "Number of packets that wait or are being sent; on a bus this includes a packet that contends for the channel.";
-    "system_packets_sd", "packets", QUEUE, "time-weighted standard deviation", "Standard deviation of the number of packets waiting or in service.";
-    "sojourn_ms_mean", "ms", QUEUE, "mean over packets", "Time from entering the queue to leaving it, over packets that were sent.";
-    "sojourn_ms_sd", "ms", QUEUE, "standard deviation over packets", "Standard deviation of the sojourn time.";
-    "sojourn_ms_p50", "ms", QUEUE, "quantile over packets, to 0.8 %", "Median sojourn time.";
-    "sojourn_ms_p99", "ms", QUEUE, "quantile over packets, to 0.8 %", "Sojourn time that 99 % of the packets did not exceed.";
-    "dropped_sojourn_ms_mean", "ms", QUEUE, "mean over dropped packets", "Time that dropped packets had waited in the queue; 0 for packets dropped on arrival.";
-    "arrivals_packets", "packets", QUEUE, "count", "Packets offered to the queue.";
-    "drops_packets", "packets", QUEUE, "count", "Packets dropped by the queue for any reason.";
-    "drops_overflow_packets", "packets", QUEUE, "count", "Packets dropped because the queue was full.";
-    "drops_early_packets", "packets", QUEUE, "count", "Packets dropped by the algorithm before the queue was full.";
-    "drops_flow_packets", "packets", QUEUE, "count", "Packets dropped because of the flow they belong to.";
-    "marks_packets", "packets", QUEUE, "count", "Packets marked CE by the queue.";
-    "mark_ratio", "ratio", QUEUE, "marks over arrivals", "Share of arrivals that the queue marked CE.";
-    "loss_ratio", "ratio", LOSS, "drops over arrivals; for flows, their drops at any queue over packets sent", "Share of packets dropped.";
-    "burst_ratio", "ratio", ALL, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.";
-    "utilisation", "ratio", QUEUE, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
-    "interarrival_ms_mode", "ms", QUEUE, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
-    "interarrival_fine_ms_mode", "ms", QUEUE, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
-    "daqm_hit_ratio", "ratio", QUEUE, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase.";
-    "goodput_bit_s", "bit/s", ENDS, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.";
-    "throughput_bit_s", "bit/s", ENDS, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
-    "one_way_delay_ms_mean", "ms", ENDS, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";
-    "one_way_delay_ms_sd", "ms", ENDS, "standard deviation over packets", "Standard deviation of the one-way delay.";
-    "one_way_delay_ms_p50", "ms", FLOWS, "quantile over packets, to 0.8 %", "Median one-way delay.";
-    "one_way_delay_ms_p99", "ms", FLOWS, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed.";
-    "flow_completion_s_mean", "s", FLOWS, "mean over completed transfers", "Time from the first packet of a transfer (its SYN if there is a handshake) to the arrival of its last byte, over completed transfers.";
-    "flow_completion_s_p50", "s", FLOWS, "quantile over completed transfers", "Median flow completion time.";
-    "flow_completion_s_p99", "s", FLOWS, "quantile over completed transfers", "99th percentile of the flow completion time.";
-    "flow_completion_s", "s", FLOW, "one value", "Time from the first packet of the transfer (its SYN if there is a handshake) to the arrival of its last byte.";
-    "flows_completed", "flows", FLOWS, "count", "Transfers that completed in the run.";
-    "flow_duration_s_mean", "s", FLOWS, "mean over flows that delivered", "Time from a flow's first packet to the arrival of its last one, over the whole run.";
-    "flow_duration_s", "s", FLOW, "one value", "Time from the flow's first packet to the arrival of its last one, over the whole run.";
-    "flow_start_s", "s", FLOW, "one value", "Time of the flow's first packet, since the start of the run.";
-    "flows_started", "flows", FLOWS, "count", "Flows that had sent a packet (which may be a SYN) by the end of the run.";
-    "slow_start_s_mean", "s", FLOWS, "mean over TCP flows that sent", "Duration of slow start: from a flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run; algorithms without ssthresh never reach it.";
-    "slow_start_s", "s", FLOW, "one value", "Duration of slow start: from the flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run.";
-    "cwnd_growth_segments_mean", "segments", FLOWS, "mean over TCP flows that sent a second or more before the end", "Congestion window at the last acknowledgement of a flow's first second, minus the initial window. Measured over the whole run.";
-    "cwnd_growth_segments", "segments", FLOW, "one value", "Congestion window at the last acknowledgement of the flow's first second, minus the initial window; 0 without an acknowledgement.";
-    "jain_index", "ratio", FLOWS, "Jain's index of goodput over flows", "Fairness of goodput among flows that have sent: 1 if all are equal, 1/n if one of n flows has everything.";
-    "rtt_ms_mean", "ms", ENDS, "mean over samples", "TCP's own round-trip time samples.";
-    "retransmissions_segments", "segments", ENDS, "count", "TCP segments that were retransmitted.";
-    "timeouts", "events", ENDS, "count", "Expirations of TCP's retransmission timer.";
-    "sent_packets", "packets", ENDS, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
-    "delivered_packets", "packets", ENDS, "count", "Data packets that reached the receiver.";
-    "dropped_packets", "packets", DROPS, "count", "Data packets dropped at any queue.";
+    "queue_packets_mean", "packets", QUEUE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent. In run scope it is the sum over all queues under test.";
+    "queue_packets_sd", "packets", QUEUE, "Queue length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.";
+    "queue_packets_p50", "packets", QUEUE, "Queue length p50", Lower, "time-weighted quantile", "Median number of waiting packets.";
+    "queue_packets_p99", "packets", QUEUE, "Queue length p99", Lower, "time-weighted quantile", "Number of waiting packets that was not exceeded for 99 % of the time.";
+    "system_packets_mean", "packets", QUEUE, "System length mean", Lower, "time-weighted mean", "Number of packets that wait or are being sent; on a bus this includes a packet that contends for the channel.";
+    "system_packets_sd", "packets", QUEUE, "System length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of packets waiting or in service.";
+    "sojourn_ms_mean", "ms", QUEUE, "Queueing delay, mean", Lower, "mean over packets", "Time from entering the queue to leaving it, over packets that were sent.";
+    "sojourn_ms_sd", "ms", QUEUE, "Sojourn sd", Lower, "standard deviation over packets", "Standard deviation of the sojourn time.";
+    "sojourn_ms_p50", "ms", QUEUE, "Sojourn p50", Lower, "quantile over packets, to 0.8 %", "Median sojourn time.";
+    "sojourn_ms_p99", "ms", QUEUE, "Queueing delay, p99", Lower, "quantile over packets, to 0.8 %", "Sojourn time that 99 % of the packets did not exceed.";
+    "dropped_sojourn_ms_mean", "ms", QUEUE, "Dropped sojourn mean", Neither, "mean over dropped packets", "Time that dropped packets had waited in the queue; 0 for packets dropped on arrival.";
+    "arrivals_packets", "packets", QUEUE, "Arrivals", Neither, "count", "Packets offered to the queue.";
+    "drops_packets", "packets", QUEUE, "Drops", Lower, "count", "Packets dropped by the queue for any reason.";
+    "drops_overflow_packets", "packets", QUEUE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.";
+    "drops_early_packets", "packets", QUEUE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.";
+    "drops_flow_packets", "packets", QUEUE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.";
+    "marks_packets", "packets", QUEUE, "Marked CE", Neither, "count", "Packets marked CE by the queue.";
+    "mark_ratio", "ratio" as "%", QUEUE, "CE marks", Neither, "marks over arrivals", "Share of arrivals that the queue marked CE.";
+    "loss_ratio", "ratio" as "%", LOSS, "Loss", Lower, "drops over arrivals; for flows, their drops at any queue over packets sent", "Share of packets dropped.";
+    "burst_ratio", "ratio", ALL, "Burst ratio", Neither, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.";
+    "utilisation", "ratio" as "%", QUEUE, "Utilisation", Higher, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
+    "interarrival_ms_mode", "ms", QUEUE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
+    "interarrival_fine_ms_mode", "ms", QUEUE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
+    "daqm_hit_ratio", "ratio", QUEUE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase.";
+    "goodput_bit_s", "bit/s" as "Mbit/s", ENDS, "Goodput", Higher, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.";
+    "throughput_bit_s", "bit/s" as "Mbit/s", ENDS, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
+    "one_way_delay_ms_mean", "ms", ENDS, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";
+    "one_way_delay_ms_sd", "ms", ENDS, "One-way delay sd", Lower, "standard deviation over packets", "Standard deviation of the one-way delay.";
+    "one_way_delay_ms_p50", "ms", FLOWS, "One-way delay p50", Lower, "quantile over packets, to 0.8 %", "Median one-way delay.";
+    "one_way_delay_ms_p99", "ms", FLOWS, "One-way delay, p99", Lower, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed.";
+    "flow_completion_s_mean", "s", FLOWS, "Completion, mean", Lower, "mean over completed transfers", "Time from the first packet of a transfer (its SYN if there is a handshake) to the arrival of its last byte, over completed transfers.";
+    "flow_completion_s_p50", "s", FLOWS, "Flow completion p50", Lower, "quantile over completed transfers", "Median flow completion time.";
+    "flow_completion_s_p99", "s", FLOWS, "Completion, p99", Lower, "quantile over completed transfers", "99th percentile of the flow completion time.";
+    "flow_completion_s", "s", FLOW, "Flow completion", Lower, "one value", "Time from the first packet of the transfer (its SYN if there is a handshake) to the arrival of its last byte.";
+    "flows_completed", "flows", FLOWS, "Flows completed", Neither, "count", "Transfers that completed in the run.";
+    "flow_duration_s_mean", "s", FLOWS, "Flow duration mean", Neither, "mean over flows that delivered", "Time from a flow's first packet to the arrival of its last one, over the whole run.";
+    "flow_duration_s", "s", FLOW, "Flow duration", Neither, "one value", "Time from the flow's first packet to the arrival of its last one, over the whole run.";
+    "flow_start_s", "s", FLOW, "Flow start", Neither, "one value", "Time of the flow's first packet, since the start of the run.";
+    "flows_started", "flows", FLOWS, "Flows started", Neither, "count", "Flows that had sent a packet (which may be a SYN) by the end of the run.";
+    "slow_start_s_mean", "s", FLOWS, "Slow start mean", Neither, "mean over TCP flows that sent", "Duration of slow start: from a flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run; algorithms without ssthresh never reach it.";
+    "slow_start_s", "s", FLOW, "Slow start", Neither, "one value", "Duration of slow start: from the flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run.";
+    "cwnd_growth_segments_mean", "segments", FLOWS, "Cwnd growth mean", Neither, "mean over TCP flows that sent a second or more before the end", "Congestion window at the last acknowledgement of a flow's first second, minus the initial window. Measured over the whole run.";
+    "cwnd_growth_segments", "segments", FLOW, "Cwnd growth", Neither, "one value", "Congestion window at the last acknowledgement of the flow's first second, minus the initial window; 0 without an acknowledgement.";
+    "jain_index", "ratio", FLOWS, "Jain's index", Higher, "Jain's index of goodput over flows", "Fairness of goodput among flows that have sent: 1 if all are equal, 1/n if one of n flows has everything.";
+    "rtt_ms_mean", "ms", ENDS, "Rtt mean", Lower, "mean over samples", "TCP's own round-trip time samples.";
+    "retransmissions_segments", "segments", ENDS, "Retransmissions", Lower, "count", "TCP segments that were retransmitted.";
+    "timeouts", "events", ENDS, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
+    "sent_packets", "packets", ENDS, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
+    "delivered_packets", "packets", ENDS, "Delivered", Neither, "count", "Data packets that reached the receiver.";
+    "dropped_packets", "packets", DROPS, "Dropped", Neither, "count", "Data packets dropped at any queue.";
 }
 
 /// The metric called `name`.
@@ -127,6 +173,7 @@ mod tests {
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[i + 1..].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(!metric.definition.is_empty() && !metric.unit.is_empty());
+            assert!(metric.scale().is_some(), "{}: how many {} are a {}?", metric.name, metric.shown, metric.unit);
         }
         assert!(find("sojourn_ms_p99").is_some());
     }

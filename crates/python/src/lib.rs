@@ -12,6 +12,8 @@ use serde_json::{json, Value};
 use sojourn_aqm::{registry, Config};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
+use sojourn_sim::traffic;
+use sojourn_sim::transport::congestion;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::Span;
 use std::collections::BTreeSet;
@@ -94,6 +96,25 @@ fn parse_aqm(py: Python<'_>, text: &str) -> PyResult<String> {
     Ok(config.text())
 }
 
+/// Every congestion control with its own keys of the TCP table, as a JSON list.
+#[pyfunction]
+fn congestion_controls() -> String {
+    let one = |algorithm: &congestion::Algorithm| {
+        let keys = (algorithm.keys)(&congestion::Keys::default()).into_iter();
+        let keys: Vec<Value> =
+            keys.map(|key| json!({"name": key.name, "default": key.value, "doc": key.doc})).collect();
+        json!({"name": algorithm.name, "summary": algorithm.description(), "keys": keys})
+    };
+    Value::Array(congestion::ALGORITHMS.iter().map(one).collect()).to_string()
+}
+
+/// Every kind of traffic, as a JSON list; the schema has their keys.
+#[pyfunction]
+fn traffic_kinds() -> String {
+    let one = |kind: &traffic::About| json!({"name": kind.name, "title": kind.title, "example": kind.example, "own_rate": kind.own_rate});
+    Value::Array(traffic::KINDS.iter().map(one).collect()).to_string()
+}
+
 /// Every metric, as a JSON list.
 #[pyfunction]
 fn metrics() -> String {
@@ -102,6 +123,10 @@ fn metrics() -> String {
         json!({
             "name": metric.name,
             "unit": metric.unit,
+            "shown_unit": metric.shown,
+            "scale": metric.scale(),
+            "title": metric.title,
+            "better": metric.better.name(),
             "scopes": scopes,
             "estimator": metric.estimator,
             "definition": metric.definition,
@@ -278,6 +303,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(aqms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod engine;
+pub mod keys;
 mod packet;
 mod port;
 mod random;

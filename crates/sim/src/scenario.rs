@@ -3,12 +3,12 @@
 //! [`load`] takes a text and overrides to a [`Document`] that is possible as a whole, or says where and why it is not;
 //! [`Document::resolve`] gives the [`Network`] that the engine runs; [`schema`] describes documents.
 
-mod bounds;
+pub(crate) mod bounds;
 mod cell;
 mod document;
 mod flow;
 mod network;
-mod resolve;
+pub(crate) mod resolve;
 mod routes;
 mod sets;
 #[cfg(test)]

@@ -1,23 +1,39 @@
 //! Traffic: what a flow's application hands to its transport, and when.
 //!
-//! [`Traffic`] is the resolved description; [`Source`] is its generator, a pure state machine that asks a
-//! random stream and says how long after the previous emission the next one comes and how large it is.
-//! Bulk data and transfers have no generator: the transport always has data, or gets it once.
+//! A kind of traffic is a file of this folder and a line of `traffic_kinds!`. The file has the keys of its table in scenarios,
+//! their checks, and its [`Process`]: a pure state machine that asks a random stream and says how long after the previous
+//! emission the next one comes. `kind` in scenarios, their schema, errors, lists, the reference and the functions of Python follow.
+//! Bulk data and transfers have no process: the transport always has data, or gets it once.
 //!
 //! Sizes are application payload: the transport's header and the link's overhead come on top.
 
+pub mod bulk;
+pub mod cbr;
 mod distribution;
+pub mod on_off;
+pub mod pareto;
+pub mod poisson;
+mod renewal;
 mod source;
+pub mod switched_poisson;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
+pub mod vbr;
+pub mod weibull;
 
 pub use distribution::{Distribution, Measure};
 pub use source::{Emission, Source};
 
-use sojourn_units::{BitRate, Bytes, Span};
+use crate::keys::tagged;
+pub use crate::scenario::resolve::traffic::Check;
+use sojourn_aqm::Random;
+use sojourn_document::Error;
+use sojourn_units::{Bytes, Span};
+use std::fmt::Debug;
 
 /// What a flow sends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Traffic {
     /// Data without end, as fast as the transport allows.
     Bulk,
@@ -26,53 +42,118 @@ pub enum Traffic {
         /// Payload.
         size: Bytes,
     },
-    /// Packets at a constant bit rate while ON, silence while OFF, as ns-3's `OnOffApplication`:
-    /// it begins with an OFF period, the first packet comes one packet interval after ON begins, and
-    /// what a packet already has of its interval when ON ends counts in the next ON period.
-    OnOff {
-        /// Payload bits a second while ON.
-        rate: BitRate,
-        /// Payload of a packet, drawn for each.
-        packet_size: Distribution<Bytes>,
-        /// Length of an ON period, drawn for each.
-        on: Distribution<Span>,
-        /// Length of an OFF period, drawn for each.
-        off: Distribution<Span>,
-    },
-    /// A Poisson process: independent exponential inter-departures.
-    Poisson {
-        /// Mean number of packets a second (lambda).
-        packets_per_second: f64,
-        /// Payload of a packet, drawn for each.
-        packet_size: Distribution<Bytes>,
-    },
-    /// A Poisson process whose rate switches between two values, each held for an exponential time: correlated arrivals.
-    Switched {
-        /// Packets a second in each phase; one of them above 0.
-        rates: [f64; 2],
-        /// Mean time in each phase.
-        holds: [Span; 2],
-        /// Payload of a packet, drawn for each.
-        packet_size: Distribution<Bytes>,
-    },
-    /// A renewal process: independent inter-departures of any distribution (Pareto, Weibull).
-    Renewal {
-        /// Time between packets, drawn for each.
-        gap: Distribution<Span>,
-        /// Payload of a packet, drawn for each.
-        packet_size: Distribution<Bytes>,
-    },
+    /// Packets of a generator, here at its start.
+    Packets(Source),
 }
 
 impl Traffic {
-    /// Constant bit rate: always ON.
-    #[must_use]
-    pub const fn cbr(rate: BitRate, packet_size: Bytes) -> Self {
-        Self::OnOff {
-            rate,
-            packet_size: Distribution::Constant(packet_size),
-            on: Distribution::Constant(Span::MAX),
-            off: Distribution::Constant(Span::ZERO),
-        }
+    fn packets(packet_size: Distribution<Bytes>, process: impl Process + 'static) -> Self {
+        Self::Packets(Source::new(packet_size, Box::new(process)))
     }
+}
+
+/// When packets come: what a generator remembers from one to the next.
+pub trait Process: Debug + Send + Sync {
+    /// Time from one packet to the next, which has this many bytes. All random numbers come from `random`.
+    fn gap(&mut self, bytes: u32, random: &mut dyn Random) -> Span;
+
+    /// Packets a second on average while it sends, about, with packets of this mean size.
+    fn packets_per_second(&self, bytes: f64) -> f64;
+
+    /// A copy with its state.
+    fn clone_box(&self) -> Box<dyn Process>;
+}
+
+impl Clone for Box<dyn Process> {
+    fn clone(&self) -> Self {
+        // Not of the box, which is what a call on itself would copy.
+        (**self).clone_box()
+    }
+}
+
+/// A kind of traffic: the table that scenarios have, and what it comes to.
+pub trait Kind {
+    /// In headings.
+    const TITLE: &'static str;
+    /// Keys for the reference, which a test reads and runs.
+    const EXAMPLE: &'static str;
+    /// It sends at a rate of its own, so that UDP carries it, too.
+    const OWN_RATE: bool = true;
+
+    /// Checks the table.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is allowed.
+    fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error>;
+}
+
+/// A line of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// `kind` in scenarios.
+    pub name: &'static str,
+    /// [`Kind::TITLE`].
+    pub title: &'static str,
+    /// [`Kind::EXAMPLE`].
+    pub example: &'static str,
+    /// [`Kind::OWN_RATE`].
+    pub own_rate: bool,
+}
+
+macro_rules! traffic_kinds {
+    ($( $module:ident::$type:ident ),+ $(,)?) => {
+        tagged! {
+            /// What a flow sends. Sizes and rates are those of the application's payload; the headers of the transport and
+            /// the overhead of links come on top, as with ns-3's applications.
+            pub enum TrafficTable (default "", "a table, as in {kind = \"cbr\", rate = \"1.5 Mbit/s\", packet_size = \"1400 B\"}") {
+                $( $type($module::$type) = stringify!($module), )+
+            }
+        }
+
+        /// Every kind of traffic.
+        pub static KINDS: &[About] = &[ $( About {
+            name: stringify!($module),
+            title: <$module::$type as Kind>::TITLE,
+            example: <$module::$type as Kind>::EXAMPLE,
+            own_rate: <$module::$type as Kind>::OWN_RATE,
+        } ),+ ];
+
+        impl TrafficTable {
+            /// Checks the table, and that UDP can carry what it is.
+            pub(crate) fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error> {
+                match self {
+                    $( Self::$type(table) => {
+                        if check.udp && !<$module::$type as Kind>::OWN_RATE {
+                            return Err(check.refuse("kind", without_rate()));
+                        }
+                        table.resolve(check)
+                    } )+
+                }
+            }
+        }
+    };
+}
+
+traffic_kinds! {
+    bulk::Bulk,
+    transfer::Transfer,
+    cbr::Cbr,
+    vbr::Vbr,
+    on_off::OnOff,
+    poisson::Poisson,
+    switched_poisson::SwitchedPoisson,
+    pareto::Pareto,
+    weibull::Weibull,
+}
+
+impl Default for TrafficTable {
+    fn default() -> Self {
+        Self::Bulk(bulk::Bulk::default())
+    }
+}
+
+fn without_rate() -> String {
+    let kinds: Vec<&str> = KINDS.iter().filter(|kind| kind.own_rate).map(|kind| kind.name).collect();
+    let kinds = kinds.join(", ");
+    format!("sends at the rate of its transport, and udp sets none; allowed: {kinds}, or transport kind = \"tcp\"")
 }

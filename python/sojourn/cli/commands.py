@@ -57,9 +57,13 @@ def add(verbs: Any) -> None:
     several.set_defaults(command=compare)
 
     listed = verbs.add_parser(
-        "list", description="List the algorithms with their parameters, the ready-made scenarios, or the metrics."
+        "list",
+        description="List the algorithms, the congestion controls or the kinds of traffic with their parameters, the "
+        "ready-made scenarios, or the metrics.",
     )
-    listed.add_argument("what", choices=("aqms", "scenarios", "metrics"), help="what to list")
+    listed.add_argument(
+        "what", choices=("aqms", "congestion-controls", "traffic", "scenarios", "metrics"), help="what to list"
+    )
     listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(command=listing)
 
@@ -210,7 +214,7 @@ def _print(options: argparse.Namespace, results: Results) -> None:
 
 
 def listing(options: argparse.Namespace) -> None:
-    """List algorithms, scenarios or metrics."""
+    """List algorithms, congestion controls, kinds of traffic, scenarios or metrics."""
     from sojourn.cli import text
     from sojourn.network import bundled_scenarios
 
@@ -218,6 +222,12 @@ def listing(options: argparse.Namespace) -> None:
         case "aqms":
             rows = list(core.aqms())
             shown = "\n".join(_aqm(row) for row in rows)
+        case "congestion-controls":
+            rows = list(core.congestion_controls())
+            shown = "\n".join(_with_keys(row) for row in rows)
+        case "traffic":
+            rows = list(core.traffic_kinds())
+            shown = "\n".join(_with_keys(row) for row in rows)
         case "scenarios":
             rows = [_scenario(name, toml) for name, toml in bundled_scenarios().items()]
             shown = text.table(["name", "description"], [[row["name"], row["description"]] for row in rows])
@@ -245,6 +255,16 @@ def _aqm(row: core.Document) -> str:
         default = "" if parameter["default"] in (None, "") else f" [{parameter['default']}]"
         lines.append(text.paragraph(f"{parameter['name']}{default}  {parameter['doc']}", "      "))
     lines.append(text.paragraph(f"Source: {row['source']}", "    "))
+    return "\n".join(lines) + "\n"
+
+
+def _with_keys(row: core.Document) -> str:
+    from sojourn.cli import text
+
+    lines = [str(row["name"]), text.paragraph(str(row["summary"]), "    ")]
+    for key in row["keys"]:
+        default = "" if key["default"] is None else f" [{json.dumps(key['default'])}]"
+        lines.append(text.paragraph(f"{key['name']}{default}  {key['doc']}", "      "))
     return "\n".join(lines) + "\n"
 
 

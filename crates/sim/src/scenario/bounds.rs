@@ -5,88 +5,88 @@ use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt::Display;
 
 /// What keys of one kind may be at most.
-pub(super) struct Bound<T> {
+pub(crate) struct Bound<T> {
     pub most: T,
     /// The keys, for the reference.
     keys: &'static str,
     why: &'static str,
 }
 
-pub(super) const TIME: Bound<Span> = Bound {
+pub(crate) const TIME: Bound<Span> = Bound {
     most: Span::from_secs(366 * 86_400),
     keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`",
     why: "a year; sums of such times stay far below the 584 years that the clock counts in nanoseconds",
 };
 
-pub(super) const DELAY: Bound<Span> = Bound {
+pub(crate) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
     keys: "`delay` of links and buses, times of `transport`",
     why: "a day; packets in flight are held in memory",
 };
 
-pub(super) const MEDIUM: Bound<Span> = Bound {
+pub(crate) const MEDIUM: Bound<Span> = Bound {
     most: Span::from_secs(1),
     keys: "`slot`, `sifs`, `symbol`, preambles, `answer_timeout` and `eifs` of cells",
     why: "standards use microseconds",
 };
 
-pub(super) const RATE: Bound<BitRate> = Bound {
+pub(crate) const RATE: Bound<BitRate> = Bound {
     most: BitRate::from_bit_s(10_000_000_000_000),
     keys: "every rate",
     why: "a full frame then takes one nanosecond, the unit of the clock",
 };
 
-pub(super) const PACKETS: Bound<Packets> = Bound {
+pub(crate) const PACKETS: Bound<Packets> = Bound {
     most: Packets::new(1_000_000_000),
     keys: "`device_queue`, `windows`, `initial_window`, `window_limit`, `ack_every`, `quick_acks`",
     why: "products with the longest packet remain exact",
 };
 
-pub(super) const FRAMING: Bound<Bytes> = Bound {
+pub(crate) const FRAMING: Bound<Bytes> = Bound {
     most: Bytes::new(65_535),
     keys: "`overhead` of links and buses, `mac_header`",
     why: "the longest IPv4 packet",
 };
 
-pub(super) const DATA: Bound<Bytes> = Bound {
+pub(crate) const DATA: Bound<Bytes> = Bound {
     most: Bytes::new(1_000_000_000_000_000),
     keys: "`size` of a transfer, `send_buffer`, `rts_threshold`, `aggregate_bytes`",
     why: "counts of bytes remain exact as floating-point numbers",
 };
 
 /// Packets a second, of a source.
-pub(super) const PACKET_RATE: Bound<f64> = Bound {
+pub(crate) const PACKET_RATE: Bound<f64> = Bound {
     most: 1e9,
     keys: "packets a second of a flow, on average while it sends",
     why: "one per nanosecond, the unit of the clock",
 };
 
 /// The rarest packets of a source: one in 30 years.
-pub(super) const SLOWEST: f64 = 1e-9;
+pub(crate) const SLOWEST: f64 = 1e-9;
 
-pub(super) const RETRIES: Bound<u32> =
+pub(crate) const RETRIES: Bound<u32> =
     Bound { most: 1_000_000, keys: "retry limits of cells", why: "standards allow at most 255" };
 
-pub(super) const REPLICATIONS: Bound<u32> =
+pub(crate) const REPLICATIONS: Bound<u32> =
     Bound { most: 1_000_000, keys: "`replications`", why: "each has a report in memory" };
 
 /// More nodes, or flows, than this are a slip of the pen.
-pub(super) const MOST: u64 = 1_000_000;
+pub(crate) const MOST: u64 = 1_000_000;
 
 /// Shapes of distributions.
-pub(super) const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+pub(crate) const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 
 /// Values of all time series of a run: 16 B each, and 8 B for its instant.
-pub(super) const SERIES_VALUES: u64 = 50_000_000;
+pub(crate) const SERIES_VALUES: u64 = 50_000_000;
 
 /// Hops of all flows' routes, and entries of tables to find them: 12 B to 24 B each.
-pub(super) const HOPS: u64 = 100_000_000;
+pub(crate) const HOPS: u64 = 100_000_000;
 
 /// Entries of the tables of flows of all queues: 4 B to 16 B each.
-pub(super) const TABLE_ENTRIES: u64 = 200_000_000;
+pub(crate) const TABLE_ENTRIES: u64 = 200_000_000;
 
 /// Refuses a value beyond its bound.
-pub(super) fn up_to<T: PartialOrd + Display>(
+pub(crate) fn up_to<T: PartialOrd + Display>(
     value: T,
     bound: &Bound<T>,
     path: impl FnOnce() -> Path,

@@ -2,15 +2,15 @@
 
 mod tcp;
 
-pub use tcp::{IdleRestart, Recovery, Rto, TcpTable, WindowUnit};
+pub use crate::traffic::TrafficTable;
+pub use tcp::{Tcp, TcpTable};
 
+use crate::keys::tagged;
 use schemars::{JsonSchema, Schema};
-use serde::de::{
-    self, value::MapAccessDeserializer, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor,
-};
+use serde::de::{self, value::MapAccessDeserializer, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sojourn_document::{Quantity, Unit};
-use sojourn_units::{BitRate, Bytes, Span};
+use sojourn_units::{Bytes, Span};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -52,62 +52,11 @@ fn one() -> u32 {
     1
 }
 
-/// Declares a table whose `kind` chooses among tables: `Variant(Table) = "kind",` with a doc comment each.
-/// `default` is the kind of a table that does not say one.
-macro_rules! tagged {
-    (
-        $(#[$meta:meta])*
-        pub enum $name:ident (default $default:literal, $expecting:literal) {
-            $( $(#[$doc:meta])+ $variant:ident($table:ty) = $kind:literal ),+ $(,)?
-        }
-    ) => {
-        #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-        #[serde(tag = "kind")]
-        $(#[$meta])*
-        pub enum $name {
-            $( $(#[$doc])+ #[serde(rename = $kind)] $variant($table), )+
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                const KINDS: &[&str] = &[$($kind),+];
-                struct Chosen;
-                impl<'de> Visitor<'de> for Chosen {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($expecting)
-                    }
-                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$name, A::Error> {
-                        let (kind, table) = access.variant_seed(OneOf(KINDS))?;
-                        match kind {
-                            $( $kind => table.newtype_variant().map($name::$variant), )+
-                            unknown => Err(de::Error::unknown_variant(unknown, KINDS)),
-                        }
-                    }
-                }
-                deserializer.deserialize_enum($default, KINDS, Chosen)
-            }
-        }
-    };
-}
-
-/// Reads one of these words.
-struct OneOf(&'static [&'static str]);
-
-impl<'de> DeserializeSeed<'de> for OneOf {
-    type Value = &'static str;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        self.0.iter().find(|known| **known == word).copied().ok_or_else(|| de::Error::unknown_variant(&word, self.0))
-    }
-}
-
 tagged! {
     /// How a flow sends: by TCP, which is the default, or by UDP.
     #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
-        /// TCP.
+        /// TCP. The defaults are those of Linux, with CUBIC.
         Tcp(TcpTable) = "tcp",
         /// UDP: packets are sent as the application makes them, without retransmission.
         Udp(UdpTable) = "udp",
@@ -141,136 +90,6 @@ impl Default for UdpTable {
     fn default() -> Self {
         Self { header: Quantity(Bytes::new(28)) }
     }
-}
-
-tagged! {
-    /// What a flow sends. Sizes and rates are those of the application's payload; the headers of the transport and
-    /// the overhead of links come on top, as with ns-3's applications.
-    pub enum TrafficTable (default "", "a table, as in {kind = \"cbr\", rate = \"1.5 Mbit/s\", packet_size = \"1400 B\"}") {
-        /// An endless stream of data, as fast as TCP allows; TCP only.
-        Bulk(BulkTable) = "bulk",
-        /// One transfer of a given size; TCP only.
-        Transfer(TransferTable) = "transfer",
-        /// Packets at a constant bit rate.
-        Cbr(CbrTable) = "cbr",
-        /// Variable bit rate: ON and OFF periods alternate, with a constant bit rate while ON.
-        Vbr(VbrTable) = "vbr",
-        /// ON and OFF periods of given lengths, with a constant bit rate while ON, as ns-3's `OnOffApplication`.
-        OnOff(OnOffTable) = "on_off",
-        /// A Poisson process: exponential times between packets.
-        Poisson(PoissonTable) = "poisson",
-        /// A Poisson process that switches between two rates.
-        SwitchedPoisson(SwitchedTable) = "switched_poisson",
-        /// Pareto distributed times between packets.
-        Pareto(TailTable) = "pareto",
-        /// Weibull distributed times between packets.
-        Weibull(TailTable) = "weibull",
-    }
-}
-
-impl Default for TrafficTable {
-    fn default() -> Self {
-        Self::Bulk(BulkTable::default())
-    }
-}
-
-/// Data without end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct BulkTable {}
-
-/// A transfer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct TransferTable {
-    /// Payload of the transfer.
-    pub size: Quantity<Bytes>,
-}
-
-/// Constant bit rate: `on_off` without OFF.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct CbrTable {
-    /// Payload rate.
-    pub rate: Quantity<BitRate>,
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
-}
-
-/// Variable bit rate; the default periods are those of S. Shu's thesis (Groningen, 2023), Table 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct VbrTable {
-    /// Payload rate while ON.
-    pub rate: Quantity<BitRate>,
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
-    /// Length of an ON period: a time, or a random time.
-    #[serde(default = "on")]
-    pub on: Amount<Span>,
-    /// Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
-    #[serde(default = "off")]
-    pub off: Amount<Span>,
-}
-
-fn on() -> Amount<Span> {
-    Amount::Constant(Quantity(Span::from_secs(1)))
-}
-
-fn off() -> Amount<Span> {
-    Amount::Constant(Quantity(Span::from_millis(1500)))
-}
-
-/// ON and OFF periods.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct OnOffTable {
-    /// Payload rate while ON.
-    pub rate: Quantity<BitRate>,
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
-    /// Length of an ON period: a time, or a random time.
-    pub on: Amount<Span>,
-    /// Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
-    pub off: Amount<Span>,
-}
-
-/// A Poisson process, by its rate in payload bits or in packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct PoissonTable {
-    /// Mean payload rate; give either this or `packets_per_second`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Quantity<BitRate>>,
-    /// Mean number of packets a second, instead of `rate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packets_per_second: Option<f64>,
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
-}
-
-/// A Poisson process that switches between two rates: correlated arrivals with a known theory (a Markovian arrival process).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct SwitchedTable {
-    /// Packets a second in each phase.
-    pub packets_per_second: [f64; 2],
-    /// Mean time in each phase; the times are exponentially distributed.
-    pub hold: [Quantity<Span>; 2],
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
-}
-
-/// Independent inter-departures with a scale and a shape.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct TailTable {
-    /// Scale of the time between packets: k of Pareto, which is its least value, or b of Weibull.
-    pub scale: Quantity<Span>,
-    /// Shape of the distribution: alpha of Pareto or c of Weibull.
-    pub shape: f64,
-    /// Payload of a packet: a size, or a random size.
-    pub packet_size: Amount<Bytes>,
 }
 
 /// When the flows of a group start.

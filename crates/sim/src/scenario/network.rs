@@ -8,7 +8,7 @@ use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::sync::Arc;
 
 /// A network with its flows, ready for the engine. Every index is valid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Network {
     /// The scenario's name.
     pub name: String,
@@ -226,7 +226,7 @@ pub enum PortKind {
 }
 
 /// One flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     /// `bulk[0]`: the group's name and the flow's number in it.
     pub name: String,

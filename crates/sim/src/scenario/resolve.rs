@@ -2,7 +2,7 @@
 
 mod flows;
 pub(super) mod names;
-mod traffic;
+pub(crate) mod traffic;
 
 use super::bounds::{self, up_to, MOST};
 use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
@@ -280,7 +280,7 @@ fn positive(span: Span, path: Path) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
+pub(crate) fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
     if rate.is_zero() {
         return Err(Error::new(path, "is 0; allowed: a rate above 0, as in \"10 Mbit/s\""));
     }

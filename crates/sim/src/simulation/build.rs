@@ -7,7 +7,7 @@ use crate::packet::Slab;
 use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Transport};
-use crate::traffic::{Source, Traffic};
+use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Config, Ecn, Random, Server};
@@ -101,7 +101,11 @@ impl Simulation {
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
         let (mut tcp, mut header) = (None, 0);
-        let transfer = if let Traffic::Transfer { size } = flow.traffic { size.get() } else { u64::MAX };
+        let (transfer, source) = match &flow.traffic {
+            Traffic::Bulk => (u64::MAX, None),
+            Traffic::Transfer { size } => (size.get(), None),
+            Traffic::Packets(source) => (u64::MAX, Some(source.clone())),
+        };
         match &*flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
@@ -135,7 +139,7 @@ impl Simulation {
             header,
             ecn: Ecn::NotEct,
             stop: flow.stop,
-            source: Source::new(&flow.traffic),
+            source,
             next_bytes: 0,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
         });

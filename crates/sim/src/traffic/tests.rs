@@ -1,7 +1,10 @@
 //! Generators against their formulas. Statistical bounds are five standard errors of the mean:
 //! with the fixed seed the outcome is fixed, and a wrong formula is tens of standard errors away.
 
-use super::{Distribution, Emission, Source, Traffic};
+use super::on_off::Periods;
+use super::renewal::{Gap, Renewal};
+use super::switched_poisson::Switched;
+use super::{Distribution, Emission, Process, Source};
 use crate::random::Stream;
 use sojourn_aqm::Random;
 use sojourn_units::{BitRate, Bytes, Span};
@@ -10,6 +13,25 @@ const MILLION: usize = 1_000_000;
 
 fn stream() -> Stream {
     Stream::new(1, 0, "traffic/tests")
+}
+
+fn source(packet_size: Distribution<Bytes>, process: impl Process + 'static) -> Source {
+    Source::new(packet_size, Box::new(process))
+}
+
+/// Packets of one size.
+fn of(bytes: u64, process: impl Process + 'static) -> Source {
+    source(Distribution::Constant(Bytes::new(bytes)), process)
+}
+
+/// 1400 B at 1.5 Mbit/s, always ON.
+fn cbr() -> Source {
+    let (on, off) = (Distribution::Constant(Span::MAX), Distribution::Constant(Span::ZERO));
+    of(1400, Periods::new(BitRate::from_bit_s(1_500_000), on, off))
+}
+
+fn poisson(packets_per_second: f64) -> Renewal {
+    Renewal::new(Gap::Exponential(1e9 / packets_per_second))
 }
 
 /// A random source for generators that must not draw.
@@ -44,8 +66,7 @@ fn near(measured: f64, expected: f64, deviation: f64, n: usize, what: &str) {
 #[test]
 fn constant_bit_rate_is_exact_in_the_long_run_and_draws_nothing() {
     // 1400 B at 1.5 Mbit/s: 11,200 bit x 1e9 / 1.5e6 = 7,466,666.67 ns. Packet k leaves at floor(k x that), exactly.
-    let mut source = Source::new(&Traffic::cbr(BitRate::from_bit_s(1_500_000), Bytes::new(1400))).unwrap();
-    let emissions = take(&mut source, &mut Never, 300_000);
+    let emissions = take(&mut cbr(), &mut Never, 300_000);
     for (k, at) in (1u128..).zip(instants(&emissions)) {
         assert_eq!(u128::from(at), k * 11_200_000_000_000 / 1_500_000);
     }
@@ -57,15 +78,9 @@ fn constant_bit_rate_is_exact_in_the_long_run_and_draws_nothing() {
 
 #[test]
 fn on_for_a_second_and_off_for_none_is_constant_bit_rate() {
-    let rate = BitRate::from_bit_s(1_500_000);
-    let on_off = Traffic::OnOff {
-        rate,
-        packet_size: Distribution::Constant(Bytes::new(1400)),
-        on: Distribution::Constant(Span::from_secs(1)),
-        off: Distribution::Constant(Span::ZERO),
-    };
-    let emissions = |traffic: &Traffic| take(&mut Source::new(traffic).unwrap(), &mut Never, 10_000);
-    assert_eq!(emissions(&on_off), emissions(&Traffic::cbr(rate, Bytes::new(1400))));
+    let (on, off) = (Distribution::Constant(Span::from_secs(1)), Distribution::Constant(Span::ZERO));
+    let mut on_off = of(1400, Periods::new(BitRate::from_bit_s(1_500_000), on, off));
+    assert_eq!(take(&mut on_off, &mut Never, 10_000), take(&mut cbr(), &mut Never, 10_000));
 }
 
 #[test]
@@ -73,13 +88,15 @@ fn an_on_off_source_starts_off_and_carries_the_residual_of_a_packet() {
     // A packet takes 400 ms of ON time. OFF 1.5 s first; ON from 1.5 s to 2.5 s gives packets at 1.9 s and 2.3 s and
     // leaves 200 ms towards the third; OFF to 4 s; ON from 4 s: the third after another 200 ms at 4.2 s, then 4.6 s,
     // and at 5.0 s the fifth just as ON ends.
-    let traffic = Traffic::OnOff {
-        rate: BitRate::from_bit_s(20_000),
-        packet_size: Distribution::Constant(Bytes::new(1000)),
-        on: Distribution::Constant(Span::from_secs(1)),
-        off: Distribution::Constant(Span::from_millis(1500)),
-    };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut Never, 7);
+    let mut source = of(
+        1000,
+        Periods::new(
+            BitRate::from_bit_s(20_000),
+            Distribution::Constant(Span::from_secs(1)),
+            Distribution::Constant(Span::from_millis(1500)),
+        ),
+    );
+    let emissions = take(&mut source, &mut Never, 7);
     let ms: Vec<u64> = instants(&emissions).iter().map(|ns| ns / 1_000_000).collect();
     // ON again from 6.5 s.
     assert_eq!(ms, [1900, 2300, 4200, 4600, 5000, 6900, 7300]);
@@ -88,13 +105,15 @@ fn an_on_off_source_starts_off_and_carries_the_residual_of_a_packet() {
 #[test]
 fn a_packet_longer_than_an_on_period_takes_several() {
     // 2.5 s of ON time, ON 1 s and OFF 1 s: 1 s + 1 s ON, 1 s + 1 s ON, 1 s + 0.5 s ON.
-    let traffic = Traffic::OnOff {
-        rate: BitRate::from_bit_s(8_000),
-        packet_size: Distribution::Constant(Bytes::new(2500)),
-        on: Distribution::Constant(Span::from_secs(1)),
-        off: Distribution::Constant(Span::from_secs(1)),
-    };
-    let emission = Source::new(&traffic).unwrap().next(&mut Never);
+    let mut source = of(
+        2500,
+        Periods::new(
+            BitRate::from_bit_s(8_000),
+            Distribution::Constant(Span::from_secs(1)),
+            Distribution::Constant(Span::from_secs(1)),
+        ),
+    );
+    let emission = source.next(&mut Never);
     assert_eq!(emission, Emission { gap: Span::from_millis(5500), bytes: 2500 });
 }
 
@@ -104,13 +123,8 @@ fn random_periods_give_the_duty_cycle() {
     // The ON time within T is normal with variance 2 T a^2 b^2 / (a + b)^3 = T x 0.288 s for means a = 1 s and b = 1.5 s
     // (alternating renewal process), at 125 packets a second of ON time.
     let exponential = |ms| Distribution::Exponential { mean: Span::from_millis(ms), max: None };
-    let traffic = Traffic::OnOff {
-        rate: BitRate::from_bit_s(1_000_000),
-        packet_size: Distribution::Constant(Bytes::new(1000)),
-        on: exponential(1000),
-        off: exponential(1500),
-    };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let mut source = of(1000, Periods::new(BitRate::from_bit_s(1_000_000), exponential(1000), exponential(1500)));
+    let emissions = take(&mut source, &mut stream(), MILLION);
     let seconds = *instants(&emissions).last().unwrap() as f64 / 1e9;
     let on_share = MILLION as f64 / 125.0 / seconds;
     let error = (0.288 / seconds).sqrt();
@@ -120,8 +134,8 @@ fn random_periods_give_the_duty_cycle() {
 #[test]
 fn poisson_gaps_are_exponential() {
     // 892 packets a second (FTP in Shu 2023): mean gap 1 / 892 s, standard deviation the same.
-    let traffic = Traffic::Poisson { packets_per_second: 892.0, packet_size: Distribution::Constant(Bytes::new(1400)) };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let mut source = of(1400, poisson(892.0));
+    let emissions = take(&mut source, &mut stream(), MILLION);
     let gaps: Vec<f64> = emissions.iter().map(|e| e.gap.seconds()).collect();
     let mean = gaps.iter().sum::<f64>() / MILLION as f64;
     near(mean, 1.0 / 892.0, 1.0 / 892.0, MILLION, "mean gap");
@@ -139,12 +153,8 @@ fn poisson_gaps_are_exponential() {
 #[test]
 fn a_switched_process_has_its_rates_and_correlation() {
     // 1000 and 100 packets a second, held for 0.1 s and 0.3 s: (0.1 x 1000 + 0.3 x 100) / 0.4 = 325 a second.
-    let traffic = Traffic::Switched {
-        rates: [1000.0, 100.0],
-        holds: [Span::from_millis(100), Span::from_millis(300)],
-        packet_size: Distribution::Constant(Bytes::new(100)),
-    };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let mut source = of(100, Switched::new([1000.0, 100.0], [Span::from_millis(100), Span::from_millis(300)]));
+    let emissions = take(&mut source, &mut stream(), MILLION);
     let last = *instants(&emissions).last().unwrap() as f64 * 1e-9;
     // Counts vary by their index of dispersion, 1 + 2 (r1 - r2)^2 p1 p2 / (mean (1/h1 + 1/h2)) with shares p of time:
     // 1 + 2 x 900^2 x 0.25 x 0.75 / (325 x 13.33) = 71.1: a million packets are off by sqrt(71.1 x 10^6) = 8430.
@@ -165,8 +175,8 @@ fn a_switched_process_has_its_rates_and_correlation() {
 #[test]
 fn a_fast_poisson_process_keeps_its_rate_although_gaps_are_whole_nanoseconds() {
     // 400 million a second: a mean gap of 2.5 ns, which rounding each gap by itself would get wrong.
-    let traffic = Traffic::Poisson { packets_per_second: 4e8, packet_size: Distribution::Constant(Bytes::new(64)) };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let mut source = of(64, poisson(4e8));
+    let emissions = take(&mut source, &mut stream(), MILLION);
     let mean = *instants(&emissions).last().unwrap() as f64 / MILLION as f64;
     near(mean, 2.5, 2.5, MILLION, "mean gap in ns");
 }
@@ -186,19 +196,13 @@ fn pareto_and_weibull_have_their_means_and_tails() {
         (weibull, 0.902_745, 0.375_690, 2.0, f64::exp(-(2f64.powf(1.5)))),
     ] {
         assert!((gap.mean() / 1e6 - mean).abs() < 1e-6, "{}", gap.mean());
-        let traffic = Traffic::Renewal { gap, packet_size: Distribution::Constant(Bytes::new(1400)) };
-        let gaps: Vec<f64> =
-            take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION).iter().map(|e| e.gap.millis()).collect();
+        let mut source = of(1400, Renewal::new(Gap::Drawn(gap)));
+        let gaps: Vec<f64> = take(&mut source, &mut stream(), MILLION).iter().map(|e| e.gap.millis()).collect();
         near(gaps.iter().sum::<f64>() / MILLION as f64, mean, variance.sqrt(), MILLION, "mean gap in ms");
         let share = gaps.iter().filter(|g| **g > beyond).count() as f64 / MILLION as f64;
         near(share, tail, (tail * (1.0 - tail)).sqrt(), MILLION, "tail");
     }
-    let least = take(
-        &mut Source::new(&Traffic::Renewal { gap: pareto, packet_size: Distribution::Constant(Bytes::new(1)) })
-            .unwrap(),
-        &mut stream(),
-        10_000,
-    );
+    let least = take(&mut of(1, Renewal::new(Gap::Drawn(pareto))), &mut stream(), 10_000);
     // A gap starts from k, less what the rounding of the one before has left.
     assert!(least.iter().all(|e| e.gap >= Span::from_nanos(1_499_999)));
 }
@@ -215,11 +219,8 @@ fn weibull_of_shape_one_is_exponential() {
 
 #[test]
 fn exponential_sizes_are_whole_bytes_of_the_right_mean() {
-    let traffic = Traffic::Poisson {
-        packets_per_second: 1000.0,
-        packet_size: Distribution::Exponential { mean: Bytes::new(1000), max: None },
-    };
-    let emissions = take(&mut Source::new(&traffic).unwrap(), &mut stream(), MILLION);
+    let mut source = source(Distribution::Exponential { mean: Bytes::new(1000), max: None }, poisson(1000.0));
+    let emissions = take(&mut source, &mut stream(), MILLION);
     let mean = emissions.iter().map(|e| f64::from(e.bytes)).sum::<f64>() / MILLION as f64;
     // Rounding to the nearest byte and up from 0 moves the mean by less than 0.001 B.
     near(mean, 1000.0, 1000.0, MILLION, "mean size in bytes");
@@ -259,22 +260,16 @@ fn uniform_lies_between_its_ends() {
 
 #[test]
 fn the_same_stream_gives_the_same_packets() {
-    let traffic = Traffic::Poisson {
-        packets_per_second: 100.0,
-        packet_size: Distribution::Exponential { mean: Bytes::new(500), max: None },
-    };
-    let run = || take(&mut Source::new(&traffic).unwrap(), &mut stream(), 1000);
+    let start = source(Distribution::Exponential { mean: Bytes::new(500), max: None }, poisson(100.0));
+    let run = || take(&mut start.clone(), &mut stream(), 1000);
     assert_eq!(run(), run());
 }
 
 #[test]
-fn endless_gaps_and_data_without_generator() {
-    assert!(Source::new(&Traffic::Bulk).is_none());
-    assert!(Source::new(&Traffic::Transfer { size: Bytes::new(1) }).is_none());
+fn endless_gaps() {
     // A Pareto tail of index 0.01 soon exceeds any time: the gap is the longest there is, and nothing overflows.
     let gap = Distribution::Pareto { scale: Span::from_secs(1), shape: 0.01, max: None };
-    let mut source =
-        Source::new(&Traffic::Renewal { gap, packet_size: Distribution::Constant(Bytes::new(1)) }).unwrap();
+    let mut source = of(1, Renewal::new(Gap::Drawn(gap)));
     let emissions = take(&mut source, &mut stream(), 1000);
     assert!(emissions.iter().any(|e| e.gap == Span::MAX));
 }

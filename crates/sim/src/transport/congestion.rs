@@ -4,7 +4,8 @@
 //! one-way delay, CE marks), and owns its window. The sender owns the reaction *during* an episode: while it
 //! reduces the window (PRR or at once) the algorithm only says to what, `ssthresh`.
 //!
-//! To add one: its file, one line of [`ALGORITHMS`], one variant of [`Control`] and its line in `each`.
+//! To add one: its file, `pub mod` here, and its line of `congestion_controls!`. Dispatch, the names in scenarios and their schema,
+//! the reference, lists and Python follow. Parameters of one algorithm are keys of the TCP table, declared in its file.
 
 pub mod bbr;
 pub mod compound;
@@ -19,6 +20,8 @@ pub mod prague;
 pub mod reno;
 mod window;
 
+use crate::keys::{KeySet, Listed, Scalar};
+use serde::de;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::fmt;
 
@@ -152,9 +155,6 @@ pub enum EcnFeedback {
 
 /// A congestion control algorithm. All state is its own; `now` is always given.
 pub trait CongestionControl: fmt::Debug + Send + Sync {
-    /// Name as in [`ALGORITHMS`].
-    fn name(&self) -> &'static str;
-
     /// An acknowledgement that acknowledged or SACKed something.
     fn on_ack(&mut self, ack: &AckEvent);
 
@@ -253,49 +253,85 @@ impl Clone for Box<dyn CongestionControl> {
     }
 }
 
-/// Any algorithm, without a detour through memory: those of the registry, and one of the caller's own.
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "the modules say what each is")]
-pub enum Control {
-    NewReno(newreno::NewReno),
-    Ns2Reno(ns2_reno::Ns2Reno),
-    Ns3Cubic(Box<ns3_cubic::Ns3Cubic>),
-    Ns3Reno(ns3_reno::Ns3Reno),
-    Reno(reno::Reno),
-    Cubic(cubic::Cubic),
-    Dctcp(dctcp::Dctcp),
-    Bbr(Box<bbr::Bbr>),
-    Prague(Box<prague::Prague>),
-    Ledbat(Box<ledbat::Ledbat>),
-    Compound(Box<compound::Compound>),
-    Custom(Box<dyn CongestionControl>),
+macro_rules! held {
+    ($type:ty) => { $type };
+    ($type:ty, $pointer:ident) => { $pointer<$type> };
 }
 
-/// What `$do` does with the algorithm, whichever it is.
-macro_rules! each {
-    ($control:expr, $it:ident => $do:expr) => {
-        match $control {
-            Control::NewReno($it) => $do,
-            Control::Ns2Reno($it) => $do,
-            Control::Ns3Cubic($it) => $do,
-            Control::Ns3Reno($it) => $do,
-            Control::Reno($it) => $do,
-            Control::Cubic($it) => $do,
-            Control::Dctcp($it) => $do,
-            Control::Bbr($it) => $do,
-            Control::Prague($it) => $do,
-            Control::Ledbat($it) => $do,
-            Control::Compound($it) => $do,
-            Control::Custom($it) => $do,
+/// Makes the registry of `module::Type` lines: `in Box` where the type is large, `with Keys` where the module declares keys.
+/// (The first `$` stands for itself in the macro that this one makes.)
+macro_rules! congestion_controls {
+    ($d:tt $( $module:ident::$type:ident $(in $pointer:ident)? $(with $keys:ident)? ),+ $(,)?) => {
+        /// Any algorithm, without a detour through memory: those of the registry, and one of the caller's own.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, reason = "the modules say what each is")]
+        pub enum Control {
+            $( $type(held!($module::$type $(, $pointer)?)), )+
+            Custom(Box<dyn CongestionControl>),
         }
+
+        /// What `$do` does with the algorithm, whichever it is.
+        macro_rules! each {
+            ($d control:expr, $d it:ident => $d do:expr) => {
+                match $d control {
+                    $( Control::$type($d it) => $d do, )+
+                    Control::Custom($d it) => $d do,
+                }
+            };
+        }
+
+        /// The keys of every algorithm that has some. A key of several is set for all of them.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        #[allow(missing_docs, reason = "the modules say what each is")]
+        pub struct Keys {
+            $( $( pub $module: $module::$keys, )? )+
+        }
+
+        impl KeySet for Keys {
+            fn set<E: de::Error>(&mut self, name: &str, value: &Scalar) -> Option<Result<(), E>> {
+                let tried = [ $( $( <$module::$keys as KeySet>::set::<E>(&mut self.$module, name, value), )? )+ ];
+                tried.into_iter().flatten().reduce(Result::and)
+            }
+
+            fn list(&self) -> Vec<Listed> {
+                let mut list: Vec<Listed> = Vec::new();
+                for key in ALGORITHMS.iter().flat_map(|algorithm| (algorithm.keys)(self)) {
+                    if list.iter().all(|known| known.name != key.name) {
+                        list.push(key);
+                    }
+                }
+                list
+            }
+        }
+
+        /// Every algorithm.
+        pub static ALGORITHMS: &[Algorithm] = &[ $( Algorithm {
+            name: $module::ABOUT.name,
+            source: $module::ABOUT.source,
+            keys: |keys| {
+                let lists: &[fn(&Keys) -> Vec<Listed>] = &[ $( |keys| <$module::$keys>::list(&keys.$module) )? ];
+                lists.iter().flat_map(|list| list(keys)).collect()
+            },
+            build: |p| Control::$type($( $pointer::new )?($module::$type::new(p))),
+        } ),+ ];
     };
 }
 
-impl CongestionControl for Control {
-    fn name(&self) -> &'static str {
-        each!(self, it => it.name())
-    }
+congestion_controls! { $
+    newreno::NewReno,
+    ns2_reno::Ns2Reno,
+    ns3_cubic::Ns3Cubic in Box with Keys,
+    ns3_reno::Ns3Reno,
+    reno::Reno,
+    cubic::Cubic with Keys,
+    dctcp::Dctcp,
+    bbr::Bbr in Box,
+    prague::Prague in Box with Keys,
+    ledbat::Ledbat in Box with Keys,
+    compound::Compound in Box,
+}
 
+impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &AckEvent) {
         each!(self, it => it.on_ack(ack));
@@ -401,18 +437,19 @@ pub struct Parameters {
     pub initial_window: Packets,
     /// The window never exceeds this.
     pub window_limit: Option<Bytes>,
-    /// Leave slow start before loss where the algorithm can (CUBIC's HyStart).
-    pub hystart: bool,
     /// Of the algorithm's own random numbers.
     pub seed: u64,
-    /// Prague grows and shrinks as with this RTT where the real one is shorter.
-    pub reference_rtt: Span,
-    /// Queueing delay that LEDBAT holds; RFC 6817 allows 100 ms at the most.
-    pub ledbat_target: Span,
-    /// Segments that LEDBAT's window grows by in a round trip without queue; RFC 6817 allows 1 at the most.
-    pub ledbat_gain: f64,
-    /// LEDBAT begins with slow start.
-    pub ledbat_slow_start: bool,
+    /// Keys of single algorithms.
+    pub keys: Keys,
+}
+
+/// What a module says of its algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Name in configuration.
+    pub name: &'static str,
+    /// Governing text.
+    pub source: &'static str,
 }
 
 /// A line of the registry.
@@ -422,8 +459,45 @@ pub struct Algorithm {
     pub name: &'static str,
     /// Governing text.
     pub source: &'static str,
+    /// Its own keys among those of all.
+    pub keys: fn(&Keys) -> Vec<Listed>,
     /// Makes one.
     pub build: fn(&Parameters) -> Control,
+}
+
+impl Algorithm {
+    /// It has a key of this name.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        (self.keys)(&Keys::default()).iter().any(|own| own.name == key)
+    }
+
+    /// One to ask for its properties, with the default keys.
+    fn example(&self) -> Control {
+        let (mss, initial_window) = (Bytes::new(1448), Packets::new(10));
+        (self.build)(&Parameters { mss, initial_window, window_limit: None, seed: 0, keys: Keys::default() })
+    }
+
+    /// Source, what it needs of the transport, and its own keys, in a line.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let (example, mut text) = (self.example(), format!("{}.", self.source));
+        let needs = [
+            ("`ecn = true`", example.ecn_feedback() == EcnFeedback::Accurate),
+            ("`ect = 1`", example.is_l4s()),
+            ("`timestamps = true`", example.needs_timestamps()),
+        ];
+        let keys = (self.keys)(&Keys::default()).into_iter().map(|key| format!("`{}`", key.name));
+        for (what, list) in [
+            ("Needs", needs.into_iter().filter(|(_, is)| *is).map(|(what, _)| what.to_owned()).collect::<Vec<_>>()),
+            ("Own keys:", keys.collect()),
+        ] {
+            if !list.is_empty() {
+                text += &format!(" {what} {}.", list.join(", "));
+            }
+        }
+        text
+    }
 }
 
 impl fmt::Debug for Algorithm {
@@ -439,21 +513,6 @@ impl PartialEq for Algorithm {
 }
 
 impl Eq for Algorithm {}
-
-/// Every algorithm.
-pub static ALGORITHMS: &[Algorithm] = &[
-    newreno::ALGORITHM,
-    ns2_reno::ALGORITHM,
-    ns3_cubic::ALGORITHM,
-    ns3_reno::ALGORITHM,
-    reno::ALGORITHM,
-    cubic::ALGORITHM,
-    dctcp::ALGORITHM,
-    bbr::ALGORITHM,
-    prague::ALGORITHM,
-    ledbat::ALGORITHM,
-    compound::ALGORITHM,
-];
 
 /// Names of all algorithms, in the order of the registry.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -48,28 +48,46 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Sender(Kind);
 
-/// The core under each recovery.
-#[derive(Clone, Debug)]
-enum Kind {
-    Reno(Core<Reno>),
-    NewReno(Core<NewReno>),
-    Sack(Core<Sack>),
-    Rack(Core<Rack>),
-    Ns3(Core<Ns3>),
-}
+/// Makes the senders of all strategies of recovery, each by the name of its type and of its [`Recovery`]. (The first `$` stands
+/// for itself in the macro that this one makes.)
+macro_rules! recoveries {
+    ($d:tt $( $name:ident ),+ $(,)?) => {
+        /// The core under each recovery.
+        #[derive(Clone, Debug)]
+        enum Kind {
+            $( $name(Core<$name>), )+
+        }
 
-/// What `$do` does with the core, whichever it is.
-macro_rules! with {
-    ($sender:expr, $core:ident => $do:expr) => {
-        match $sender {
-            Kind::Sack($core) => $do,
-            Kind::Rack($core) => $do,
-            Kind::NewReno($core) => $do,
-            Kind::Reno($core) => $do,
-            Kind::Ns3($core) => $do,
+        impl Kind {
+            fn new(config: Arc<Config>, congestion: Control) -> Self {
+                match config.recovery {
+                    $( Recovery::$name => Self::$name(Core::new(config, congestion)), )+
+                }
+            }
+        }
+
+        impl Recovery {
+            /// It works on selective acknowledgements.
+            #[must_use]
+            pub const fn is_selective(self) -> bool {
+                match self {
+                    $( Self::$name => <$name as recovery::Strategy>::SELECTIVE, )+
+                }
+            }
+        }
+
+        /// What `$do` does with the core, whichever it is.
+        macro_rules! with {
+            ($d sender:expr, $d core:ident => $d do:expr) => {
+                match $d sender {
+                    $( Kind::$name($d core) => $d do, )+
+                }
+            };
         }
     };
 }
+
+recoveries! { $ Sack, Rack, NewReno, Reno, Ns3 }
 
 impl Sender {
     /// A sender at the start of its stream.
@@ -93,13 +111,7 @@ impl Sender {
     }
 
     fn build(config: Arc<Config>, congestion: Control) -> Self {
-        Self(match config.recovery {
-            Recovery::Reno => Kind::Reno(Core::new(config, congestion)),
-            Recovery::NewReno => Kind::NewReno(Core::new(config, congestion)),
-            Recovery::Sack => Kind::Sack(Core::new(config, congestion)),
-            Recovery::Rack => Kind::Rack(Core::new(config, congestion)),
-            Recovery::Ns3 => Kind::Ns3(Core::new(config, congestion)),
-        })
+        Self(Kind::new(config, congestion))
     }
 
     // The application's side.

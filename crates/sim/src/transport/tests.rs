@@ -20,9 +20,11 @@ mod sender;
 mod timer;
 mod window;
 
-use super::congestion::find;
+use super::congestion::{find, Keys, Parameters};
 use super::sender::{Config, Recovery};
+use crate::keys::{KeySet, Scalar};
 use path::{Fate, Path};
+use serde::de::value::Error;
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
 const MSS: u64 = 1448;
@@ -31,11 +33,11 @@ fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-fn at_ms(at: u64) -> Instant {
+pub(super) fn at_ms(at: u64) -> Instant {
     Instant::ZERO + ms(at)
 }
 
-fn segments(n: u64) -> Bytes {
+pub(super) fn segments(n: u64) -> Bytes {
     Bytes::new(n * MSS)
 }
 
@@ -43,6 +45,19 @@ fn segments(n: u64) -> Bytes {
 fn bulk(congestion_control: &str) -> Config {
     let congestion_control = find(congestion_control).expect("in the registry");
     Config { congestion_control, unlimited: true, handshake: false, send_buffer: None, ..Config::default() }
+}
+
+/// What a congestion control is built from: ten segments of `mss` bytes at the start, HyStart off.
+pub(super) fn parameters(mss: u64) -> Parameters {
+    let (mss, initial_window) = (Bytes::new(mss), Packets::new(10));
+    Parameters { mss, initial_window, window_limit: None, seed: 0, keys: hystart(false) }
+}
+
+/// Default keys, with HyStart or without in all that have it.
+fn hystart(on: bool) -> Keys {
+    let mut keys = Keys::default();
+    assert_eq!(keys.set::<Error>("hystart", &Scalar::Bool(on)), Some(Ok(())));
+    keys
 }
 
 /// Segments of `path` sent in each round trip of `rtt`.

@@ -96,18 +96,21 @@ fn littles_law_holds_for_each_scheme() {
 #[test]
 fn reported_metrics_are_those_of_the_catalogue() {
     let report = runs(MIXED, None, 1, 1).remove(0);
-    let names = |scope| {
-        let all = sojourn_measure::catalogue::METRICS.iter();
-        let mut names: Vec<&str> = all.filter(|m| m.scopes.contains(&scope)).map(|m| m.name).collect();
-        names.sort_unstable();
-        names
+    use sojourn_measure::catalogue::{Scope, METRICS};
+    let same = |scope: Scope, reported: Vec<&str>| {
+        for metric in METRICS.iter().filter(|metric| metric.scopes.contains(&scope)) {
+            assert!(reported.contains(&metric.name), "no {} reports `{}`", scope.name(), metric.name);
+        }
+        for name in reported {
+            let known = METRICS.iter().any(|metric| metric.name == name && metric.scopes.contains(&scope));
+            assert!(known, "a {} reports `{name}`, which the catalogue does not give it", scope.name());
+        }
     };
-    use sojourn_measure::catalogue::Scope;
-    assert_eq!(report.metrics.keys().collect::<Vec<_>>(), names(Scope::Run));
+    same(Scope::Run, report.metrics.keys().collect());
     let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
-    assert_eq!(tested.metrics.keys().collect::<Vec<_>>(), names(Scope::Queue));
-    assert_eq!(report.groups[0].metrics.keys().collect::<Vec<_>>(), names(Scope::Group));
-    assert_eq!(report.flows[0].metrics.keys().collect::<Vec<_>>(), names(Scope::Flow));
+    same(Scope::Queue, tested.metrics.keys().collect());
+    same(Scope::Group, report.groups[0].metrics.keys().collect());
+    same(Scope::Flow, report.flows[0].metrics.keys().collect());
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use super::bounds::{self, up_to, HOPS};
 use super::names::Names;
+use super::traffic::Check;
 use super::{positive, Document, Error, Path, Port, MOST};
+use crate::keys::KeySet;
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
 use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
-use crate::transport;
+use crate::transport::{self, Recovery};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -32,7 +34,8 @@ impl Document {
                 return Err(Error::new(path.then("count"), what));
             }
             let transport = Arc::new(transport(table, &path)?);
-            let traffic = super::traffic::resolve(&table.traffic, &table.transport, &path.then("traffic"))?;
+            let udp = matches!(table.transport, TransportTable::Udp(_));
+            let traffic = table.traffic.resolve(&Check { path: &path.then("traffic"), udp })?;
             check_times(table, &path)?;
             let ways = Ways::of(table, names, &path)?;
             let members = (0..pairs).map(|i| {
@@ -207,26 +210,17 @@ fn transport(table: &FlowTable, path: &Path) -> Result<Transport, Error> {
     }
 }
 
-fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport, Error> {
+fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport, Error> {
     let refuse = |key: &'static str, what: String| Error::new(path.then(key), what);
-    let Some(congestion_control) = transport::congestion::find(&tcp.congestion_control) else {
-        let names: Vec<&str> = transport::congestion::names().collect();
-        return Err(refuse(
-            "congestion_control",
-            format!(
-                "\"{}\" is unknown{}; allowed: {}",
-                tcp.congestion_control,
-                sojourn_document::did_you_mean(&tcp.congestion_control, &names),
-                names.join(", ")
-            ),
-        ));
-    };
+    for key in own.list() {
+        key.refused.map_or(Ok(()), |what| Err(refuse(key.name, what)))?;
+    }
     let ect = match tcp.ect {
         0 => transport::Ect::Zero,
         1 => transport::Ect::One,
         other => return Err(refuse("ect", format!("is {other}; allowed: 0 or 1"))),
     };
-    let mss = tcp.mss.0;
+    let mss = tcp.mss;
     if mss == Bytes::ZERO || mss > MSS_MAX {
         return Err(refuse("mss", format!("is {mss}; allowed: 1 B to {} B", MSS_MAX.get())));
     }
@@ -235,125 +229,116 @@ fn tcp_configs(tcp: &TcpTable, unlimited: bool, path: &Path) -> Result<Transport
         _ => Ok(()),
     };
     for (key, packets) in [
-        ("initial_window", tcp.initial_window.0),
-        ("window_limit", tcp.window_limit.0.unwrap_or_default()),
-        ("ack_every", tcp.ack_every.0),
-        ("quick_acks", tcp.quick_acks.0),
+        ("initial_window", tcp.initial_window),
+        ("window_limit", tcp.window_limit.unwrap_or_default()),
+        ("ack_every", tcp.ack_every),
+        ("quick_acks", tcp.quick_acks),
     ] {
         up_to(packets, &bounds::PACKETS, || path.then(key))?;
     }
-    for (key, time) in [
-        ("max_rto", tcp.max_rto.0),
-        ("prague_reference_rtt", tcp.prague_reference_rtt.0),
-        ("ledbat_target", tcp.ledbat_target.0),
-    ] {
-        up_to(time, &bounds::DELAY, || path.then(key))?;
-    }
-    up_to(tcp.send_buffer.0.unwrap_or_default(), &bounds::DATA, || path.then("send_buffer"))?;
-    up_to(tcp.read_rate.0.unwrap_or_default(), &bounds::RATE, || path.then("read_rate"))?;
-    some(tcp.initial_window.0, "initial_window")?;
-    some(tcp.ack_every.0, "ack_every")?;
-    tcp.window_limit.0.map_or(Ok(()), |limit| some(limit, "window_limit"))?;
-    for (key, rto) in [("min_rto", tcp.min_rto.0), ("initial_rto", tcp.initial_rto.0), ("max_rto", tcp.max_rto.0)] {
+    up_to(tcp.max_rto, &bounds::DELAY, || path.then("max_rto"))?;
+    up_to(tcp.send_buffer.unwrap_or_default(), &bounds::DATA, || path.then("send_buffer"))?;
+    up_to(tcp.read_rate.unwrap_or_default(), &bounds::RATE, || path.then("read_rate"))?;
+    some(tcp.initial_window, "initial_window")?;
+    some(tcp.ack_every, "ack_every")?;
+    tcp.window_limit.map_or(Ok(()), |limit| some(limit, "window_limit"))?;
+    for (key, rto) in [("min_rto", tcp.min_rto), ("initial_rto", tcp.initial_rto), ("max_rto", tcp.max_rto)] {
         positive(rto, path.then(key))?;
-        if rto > tcp.max_rto.0 {
-            return Err(refuse(key, format!("is {rto}; allowed: up to `max_rto`, {}", tcp.max_rto.0)));
+        if rto > tcp.max_rto {
+            return Err(refuse(key, format!("is {rto}; allowed: up to `max_rto`, {}", tcp.max_rto)));
         }
     }
-    for (key, buffer) in [("send_buffer", tcp.send_buffer.0), ("receive_buffer", Some(tcp.receive_buffer.0))] {
+    for (key, buffer) in [("send_buffer", tcp.send_buffer), ("receive_buffer", Some(tcp.receive_buffer))] {
         if let Some(buffer) = buffer.filter(|buffer| *buffer < mss) {
             return Err(refuse(key, format!("is {buffer}; allowed: at least a segment, `mss`, {mss}")));
         }
     }
-    let write_size = match tcp.write_size.0 {
+    let write_size = match tcp.write_size {
         None => None,
         Some(size) => {
-            let fits = tcp.send_buffer.0.is_none_or(|buffer| size <= buffer);
+            let fits = tcp.send_buffer.is_none_or(|buffer| size <= buffer);
             let size_bytes = u32::try_from(size.get()).ok().filter(|_| fits).and_then(NonZeroU32::new);
             Some(size_bytes.ok_or_else(|| {
                 refuse("write_size", format!("is {size}; allowed: 1 B to `send_buffer`, below 4 GiB"))
             })?)
         }
     };
-    positive(tcp.ledbat_target.0, path.then("ledbat_target"))?;
-    if !(tcp.ledbat_gain > 0.0 && tcp.ledbat_gain <= 100.0) {
-        return Err(refuse("ledbat_gain", format!("is {}; allowed: above 0, up to 100", tcp.ledbat_gain)));
-    }
     let most = Bytes::new(u64::from(u32::MAX));
-    if tcp.receive_buffer.0 > most {
-        return Err(refuse("receive_buffer", format!("is {}; allowed: below 4 GiB", tcp.receive_buffer.0)));
+    if tcp.receive_buffer > most {
+        return Err(refuse("receive_buffer", format!("is {}; allowed: below 4 GiB", tcp.receive_buffer)));
     }
-    if tcp.delayed_ack.0 > Span::from_secs(10) {
-        return Err(refuse("delayed_ack", format!("is {}; allowed: up to 10 s", tcp.delayed_ack.0)));
+    if tcp.delayed_ack > Span::from_secs(10) {
+        return Err(refuse("delayed_ack", format!("is {}; allowed: up to 10 s", tcp.delayed_ack)));
     }
     let sender = transport::Config {
         mss,
-        initial_window: tcp.initial_window.0,
-        recovery: tcp.recovery.into(),
+        initial_window: tcp.initial_window,
+        recovery: tcp.recovery,
         tail_loss_probe: tcp.tail_loss_probe,
-        congestion_control,
+        congestion_control: tcp.congestion_control,
         limited_transmit: tcp.limited_transmit,
         prr: tcp.prr,
-        rto: tcp.rto.into(),
-        min_rto: tcp.min_rto.0,
-        initial_rto: tcp.initial_rto.0,
-        max_rto: tcp.max_rto.0,
+        rto: tcp.rto,
+        min_rto: tcp.min_rto,
+        initial_rto: tcp.initial_rto,
+        max_rto: tcp.max_rto,
         timestamps: tcp.timestamps,
         ecn: tcp.ecn,
         ect,
-        send_buffer: tcp.send_buffer.0,
+        send_buffer: tcp.send_buffer,
         write_size,
-        window_limit: tcp.window_limit.0.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
+        window_limit: tcp.window_limit.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         pacing: tcp.pacing,
-        hystart: tcp.hystart,
-        prague_reference_rtt: tcp.prague_reference_rtt.0,
-        ledbat_target: tcp.ledbat_target.0,
-        ledbat_gain: tcp.ledbat_gain,
-        ledbat_slow_start: tcp.ledbat_slow_start,
+        keys: *own,
         nagle: tcp.nagle,
         slow_start_after_idle: tcp.slow_start_after_idle,
-        idle_restart: tcp.idle_restart.into(),
-        window_unit: tcp.window_unit.into(),
+        idle_restart: tcp.idle_restart,
+        window_unit: tcp.window_unit,
         unlimited,
         handshake: tcp.handshake,
     };
     let example = transport::Sender::new(sender);
     let ecn_feedback = example.congestion_control().ecn_feedback();
     if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
-        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn", what));
     }
     if ecn_feedback == transport::EcnFeedback::Accurate && tcp.handshake && !tcp.ecn_accept {
-        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn_accept", what));
     }
     if tcp.tail_loss_probe && !sender.recovery.is_selective() {
-        let what = "is true, which needs selective acknowledgements; allowed: false, or recovery \"sack\", \"ns3\" or \"rack\"";
-        return Err(refuse("tail_loss_probe", what.to_owned()));
+        let words = Recovery::ALL.iter().filter(|one| one.is_selective()).map(|one| format!("\"{}\"", one.word()));
+        let words: Vec<String> = words.collect();
+        let what = format!(
+            "is true, which needs selective acknowledgements; allowed: false, or recovery {}",
+            words.join(" or ")
+        );
+        return Err(refuse("tail_loss_probe", what));
     }
-    if tcp.read_rate.0 == Some(BitRate::ZERO) {
+    if tcp.read_rate == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));
     }
     if example.congestion_control().is_l4s() && ect == transport::Ect::Zero {
-        let what = format!("is 0, but {} needs 1; allowed: 1", tcp.congestion_control);
+        let what = format!("is 0, but {} needs 1; allowed: 1", tcp.congestion_control.name);
         return Err(refuse("ect", what));
     }
     if example.congestion_control().needs_timestamps() && !tcp.timestamps {
-        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control);
+        let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("timestamps", what));
     }
     let receiver = transport::ReceiverConfig {
-        ack_every: tcp.ack_every.0,
-        ack_delay: tcp.delayed_ack.0,
-        quick_acks: tcp.quick_acks.0,
+        ack_every: tcp.ack_every,
+        ack_delay: tcp.delayed_ack,
+        quick_acks: tcp.quick_acks,
         sack: sender.recovery.is_selective(),
-        buffer: tcp.receive_buffer.0,
+        buffer: tcp.receive_buffer,
         ecn_feedback,
         ecn: tcp.ecn_accept,
-        read_rate: tcp.read_rate.0,
+        read_rate: tcp.read_rate,
         mss,
-        initial_rto: tcp.initial_rto.0,
-        max_rto: tcp.max_rto.0,
+        initial_rto: tcp.initial_rto,
+        max_rto: tcp.max_rto,
     };
     Ok(Transport::Tcp { sender, receiver })
 }

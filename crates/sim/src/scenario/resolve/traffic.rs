@@ -1,9 +1,9 @@
-//! Traffic: from tables to distributions.
+//! What the tables of traffic have in common: random amounts, sizes and rates of packets.
 
-use super::bounds::{self, up_to, Bound, PACKET_RATE, SHAPES, SLOWEST};
-use super::{moving, Error, Path};
-use crate::scenario::flow::{Amount, PoissonTable, SwitchedTable, TailTable, TrafficTable, TransportTable};
-use crate::traffic::{Distribution, Measure, Traffic};
+use super::bounds::{self, up_to, Bound, PACKET_RATE, SHAPES};
+use super::{Error, Path};
+use crate::scenario::flow::Amount;
+use crate::traffic::{Distribution, Measure};
 use sojourn_document::{Quantity, Unit};
 use sojourn_units::{BitRate, Bytes, Span};
 
@@ -11,137 +11,52 @@ use sojourn_units::{BitRate, Bytes, Span};
 const UDP_MAX: Bytes = Bytes::new(65_507);
 const TCP_MAX: Bytes = Bytes::new(1 << 30);
 
-/// A packet takes at most so many ON periods: more would cost as many draws for one packet.
-const PERIODS_MAX: f64 = 1e6;
-
-pub(super) fn resolve(table: &TrafficTable, transport: &TransportTable, path: &Path) -> Result<Traffic, Error> {
-    let udp = matches!(transport, TransportTable::Udp(_));
-    let size =
-        |amount: &Amount<Bytes>| packet_size(amount, if udp { UDP_MAX } else { TCP_MAX }, path.then("packet_size"));
-    let tail = |table: &TailTable, weibull: bool| {
-        let (scale, shape, max) = (table.scale.0, table.shape, None);
-        let gap = if weibull {
-            Distribution::Weibull { scale, shape, max }
-        } else {
-            Distribution::Pareto { scale, shape, max }
-        };
-        check(&gap, Some(&bounds::TIME), path)?;
-        Ok(Traffic::Renewal { gap, packet_size: size(&table.packet_size)? })
-    };
-    match table {
-        TrafficTable::Bulk(_) | TrafficTable::Transfer(_) if udp => {
-            let what =
-                "sends at the rate of its transport, and udp sets none; allowed: cbr, vbr, on_off, poisson, switched_poisson, pareto, weibull, or transport kind = \"tcp\"";
-            Err(Error::new(path.then("kind"), what))
-        }
-        TrafficTable::Bulk(_) => Ok(Traffic::Bulk),
-        TrafficTable::Transfer(transfer) => {
-            if transfer.size.0 == Bytes::ZERO {
-                return Err(Error::new(path.then("size"), "is 0; allowed: 1 B or more"));
-            }
-            up_to(transfer.size.0, &bounds::DATA, || path.then("size"))?;
-            Ok(Traffic::Transfer { size: transfer.size.0 })
-        }
-        TrafficTable::Cbr(cbr) => {
-            let on = Distribution::Constant(Span::MAX);
-            on_off(cbr.rate.0, size(&cbr.packet_size)?, on, Distribution::Constant(Span::ZERO), path)
-        }
-        TrafficTable::Vbr(t) => on_off(
-            t.rate.0,
-            size(&t.packet_size)?,
-            amount(&t.on, Some(&bounds::TIME), path.then("on"))?,
-            amount(&t.off, Some(&bounds::TIME), path.then("off"))?,
-            path,
-        ),
-        TrafficTable::OnOff(t) => on_off(
-            t.rate.0,
-            size(&t.packet_size)?,
-            amount(&t.on, Some(&bounds::TIME), path.then("on"))?,
-            amount(&t.off, Some(&bounds::TIME), path.then("off"))?,
-            path,
-        ),
-        TrafficTable::Poisson(poisson) => {
-            let packet_size = size(&poisson.packet_size)?;
-            Ok(Traffic::Poisson { packets_per_second: lambda(poisson, &packet_size, path)?, packet_size })
-        }
-        TrafficTable::SwitchedPoisson(t) => switched(t, size(&t.packet_size)?, path),
-        TrafficTable::Pareto(t) => tail(t, false),
-        TrafficTable::Weibull(t) => tail(t, true),
-    }
+/// The place of a table of traffic, and what carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<'a> {
+    /// Of the table.
+    pub path: &'a Path,
+    /// UDP, which sets no rate.
+    pub udp: bool,
 }
 
-fn on_off(
-    rate: BitRate,
-    packet_size: Distribution<Bytes>,
-    on: Distribution<Span>,
-    off: Distribution<Span>,
-    path: &Path,
-) -> Result<Traffic, Error> {
-    moving(rate, path.then("rate"))?;
-    let packet_ns = packet_size.mean() * 8e9 / rate.bit_s() as f64;
-    spaced(rate, &packet_size, path)?;
-    if on.mean() * PERIODS_MAX < packet_ns {
-        let what = format!(
-            "is {} on average, while a packet takes {}; allowed: at least a millionth of that",
-            Span::from_nanos(on.mean() as u64),
-            Span::from_nanos(packet_ns as u64)
-        );
-        return Err(Error::new(path.then("on"), what));
+impl Check<'_> {
+    /// The error that `what` is wrong with a key.
+    #[must_use]
+    pub fn refuse(&self, key: &'static str, what: impl Into<String>) -> Error {
+        Error::new(self.path.then(key), what)
     }
-    Ok(Traffic::OnOff { rate, packet_size, on, off })
-}
 
-/// A rate that packets of this size can have.
-fn spaced(rate: BitRate, packet_size: &Distribution<Bytes>, path: &Path) -> Result<(), Error> {
-    let packets_per_second = rate.bit_s() as f64 / (8.0 * packet_size.mean());
-    if packets_per_second > PACKET_RATE.most {
-        let what = format!(
-            "is {rate}, {packets_per_second:.0} packets a second; allowed: up to {} packets a second",
-            PACKET_RATE.most
-        );
-        return Err(Error::new(path.then("rate"), what));
+    /// The key `packet_size`: a size that the transport can carry.
+    ///
+    /// # Errors
+    /// Another one.
+    pub fn packet_size(&self, amount: &Amount<Bytes>) -> Result<Distribution<Bytes>, Error> {
+        packet_size(amount, if self.udp { UDP_MAX } else { TCP_MAX }, self.path.then("packet_size"))
     }
-    Ok(())
-}
 
-fn switched(table: &SwitchedTable, packet_size: Distribution<Bytes>, path: &Path) -> Result<Traffic, Error> {
-    let rates = table.packets_per_second;
-    let most = PACKET_RATE.most;
-    if rates.iter().any(|rate| *rate != 0.0 && !(SLOWEST..=most).contains(rate)) || rates == [0.0, 0.0] {
-        let what = format!("is {rates:?}; allowed: two numbers from {SLOWEST} to {most}, or one of them 0");
-        return Err(Error::new(path.then("packets_per_second"), what));
+    /// A time, up to the bound of times.
+    ///
+    /// # Errors
+    /// A longer one, or parameters that make no distribution.
+    pub fn time(&self, key: &'static str, table: &Amount<Span>) -> Result<Distribution<Span>, Error> {
+        amount(table, Some(&bounds::TIME), self.path.then(key))
     }
-    let holds = table.hold.map(|hold| hold.0);
-    if holds.contains(&Span::ZERO) {
-        return Err(Error::new(path.then("hold"), "is 0; allowed: two times above 0"));
-    }
-    for (k, hold) in holds.into_iter().enumerate() {
-        up_to(hold, &bounds::TIME, || path.then("hold").then(k))?;
-    }
-    let packets: f64 = holds.iter().zip(rates).map(|(hold, rate)| hold.seconds() * rate).sum();
-    if packets * PERIODS_MAX < 1.0 {
-        let what = format!("makes {packets:e} packets in both phases on average; allowed: at least a millionth");
-        return Err(Error::new(path.then("hold"), what));
-    }
-    Ok(Traffic::Switched { rates, holds, packet_size })
-}
 
-fn lambda(table: &PoissonTable, packet_size: &Distribution<Bytes>, path: &Path) -> Result<f64, Error> {
-    match (table.rate, table.packets_per_second) {
-        (Some(rate), None) => {
-            moving(rate.0, path.then("rate"))?;
-            spaced(rate.0, packet_size, path)?;
-            Ok(rate.0.bit_s() as f64 / (8.0 * packet_size.mean()))
+    /// The key `rate`: one that packets of this size can have.
+    ///
+    /// # Errors
+    /// More packets a second than the bound.
+    pub fn spaced(&self, rate: BitRate, packet_size: &Distribution<Bytes>) -> Result<(), Error> {
+        let packets_per_second = rate.bit_s() as f64 / (8.0 * packet_size.mean());
+        if packets_per_second > PACKET_RATE.most {
+            let what = format!(
+                "is {rate}, {packets_per_second:.0} packets a second; allowed: up to {} packets a second",
+                PACKET_RATE.most
+            );
+            return Err(self.refuse("rate", what));
         }
-        (None, Some(lambda)) if (SLOWEST..=PACKET_RATE.most).contains(&lambda) => Ok(lambda),
-        (None, Some(lambda)) => {
-            let what = format!("is {lambda:?}; allowed: {SLOWEST} to {}", PACKET_RATE.most);
-            Err(Error::new(path.then("packets_per_second"), what))
-        }
-        _ => Err(Error::new(
-            path.then("rate"),
-            "is needed, unless packets_per_second is given; allowed: exactly one of rate and packets_per_second",
-        )),
+        Ok(())
     }
 }
 
@@ -176,12 +91,12 @@ fn amount<T: Unit + Measure + PartialOrd>(
         }
     };
     let path = if key.is_empty() { path } else { path.then(key) };
-    check(&distribution, bound, &path)?;
+    possible(&distribution, bound, &path)?;
     Ok(distribution)
 }
 
 /// Parameters that make a distribution; `path` is of the table that holds them.
-fn check<T: Unit + Measure + PartialOrd>(
+pub(crate) fn possible<T: Unit + Measure + PartialOrd>(
     distribution: &Distribution<T>,
     bound: Option<&Bound<T>>,
     path: &Path,

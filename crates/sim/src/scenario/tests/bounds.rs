@@ -49,7 +49,7 @@ fn every_quantity_has_an_upper_bound() {
         (flow, tcp("quick_acks = \"1000000000000000 p\""), "flows[0].transport.quick_acks`: is 1000000000000000 p; allowed: up to 1000000000 p", tcp("quick_acks = \"1000000000 p\"")),
         (flow, tcp("max_rto = \"25 h\""), "flows[0].transport.max_rto`: is 90000 s; allowed: up to 86400 s", tcp("max_rto = \"24 h\"")),
         (flow, tcp("prague_reference_rtt = \"25 h\""), "flows[0].transport.prague_reference_rtt`: is 90000 s; allowed: up to 86400 s", tcp("prague_reference_rtt = \"24 h\"")),
-        (flow, tcp("ledbat_target = \"25 h\""), "flows[0].transport.ledbat_target`: is 90000 s; allowed: up to 86400 s", tcp("ledbat_target = \"24 h\"")),
+        (flow, tcp("ledbat_target = \"25 h\""), "flows[0].transport.ledbat_target`: is 90000 s; allowed: above 0, up to 86400 s", tcp("ledbat_target = \"24 h\"")),
         (flow, tcp("send_buffer = \"2000000000 MB\""), "flows[0].transport.send_buffer`: is 2000000 GB; allowed: up to 1000000 GB", tcp("send_buffer = \"1000000000 MB\"")),
         (flow, tcp("read_rate = \"1000000 Tbit/s\""), "flows[0].transport.read_rate`: is 1000000000 Gbit/s; allowed: up to 10000 Gbit/s", tcp("read_rate = \"1 Tbit/s\"")),
         (flow, tcp("ledbat_gain = nan"), "flows[0].transport.ledbat_gain`: is NaN; allowed: above 0, up to 100", tcp("ledbat_gain = 100")),

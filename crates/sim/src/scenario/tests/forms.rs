@@ -2,7 +2,7 @@
 
 use super::{good, load, with, GOOD};
 use crate::scenario::{schema, Amount, Document, StartTable, TrafficTable, TransportTable};
-use crate::traffic::{Distribution, Traffic};
+use crate::traffic::{Traffic, KINDS};
 use sojourn_units::{Bytes, Packets, Span};
 use std::path::{Path, PathBuf};
 
@@ -137,7 +137,7 @@ fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
     assert_eq!(document.seed, 10);
     // A table that was not written starts from its defaults.
     let TransportTable::Tcp(tcp) = &document.flows[0].transport else { panic!("udp") };
-    assert_eq!(tcp.mss.0, Bytes::new(536));
+    assert_eq!(tcp.tcp.mss, Bytes::new(536));
     assert!(matches!(document.flows[0].traffic, TrafficTable::Transfer(_)));
     assert_eq!(document.series.unwrap().interval.0, Span::from_millis(1));
     assert_eq!(document.description, "a = b");
@@ -167,10 +167,7 @@ fn amounts_and_starts_read_in_every_form() {
 #[test]
 fn variable_bit_rate_has_the_periods_of_the_thesis_by_default() {
     let text = GOOD.replace("kind = \"cbr\"", "kind = \"vbr\"");
-    let network = super::network(&text);
-    let Traffic::OnOff { on, off, .. } = network.flows[3].traffic else { panic!("not ON/OFF") };
-    assert_eq!(on, Distribution::Constant(Span::from_secs(1)));
-    assert_eq!(off, Distribution::Constant(Span::from_millis(1500)));
+    assert!(good(&text).to_json().contains("\"on\":\"1 s\",\"off\":\"1.5 s\""));
 }
 
 #[test]
@@ -198,9 +195,32 @@ fn the_schema_has_every_key_that_the_canonical_form_prints() {
         .iter()
         .map(|t| t["properties"]["kind"]["const"].as_str().unwrap())
         .collect();
-    assert_eq!(
-        kinds.join(" "),
-        "bulk transfer cbr vbr on_off poisson switched_poisson pareto weibull",
-        "the schema has other kinds of traffic"
-    );
+    // The variant's name and its module's are the same word.
+    assert!(kinds.iter().eq(KINDS.iter().map(|kind| &kind.name)), "{kinds:?}");
+}
+
+#[test]
+fn every_kind_of_traffic_has_a_line_and_an_example_that_sends() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/traffic");
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let is_kind = std::fs::read_to_string(&file).unwrap().contains("\nimpl Kind for ");
+        assert!(
+            !is_kind || KINDS.iter().any(|kind| kind.name == name),
+            "traffic/{name}.rs has no line in `traffic_kinds!`, in traffic.rs"
+        );
+    }
+    for kind in KINDS {
+        let transport = if kind.own_rate { "transport = { kind = \"udp\" }" } else { "" };
+        let text = format!(
+            "{}\n[[flows]]\nname = \"f\"\nfrom = \"right\"\nto = \"client0\"\n{transport}\n\
+            traffic = {{ kind = \"{}\", {} }}\n",
+            &GOOD[..GOOD.find("\n[[flows]]").unwrap()],
+            kind.name,
+            kind.example
+        );
+        let traffic = &super::network(&text.replace(",  }", " }")).flows[0].traffic;
+        assert_eq!(matches!(traffic, Traffic::Packets(_)), kind.own_rate, "{}", kind.name);
+        assert!(!kind.title.is_empty(), "{}", kind.name);
+    }
 }

@@ -26,7 +26,7 @@ mod aggregation;
 mod filter;
 mod policer;
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters, Phase};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Phase};
 use crate::random::Stream;
 use crate::transport::segment::DATA_HEADER;
 use aggregation::Aggregation;
@@ -35,11 +35,10 @@ use policer::{Policer, Sight};
 use sojourn_aqm::Random;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
+/// What the registry says of it.
+pub const ABOUT: About = About {
     name: "bbr",
     source: "BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), as in Linux's tcp_bbr",
-    build: |p| Control::Bbr(Box::new(Bbr::new(p))),
 };
 
 /// 2/ln 2, the smallest gain that doubles the rate each round, in Linux's fraction of 256 (2885/1000, plus 1/256).
@@ -439,10 +438,6 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         self.delivered = ack.delivered.get();
         if ack.acked + ack.sacked > Bytes::ZERO {

@@ -15,15 +15,12 @@
 //! Deviations: gamma is fixed (the draft may lower it for flows that find little room). Work: O(1), two square roots a round
 //! trip.
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "compound",
-    source: "Tan et al. (INFOCOM 2006) and draft-sridharan-tcpm-ctcp-02",
-    build: |p| Control::Compound(Box::new(Compound::new(p))),
-};
+/// What the registry says of it.
+pub const ABOUT: About =
+    About { name: "compound", source: "Tan et al. (INFOCOM 2006) and draft-sridharan-tcpm-ctcp-02" };
 
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 0.5;
@@ -95,10 +92,6 @@ impl Compound {
 }
 
 impl CongestionControl for Compound {
-    fn name(&self) -> &'static str {
-        "compound"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         if let Some(rtt) = ack.rtt {
             self.sum += rtt;

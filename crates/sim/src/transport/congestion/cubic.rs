@@ -21,15 +21,21 @@
 //! Work: O(1), one cube root per episode.
 
 use super::window::SegmentWindow;
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
+use crate::keys::keys;
 use sojourn_units::{Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "cubic",
-    source: "RFC 9438 and HyStart (Ha and Rhee, 2011), as in Linux's tcp_cubic",
-    build: |p| Control::Cubic(Cubic::new(p)),
-};
+/// What the registry says of it.
+pub const ABOUT: About =
+    About { name: "cubic", source: "RFC 9438 and HyStart (Ha and Rhee, 2011), as in Linux's tcp_cubic" };
+
+keys! {
+    /// Keys of the TCP table.
+    pub struct Keys {
+        /// CUBIC's HyStart, which ends slow start before a loss. Linux true; RFC 9438 recommends HyStart++ (RFC 9406).
+        hystart: bool = true;
+    }
+}
 
 /// Multiplicative decrease.
 const BETA: f64 = 717.0 / 1024.0;
@@ -110,7 +116,7 @@ impl Cubic {
             cnt: 0,
             evaluated: (0, Instant::ZERO),
             delay_min: Span::ZERO,
-            hystart: p.hystart,
+            hystart: p.keys.cubic.hystart,
             round: None,
             found: false,
         }
@@ -188,10 +194,6 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         if let Some(rtt) = ack.rtt {
             let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= IGNORE_RTT);

@@ -14,12 +14,11 @@
 //! before congestion control hears of the acknowledgement); acknowledgements are not ECN-capable.
 //! Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, EcnFeedback, Parameters, Signal};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, EcnFeedback, Parameters, Signal};
 use sojourn_units::{Bytes, Instant};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm =
-    Algorithm { name: "dctcp", source: "RFC 8257, with Linux's choices", build: |p| Control::Dctcp(Dctcp::new(p)) };
+/// What the registry says of it.
+pub const ABOUT: About = About { name: "dctcp", source: "RFC 8257, with Linux's choices" };
 
 /// g: the weight of a window in alpha (RFC 8257, section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
@@ -87,10 +86,6 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    fn name(&self) -> &'static str {
-        "dctcp"
-    }
-
     fn ecn_feedback(&self) -> EcnFeedback {
         EcnFeedback::Accurate
     }

@@ -17,12 +17,25 @@
 //! segment whose timestamp it echoes; the halving is spread over a round trip where the sender does so (PRR); clocks
 //! agree and have nanoseconds. Without timestamps it is as if there were no queue. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters, Phase};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Phase};
+use crate::keys::{above_zero, keys};
+use crate::scenario::bounds::DELAY;
 use sojourn_units::{Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm =
-    Algorithm { name: "ledbat", source: "RFC 6817", build: |p| Control::Ledbat(Box::new(Ledbat::new(p))) };
+/// What the registry says of it.
+pub const ABOUT: About = About { name: "ledbat", source: "RFC 6817" };
+
+keys! {
+    /// Keys of the TCP table.
+    pub struct Keys {
+        /// Target queueing delay of LEDBAT. RFC 6817 allows 100 ms at the most.
+        ledbat_target: Span = Span::from_millis(100), above_zero(DELAY.most);
+        /// Segments by which LEDBAT's window grows in a round trip without queueing. RFC 6817 allows 1 at the most.
+        ledbat_gain: f64 = 1.0, above_zero(100.0);
+        /// LEDBAT begins with slow start, up to 3/4 of its target. RFC 6817 leaves it to the host.
+        ledbat_slow_start: bool = false;
+    }
+}
 
 /// Minutes of which the smallest delay counts (BASE_HISTORY).
 const BASE_HISTORY: usize = 10;
@@ -68,9 +81,9 @@ impl Ledbat {
             ssthresh: u64::MAX,
             mss,
             limit,
-            target: p.ledbat_target,
-            gain: p.ledbat_gain,
-            slow_start: p.ledbat_slow_start,
+            target: p.keys.ledbat.ledbat_target,
+            gain: p.keys.ledbat.ledbat_gain,
+            slow_start: p.keys.ledbat.ledbat_slow_start,
             base: [Span::MAX; BASE_HISTORY],
             minute: None,
             current: [Span::MAX; CURRENT_FILTER],
@@ -116,10 +129,6 @@ impl Ledbat {
 }
 
 impl CongestionControl for Ledbat {
-    fn name(&self) -> &'static str {
-        "ledbat"
-    }
-
     fn needs_timestamps(&self) -> bool {
         true
     }

@@ -7,14 +7,13 @@
 //! `reno` is the algorithm that validates its window.
 //! Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
+/// What the registry says of it.
+pub const ABOUT: About = About {
     name: "newreno",
     source: "RFC 5681 with one increment per acknowledgement, as in ns-3's TcpNewReno and ns-2",
-    build: |p| Control::NewReno(NewReno::new(p)),
 };
 
 /// State.
@@ -37,10 +36,6 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
-    fn name(&self) -> &'static str {
-        "newreno"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         if !ack.may_grow {
             return;

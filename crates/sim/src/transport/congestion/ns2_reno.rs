@@ -9,15 +9,12 @@
 //! Deviation: ns-2 counts packets beyond the window that duplicates let out as part of the window it halves.
 //! Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "ns2_reno",
-    source: "RFC 5681 in packets with fractions, as in ns-2's Agent/TCP/Reno",
-    build: |p| Control::Ns2Reno(Ns2Reno::new(p)),
-};
+/// What the registry says of it.
+pub const ABOUT: About =
+    About { name: "ns2_reno", source: "RFC 5681 in packets with fractions, as in ns-2's Agent/TCP/Reno" };
 
 /// State, in packets.
 #[derive(Clone, Debug)]
@@ -47,10 +44,6 @@ impl Ns2Reno {
 }
 
 impl CongestionControl for Ns2Reno {
-    fn name(&self) -> &'static str {
-        "ns2_reno"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         if ack.may_grow {
             self.open();

@@ -13,15 +13,16 @@
 //! Deviation: RTT samples have nanoseconds, in ns-3 the milliseconds of the timestamps.
 //! Work: O(1), one cube root per episode.
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
+/// What the registry says of it.
+pub const ABOUT: About = About {
     name: "ns3_cubic",
     source: "RFC 8312 without its Reno-friendly region, and HyStart, as in ns-3's TcpCubic",
-    build: |p| Control::Ns3Cubic(Box::new(Ns3Cubic::new(p))),
 };
+
+pub use super::cubic::Keys;
 
 const BETA: f64 = 0.7;
 /// Segments/s^3.
@@ -101,7 +102,7 @@ impl Ns3Cubic {
             w_max: 0,
             epoch: None,
             delay_min: None,
-            hystart: p.hystart,
+            hystart: p.keys.ns3_cubic.hystart,
             round,
             found: false,
         }
@@ -176,10 +177,6 @@ impl Ns3Cubic {
 }
 
 impl CongestionControl for Ns3Cubic {
-    fn name(&self) -> &'static str {
-        "ns3_cubic"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         let segments = (ack.una - self.una) / self.mss;
         self.una += segments * self.mss;

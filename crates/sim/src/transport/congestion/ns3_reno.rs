@@ -12,14 +12,13 @@
 //!
 //! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
+/// What the registry says of it.
+pub const ABOUT: About = About {
     name: "ns3_reno",
     source: "RFC 5681 counting acknowledged segments, growing whatever limits the sender, as in ns-3's TcpLinuxReno",
-    build: |p| Control::Ns3Reno(Ns3Reno::new(p)),
 };
 
 /// State; windows in bytes.
@@ -66,10 +65,6 @@ impl Ns3Reno {
 }
 
 impl CongestionControl for Ns3Reno {
-    fn name(&self) -> &'static str {
-        "ns3_reno"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         let segments = (ack.una - self.una) / self.mss;
         self.una += segments * self.mss;

@@ -20,16 +20,22 @@
 //! Left out: windows below two segments, detection of classic ECN queues (off by default in the draft as well), the
 //! rate offset of +-3 % within a round of newer trees, ECN-capable acknowledgements and handshakes. Work: O(1).
 
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, EcnFeedback, Parameters, Phase};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, EcnFeedback, Parameters, Phase};
+use crate::keys::keys;
 use crate::transport::segment::DATA_HEADER;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "prague",
-    source: "draft-briscoe-iccrg-prague-congestion-control, as in the L4S team's Linux",
-    build: |p| Control::Prague(Box::new(Prague::new(p))),
-};
+/// What the registry says of it.
+pub const ABOUT: About =
+    About { name: "prague", source: "draft-briscoe-iccrg-prague-congestion-control, as in the L4S team's Linux" };
+
+keys! {
+    /// Keys of the TCP table.
+    pub struct Keys {
+        /// Prague's reference RTT: a flow with a shorter RTT behaves as with this one. draft-briscoe-iccrg-prague 25 ms.
+        prague_reference_rtt: Span = Span::from_millis(25);
+    }
+}
 
 /// Weight of a round in alpha.
 const GAIN: f64 = 1.0 / 16.0;
@@ -85,7 +91,7 @@ impl Prague {
             round: Round::default(),
             rounds: 0,
             reduced: None,
-            reference_rtt: p.reference_rtt,
+            reference_rtt: p.keys.prague.prague_reference_rtt,
             srtt: Span::ZERO,
             in_flight: 0,
         }
@@ -153,10 +159,6 @@ impl Prague {
 }
 
 impl CongestionControl for Prague {
-    fn name(&self) -> &'static str {
-        "prague"
-    }
-
     fn ecn_feedback(&self) -> EcnFeedback {
         EcnFeedback::Accurate
     }

@@ -7,14 +7,13 @@
 //! Deviations: none known. Work: O(1).
 
 use super::window::SegmentWindow;
-use super::{AckEvent, Algorithm, CongestionControl, CongestionEvent, Control, Parameters};
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
-/// Line of the registry.
-pub const ALGORITHM: Algorithm = Algorithm {
+/// What the registry says of it.
+pub const ABOUT: About = About {
     name: "reno",
     source: "RFC 5681 counting acknowledged segments, growing only when window-limited, as in Linux",
-    build: |p| Control::Reno(Reno::new(p)),
 };
 
 /// State.
@@ -32,10 +31,6 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn on_ack(&mut self, ack: &AckEvent) {
         if !ack.may_grow || !ack.cwnd_limited {
             return;

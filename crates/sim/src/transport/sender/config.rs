@@ -1,68 +1,78 @@
 //! Parameters of a sender.
 
-use crate::transport::congestion::{cubic, Algorithm, Parameters};
+use crate::keys::words;
+use crate::transport::congestion::{self, Algorithm, Keys, Parameters};
 use sojourn_units::{Bytes, Packets, Span};
 use std::num::NonZeroU32;
 
-/// How missing segments are found and sent again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recovery {
-    /// RFC 5681: fast retransmit and fast recovery, which any new acknowledgement ends.
-    Reno,
-    /// RFC 6582: a partial acknowledgement has the next missing segment sent again.
-    NewReno,
-    /// RFC 2018 and RFC 6675: a scoreboard of selective acknowledgements.
-    #[default]
-    Sack,
-    /// RFC 2018, RFC 6675 and RFC 6937 with the departures of ns-3, which `recovery::ns3` lists.
-    Ns3,
-    /// RFC 2018 and RFC 8985: a segment is lost when one sent well after it has arrived. Linux's own way.
-    Rack,
-}
-
-impl Recovery {
-    /// It works on selective acknowledgements.
-    #[must_use]
-    pub const fn is_selective(self) -> bool {
-        matches!(self, Self::Sack | Self::Ns3 | Self::Rack)
+words! {
+    /// How lost segments are detected and retransmitted.
+    pub enum Recovery {
+        /// RFC 5681.
+        // Fast retransmit and fast recovery, which any new acknowledgement ends.
+        Reno = "reno",
+        /// RFC 6582.
+        // A partial acknowledgement has the next missing segment sent again.
+        NewReno = "newreno",
+        /// RFC 2018 and RFC 6675.
+        // A scoreboard of selective acknowledgements.
+        #[default]
+        Sack = "sack",
+        /// RFC 2018, RFC 6675 and RFC 6937, as ns-3 has them.
+        // `recovery::ns3` lists the departures.
+        Ns3 = "ns3",
+        /// RFC 2018 and RFC 8985, which detects losses by time, as Linux.
+        // A segment is lost when one sent well after it has arrived.
+        Rack = "rack",
     }
 }
 
-/// How the retransmission timeout follows from the smoothed RTT, and what it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RtoRule {
-    /// Linux: `srtt + max(variation, min_rto)`, the variation being the largest within a round trip and decaying slowly.
-    /// A SYN sent again more than once makes the initial window one segment; a handshake without RTT sample, the timeout 3 s.
-    #[default]
-    Linux,
-    /// RFC 6298: `max(srtt + 4 rttvar, min_rto)`. A SYN sent again makes the initial window one segment (RFC 5681, 3.1)
-    /// and the timeout at least 3 s until the first RTT sample of data (5.7).
-    Rfc6298,
-    /// ns-3: RFC 6298, but no sample from what was sent again or outstanding at a timeout, timestamps or not, and the back-off
-    /// ends with any advance. In fast recovery only the first partial acknowledgement restarts the timer (RFC 6582's impatient
-    /// variant), a retransmission of the first segment never; every expiry lowers the threshold, in fast recovery (RFC 5681, equation 4)
-    /// and after an expiry as well. A SYN sent again changes nothing.
-    Ns3,
+words! {
+    /// How the retransmission timeout is computed from the RTT.
+    #[schemars(rename = "Rto")]
+    pub enum RtoRule {
+        /// As Linux: srtt + max(variation, min_rto).
+        // The variation is the largest within a round trip and decays slowly. A SYN sent again more than once makes the initial
+        // window one segment; a handshake without RTT sample, the timeout 3 s.
+        #[default]
+        Linux = "linux",
+        /// RFC 6298: max(srtt + 4 rttvar, min_rto).
+        // A SYN sent again makes the initial window one segment (RFC 5681, 3.1) and the timeout at least 3 s until the first RTT
+        // sample of data (5.7).
+        Rfc6298 = "rfc",
+        /// As ns-3: RFC 6298 without samples from retransmitted segments or segments outstanding at a timeout. Any
+        /// advance ends the back-off. In fast recovery only the first partial acknowledgement restarts the timer,
+        /// retransmissions never do, and every expiry lowers the threshold.
+        // Timestamps or not. The first partial acknowledgement: RFC 6582's impatient variant. An expiry lowers the threshold in
+        // fast recovery (RFC 5681, equation 4) and after an expiry as well. A SYN sent again changes nothing.
+        Ns3 = "ns3",
+    }
 }
 
-/// What an idle time does to the window, where [`Config::slow_start_after_idle`] lets it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IdleRestart {
-    /// RFC 2861, as Linux: half of it for each timeout, the initial window at the least; the threshold is three quarters of it at the least.
-    #[default]
-    Decay,
-    /// RFC 5681, section 4.1: after one timeout the restart window, which is the initial one at the most.
-    Initial,
+words! {
+    /// How an idle time reduces the window.
+    pub enum IdleRestart {
+        /// RFC 2861, as Linux: it is halved for each timeout, down to the initial window.
+        // The threshold is three quarters of it at the least.
+        #[default]
+        Decay = "decay",
+        /// RFC 5681, 4.1: it becomes the initial window after one timeout.
+        // The restart window, which is the initial one at the most.
+        Initial = "initial",
+    }
 }
 
-/// What a window is counted in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WindowUnit {
-    /// A segment counts for its payload (RFC 5681).
-    #[default]
-    Bytes,
-    /// Every segment counts for a full one, however short, as in Linux and ns-2.
-    Packets,
+words! {
+    /// Unit in which a congestion window is counted.
+    pub enum WindowUnit {
+        /// A segment counts as its payload.
+        // RFC 5681.
+        #[default]
+        Bytes = "bytes",
+        /// Every segment counts as a full one.
+        // However short, as in Linux and ns-2.
+        Packets = "packets",
+    }
 }
 
 /// The codepoint that says ECN-capable.
@@ -115,16 +125,8 @@ pub struct Config {
     pub window_limit: Option<Bytes>,
     /// Segments are spaced also where congestion control asks for no rate (Linux's `fq`).
     pub pacing: bool,
-    /// CUBIC's HyStart.
-    pub hystart: bool,
-    /// Prague's reference RTT: shorter ones count as this.
-    pub prague_reference_rtt: Span,
-    /// Queueing delay that LEDBAT holds: 100 ms at the most (RFC 6817).
-    pub ledbat_target: Span,
-    /// LEDBAT's gain: 1 at the most (RFC 6817).
-    pub ledbat_gain: f64,
-    /// LEDBAT begins with slow start.
-    pub ledbat_slow_start: bool,
+    /// Parameters of single congestion controls.
+    pub keys: Keys,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): a short segment waits while anything is unacknowledged.
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
@@ -147,7 +149,8 @@ impl Default for Config {
             initial_window: Packets::new(10),
             recovery: Recovery::Sack,
             tail_loss_probe: false,
-            congestion_control: &cubic::ALGORITHM,
+            congestion_control: congestion::find(congestion::cubic::ABOUT.name)
+                .unwrap_or_else(|| unreachable!("cubic is registered")),
             limited_transmit: true,
             prr: true,
             rto: RtoRule::Linux,
@@ -161,11 +164,7 @@ impl Default for Config {
             write_size: None,
             window_limit: None,
             pacing: false,
-            hystart: true,
-            prague_reference_rtt: Span::from_millis(25),
-            ledbat_target: Span::from_millis(100),
-            ledbat_gain: 1.0,
-            ledbat_slow_start: false,
+            keys: Keys::default(),
             nagle: false,
             slow_start_after_idle: true,
             idle_restart: IdleRestart::Decay,
@@ -183,12 +182,8 @@ impl Config {
             mss: self.mss,
             initial_window: self.initial_window,
             window_limit: self.window_limit,
-            hystart: self.hystart,
             seed,
-            reference_rtt: self.prague_reference_rtt,
-            ledbat_target: self.ledbat_target,
-            ledbat_gain: self.ledbat_gain,
-            ledbat_slow_start: self.ledbat_slow_start,
+            keys: self.keys,
         }
     }
 }

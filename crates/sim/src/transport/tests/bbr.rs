@@ -268,18 +268,6 @@ fn a_policer_is_found_and_its_rate_kept() {
     assert!((2.8e6..4.0e6).contains(&goodput), "{goodput}");
 }
 
-const PARAMETERS: Parameters = Parameters {
-    mss: Bytes::new(1000),
-    initial_window: Packets::new(10),
-    window_limit: None,
-    hystart: false,
-    seed: 1,
-    reference_rtt: Span::ZERO,
-    ledbat_target: Span::ZERO,
-    ledbat_gain: 0.0,
-    ledbat_slow_start: false,
-};
-
 /// One segment of 1000 B acknowledged at `ms`, delivered at 1 MB/s, `delivered` kB in all.
 fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
     AckEvent {
@@ -319,7 +307,7 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
 
 #[test]
 fn pacing_by_hand() {
-    let mut bbr = Bbr::new(&PARAMETERS);
+    let mut bbr = Bbr::new(&Parameters { seed: 1, ..parameters(1000) });
     let rate = |bbr: &Bbr| bbr.pacing_rate().map_or(0, BitRate::bit_s);
     // 10 segments of 1052 B each millisecond, 84.16 Mbit/s, times 739/256 times 0.99.
     assert!((rate(&bbr) as f64 - 84.16e6 * 739.0 / 256.0 * 0.99).abs() < 2.0, "{}", rate(&bbr));
@@ -338,7 +326,7 @@ fn pacing_by_hand() {
 
 #[test]
 fn the_window_in_an_episode_by_hand() {
-    let mut bbr = Bbr::new(&PARAMETERS);
+    let mut bbr = Bbr::new(&Parameters { seed: 1, ..parameters(1000) });
     // To 60 segments.
     for n in 1..=50 {
         bbr.on_ack(&acked(50 + n, n, 59));
@@ -370,7 +358,7 @@ fn the_window_in_an_episode_by_hand() {
 
 #[test]
 fn the_window_around_probe_rtt_by_hand() {
-    let mut bbr = Bbr::new(&PARAMETERS);
+    let mut bbr = Bbr::new(&Parameters { seed: 1, ..parameters(1000) });
     for n in 1..=50 {
         bbr.on_ack(&acked(50 + n, n, 59));
     }

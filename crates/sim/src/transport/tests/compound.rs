@@ -1,7 +1,7 @@
 //! Compound TCP: the second window, and what both come to.
 
 use super::congestion::{internal_of, mean_window};
-use super::dctcp::{acked, PARAMETERS};
+use super::dctcp::acked;
 use super::*;
 use crate::transport::congestion::{AckEvent, CongestionEvent, Control, Parameters, Signal};
 use crate::transport::CongestionControl;
@@ -9,7 +9,7 @@ use crate::transport::CongestionControl;
 /// In congestion avoidance with windows of `cwnd` and, after a round trip of as many, what one round trip of `rtt` over a
 /// smallest of 100 ms makes of the second window.
 fn after_round_trip(cwnd: u64, rtt: Span) -> Control {
-    let parameters = Parameters { initial_window: Packets::new(cwnd), ..PARAMETERS };
+    let parameters = Parameters { initial_window: Packets::new(cwnd), ..parameters(MSS) };
     let mut compound = (find("compound").expect("in the registry").build)(&parameters);
     compound.set_ssthresh(segments(cwnd));
     let ack = |una| AckEvent { rtt: Some(rtt), min_rtt: ms(100), may_grow: true, ..acked(1, una, una + cwnd, false) };

@@ -1,8 +1,9 @@
 //! Congestion control over its path: the shapes and the averages that the texts derive.
 
-use super::dctcp::{acked, PARAMETERS};
+use super::dctcp::acked;
 use super::*;
-use crate::transport::congestion::{names, AckEvent, CongestionEvent, Parameters, Signal, ALGORITHMS};
+use crate::scenario::Tcp;
+use crate::transport::congestion::{AckEvent, CongestionEvent, Parameters, Signal, ALGORITHMS};
 use crate::transport::{CongestionControl, Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
@@ -42,23 +43,9 @@ fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
 }
 
 #[test]
-fn every_algorithm_is_what_its_line_says() {
-    assert!(names().eq([
-        "newreno",
-        "ns2_reno",
-        "ns3_cubic",
-        "ns3_reno",
-        "reno",
-        "cubic",
-        "dctcp",
-        "bbr",
-        "prague",
-        "ledbat",
-        "compound"
-    ]));
+fn every_algorithm_starts_and_shows_its_windows() {
     for algorithm in ALGORITHMS {
         let path = Path::new(bulk(algorithm.name), every_segment(), ms(10));
-        assert_eq!(path.sender.congestion_control().name(), algorithm.name);
         assert_eq!(path.sender.cwnd(), segments(10));
         assert!(!algorithm.source.is_empty() && find(algorithm.name) == Some(algorithm));
         let mut seen = Vec::new();
@@ -70,9 +57,34 @@ fn every_algorithm_is_what_its_line_says() {
 }
 
 #[test]
+fn every_file_is_in_the_registry() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/transport/congestion");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    for file in files.filter(|file| std::fs::read_to_string(file).unwrap().contains("pub const ABOUT: About")) {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        assert!(
+            find(name).is_some(),
+            "congestion/{name}.rs has no line in `congestion_controls!`, in congestion.rs, or its ABOUT another name"
+        );
+    }
+}
+
+#[test]
+fn every_key_has_a_source_and_a_range_and_is_declared_once() {
+    let fixed: Vec<&str> = Tcp::default().list().iter().map(|key| key.name).collect();
+    for key in Keys::default().list() {
+        let name = key.name;
+        assert!(!fixed.contains(&name), "`{name}` is a key of TCP whatever the congestion control");
+        assert!(key.doc.len() > 30, "say in the description of `{name}` what it does, and whose default it is");
+        assert!(key.bounded, "give `{name}` a range, as in `ledbat_gain: f64 = 1.0, above_zero(100.0)`");
+        assert_eq!(key.refused, None, "the default of `{name}`");
+    }
+}
+
+#[test]
 fn decrease_factors() {
     for (algorithm, factor) in [("newreno", 0.5), ("reno", 0.5), ("cubic", 717.0 / 1024.0)] {
-        let config = Config { hystart: false, ..bulk(algorithm) };
+        let config = Config { keys: hystart(false), ..bulk(algorithm) };
         let mut path = Path::new(config, every_segment(), ms(50));
         path.run_while(at_ms(60_000), |p| p.sender.cwnd() < segments(200));
         let lost = path.sent.len();
@@ -99,7 +111,7 @@ fn decrease_factors() {
 #[test]
 fn cubic_follows_its_cubic() {
     let rtt = ms(50);
-    let config = Config { hystart: false, ..bulk("cubic") };
+    let config = Config { keys: hystart(false), ..bulk("cubic") };
     let mut path = after_one_loss(config, rtt, 500);
     let w_max = internal(&path, "w_max_segments");
     let k = internal(&path, "k_s");
@@ -122,7 +134,7 @@ fn cubic_follows_its_cubic() {
 
 #[test]
 fn cubic_converges_fast_when_the_window_shrinks() {
-    let config = Config { hystart: false, ..bulk("cubic") };
+    let config = Config { keys: hystart(false), ..bulk("cubic") };
     let mut path = after_one_loss(config, ms(50), 200);
     let w_max = internal(&path, "w_max_segments");
     let lost = path.sent.len();
@@ -140,7 +152,7 @@ fn cubic_grows_as_reno_where_that_is_faster() {
     // RTT 5 ms and a window of 20: K = cbrt(6/0.4) = 2.5 s, 500 round trips for 6 segments; Reno's line gains
     // 3 (1 - 0.7)/(1 + 0.7) = 0.529 segments a round trip, 6 in 11 round trips.
     let rtt = ms(5);
-    let config = Config { hystart: false, ..bulk("cubic") };
+    let config = Config { keys: hystart(false), ..bulk("cubic") };
     let mut path = after_one_loss(config, rtt, 20);
     let before = cwnd(&path);
     path.run(path.now + rtt * 40);
@@ -185,20 +197,20 @@ fn cubic_obeys_its_response_function() {
     // RFC 9438, section 5.1: W = (C (3 + beta) / (4 (1 - beta)))^(1/4) RTT^(3/4) / p^(3/4), above Reno's region.
     let period = 10_000_u64;
     let expected = (0.4_f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * 0.1_f64.powf(0.75) * (period as f64).powf(0.75);
-    let mean = mean_window(Config { hystart: false, ..bulk("cubic") }, ms(100), period, 4_000);
+    let mean = mean_window(Config { keys: hystart(false), ..bulk("cubic") }, ms(100), period, 4_000);
     assert!((mean / expected - 1.0).abs() < 0.1, "{mean}, not {expected}");
 }
 
 #[test]
 fn hystart_leaves_slow_start_before_loss() {
     // 20 Mbit/s, 100 ms: BDP 167 packets, and a queue of as many.
-    for hystart in [true, false] {
-        let mut path = Path::new(Config { hystart, ..bulk("cubic") }, every_segment(), ms(100));
+    for on in [true, false] {
+        let mut path = Path::new(Config { keys: hystart(on), ..bulk("cubic") }, every_segment(), ms(100));
         path.bottleneck = Some((BitRate::from_bit_s(20_000_000), 167));
         path.run_while(at_ms(5_000), |p| p.sender.ssthresh() == Bytes::new(u64::MAX));
         let lost = path.queue_drops > 0;
-        assert_eq!(lost, !hystart);
-        if hystart {
+        assert_eq!(lost, !on);
+        if on {
             let window = path.sender.cwnd().get() / MSS;
             assert!((80..=250).contains(&window), "{window}");
         }
@@ -208,7 +220,7 @@ fn hystart_leaves_slow_start_before_loss() {
 #[test]
 fn an_idle_time_does_not_count_as_time_of_growth() {
     // The cubic starts from where it was: 5 s of silence do not make the window jump.
-    let config = Config { hystart: false, slow_start_after_idle: false, unlimited: false, ..bulk("cubic") };
+    let config = Config { keys: hystart(false), slow_start_after_idle: false, unlimited: false, ..bulk("cubic") };
     let mut path = Path::new(config, every_segment(), ms(50));
     path.fate = Box::new(drop_once(&[300]));
     path.sender.write(segments(2_000));
@@ -224,7 +236,7 @@ fn an_idle_time_does_not_count_as_time_of_growth() {
 #[test]
 fn without_a_w_max_cubic_gains_a_twentieth_each_round_trip() {
     // A timeout forgets W_max; slow start to the threshold of 0.7 times the window, and on from there.
-    let config = Config { hystart: false, ..bulk("cubic") };
+    let config = Config { keys: hystart(false), ..bulk("cubic") };
     let mut path = Path::new(config, every_segment(), ms(50));
     path.run_while(at_ms(60_000), |p| p.sender.cwnd() < segments(200));
     path.fate = Box::new(|_, _| Fate::Drop);
@@ -244,7 +256,7 @@ fn hystart_looks_at_the_window_of_a_reduction() {
     // taken of a new round trip, the ninth tells (60 > 20 + 20/8, at least 4): the threshold becomes the window that the
     // reduction has reached.
     for (window, expected) in [(50, 50), (80, 70)] {
-        let parameters = Parameters { hystart: true, initial_window: Packets::new(100), ..PARAMETERS };
+        let parameters = Parameters { keys: hystart(true), initial_window: Packets::new(100), ..parameters(MSS) };
         let mut cubic = (find("cubic").expect("in the registry").build)(&parameters);
         let ack = |rtt, una, cwnd| AckEvent {
             rtt: Some(rtt),
@@ -268,7 +280,7 @@ fn after_a_timeout_the_rtt_comes_from_the_timestamp() {
     // The flight of 200 ms, segments 30 to 69, is lost, and the timer has 30 sent again. CUBIC has forgotten its smallest RTT;
     // the acknowledgement of 30 tells it again, where it echoes a timestamp.
     for (timestamps, expected) in [(true, 0.1), (false, 0.0)] {
-        let config = Config { timestamps, hystart: false, ..bulk("cubic") };
+        let config = Config { timestamps, keys: hystart(false), ..bulk("cubic") };
         let mut path = Path::new(config, every_segment(), ms(100));
         path.fate =
             Box::new(|_, d| if d.seq >= 30 * MSS && !d.has(Data::RETRANSMIT) { Fate::Drop } else { Fate::Deliver });

@@ -1,7 +1,7 @@
 //! DCTCP: what the receiver says of marks, and what the sender makes of it.
 
 use super::*;
-use crate::transport::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Parameters, Phase, Signal};
+use crate::transport::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Phase, Signal};
 use crate::transport::{AckAction, CongestionControl, Data, EcnFeedback, Ect, Receiver, ReceiverConfig};
 
 fn accurate() -> ReceiverConfig {
@@ -61,18 +61,6 @@ fn bytes_acknowledged_with_ece_are_the_bytes_marked() {
     }
 }
 
-pub(super) const PARAMETERS: Parameters = Parameters {
-    mss: Bytes::new(MSS),
-    initial_window: Packets::new(10),
-    window_limit: None,
-    hystart: false,
-    seed: 0,
-    reference_rtt: Span::ZERO,
-    ledbat_target: Span::ZERO,
-    ledbat_gain: 0.0,
-    ledbat_slow_start: false,
-};
-
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.
 pub(super) fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
     AckEvent {
@@ -121,7 +109,7 @@ fn after(mut dctcp: Dctcp, signal: Signal) -> u64 {
 
 #[test]
 fn alpha_is_the_average_share_of_marked_bytes_a_window() {
-    let mut dctcp = Dctcp::new(&PARAMETERS);
+    let mut dctcp = Dctcp::new(&parameters(MSS));
     let alpha = |dctcp: &Dctcp| internal(dctcp, "alpha");
     assert_eq!(alpha(&dctcp), 1.0);
     // The first acknowledgement ends the first window: alpha = 15/16 + 0; the next ends with what was sent by then.
@@ -142,7 +130,7 @@ fn alpha_is_the_average_share_of_marked_bytes_a_window() {
 
 #[test]
 fn a_mark_takes_half_of_alpha_and_a_loss_half() {
-    let mut dctcp = Dctcp::new(&PARAMETERS);
+    let mut dctcp = Dctcp::new(&parameters(MSS));
     dctcp.set_cwnd(segments(40));
     // alpha is 1 at first.
     assert_eq!(after(dctcp.clone(), Signal::Ecn), 20 * MSS);
@@ -157,7 +145,7 @@ fn a_mark_takes_half_of_alpha_and_a_loss_half() {
 
 #[test]
 fn growth_is_slow_start_then_a_segment_a_window() {
-    let mut dctcp = Dctcp::new(&PARAMETERS);
+    let mut dctcp = Dctcp::new(&parameters(MSS));
     dctcp.set_ssthresh(segments(14));
     let grow = |n| AckEvent { may_grow: true, ..acked(n, 1, 1, false) };
     dctcp.on_ack(&grow(3));

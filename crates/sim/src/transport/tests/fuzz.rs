@@ -34,8 +34,7 @@ fn run(seed: u64) -> Path {
 fn run_by(seed: u64, by_the_book: bool) -> Path {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let names: Vec<_> = names().collect();
-    let recovery =
-        [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Ns3, Recovery::Rack][random.below(5) as usize];
+    let recovery = Recovery::ALL[random.below(Recovery::ALL.len() as u64) as usize];
     let config = Config {
         mss: Bytes::new([MSS, 536, 1][random.below(10).min(2) as usize * usize::from(random.chance(30))]),
         initial_window: Packets::new(1 + random.below(12)),
@@ -43,11 +42,11 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         tail_loss_probe: random.chance(50),
         limited_transmit: random.chance(70),
         prr: random.chance(70),
-        rto: [RtoRule::Linux, RtoRule::Rfc6298, RtoRule::Ns3][random.below(3) as usize],
+        rto: RtoRule::ALL[random.below(3) as usize],
         timestamps: random.chance(80),
         ecn: random.chance(50),
         nagle: random.chance(20),
-        hystart: random.chance(50),
+        keys: hystart(random.chance(50)),
         send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
         window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
         slow_start_after_idle: random.chance(50),

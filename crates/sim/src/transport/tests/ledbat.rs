@@ -1,21 +1,12 @@
 //! LEDBAT: its equation by hand, its memory of delays, and the queue that it holds.
 
 use super::*;
-use crate::transport::congestion::{ledbat::Ledbat, AckEvent, CongestionEvent, Parameters, Phase, Signal};
+use crate::transport::congestion::{
+    ledbat::{self, Ledbat},
+    AckEvent, CongestionEvent, Keys, Parameters, Phase, Signal,
+};
 use crate::transport::{CongestionControl, ReceiverConfig};
 use sojourn_units::BitRate;
-
-const PARAMETERS: Parameters = Parameters {
-    mss: Bytes::new(1000),
-    initial_window: Packets::new(10),
-    window_limit: None,
-    hystart: false,
-    seed: 0,
-    reference_rtt: Span::ZERO,
-    ledbat_target: Span::from_millis(100),
-    ledbat_gain: 1.0,
-    ledbat_slow_start: false,
-};
 
 /// `n` segments of 1000 B acknowledged after a one-way delay of `delay` ms, `flight` segments in flight before.
 fn acked(at: u64, n: u64, delay: u64, flight: u64) -> AckEvent {
@@ -64,7 +55,7 @@ fn near(value: f64, expected: f64) {
 
 #[test]
 fn the_window_by_hand() {
-    let mut ledbat = Ledbat::new(&PARAMETERS);
+    let mut ledbat = Ledbat::new(&parameters(1000));
     let cwnd = |ledbat: &Ledbat| of(ledbat, "cwnd_bytes");
     // No queue: off_target 1, 5 of 10 segments acknowledged: half a segment.
     ledbat.on_ack(&acked(1, 5, 10, 10));
@@ -94,7 +85,8 @@ fn the_window_by_hand() {
 #[test]
 fn gain_and_target_scale_it() {
     // RFC 7928, section 5.4: target 5 ms, gain 10.
-    let p = Parameters { ledbat_target: ms(5), ledbat_gain: 10.0, ..PARAMETERS };
+    let ledbat = ledbat::Keys { ledbat_target: ms(5), ledbat_gain: 10.0, ..Default::default() };
+    let p = Parameters { keys: Keys { ledbat, ..Keys::default() }, ..parameters(1000) };
     let mut ledbat = Ledbat::new(&p);
     ledbat.on_ack(&acked(1, 1, 10, 100));
     near(of(&ledbat, "cwnd_bytes"), 11_000.0);
@@ -108,7 +100,7 @@ fn gain_and_target_scale_it() {
 
 #[test]
 fn the_base_delay_is_forgotten_after_ten_minutes() {
-    let mut ledbat = Ledbat::new(&PARAMETERS);
+    let mut ledbat = Ledbat::new(&parameters(1000));
     ledbat.on_ack(&acked(0, 1, 10, 10));
     // The least of minute 0 is among the last ten until minute 10 begins.
     for second in 1..600 {
@@ -121,7 +113,7 @@ fn the_base_delay_is_forgotten_after_ten_minutes() {
 
 #[test]
 fn loss_halves_and_a_timeout_leaves_one_segment() {
-    let mut ledbat = Ledbat::new(&PARAMETERS);
+    let mut ledbat = Ledbat::new(&parameters(1000));
     let event = CongestionEvent { now: at_ms(1), signal: Signal::Loss, in_flight: Bytes::new(10_000) };
     ledbat.on_congestion(&event);
     assert_eq!(ledbat.ssthresh(), Bytes::new(5_000));
@@ -139,7 +131,8 @@ fn loss_halves_and_a_timeout_leaves_one_segment() {
 
 #[test]
 fn slow_start_is_an_option_that_ends_at_three_quarters_of_the_target() {
-    let p = Parameters { ledbat_slow_start: true, ..PARAMETERS };
+    let ledbat = ledbat::Keys { ledbat_slow_start: true, ..Default::default() };
+    let p = Parameters { keys: Keys { ledbat, ..Keys::default() }, ..parameters(1000) };
     let mut ledbat = Ledbat::new(&p);
     ledbat.on_ack(&acked(1, 5, 10, 10));
     near(of(&ledbat, "cwnd_bytes"), 15_000.0);
@@ -162,7 +155,8 @@ fn alone_it_approaches_its_target_exponentially() {
     // 12 Mbit/s are a packet of 1500 B a millisecond, with 40 ms a pipe of 41 segments; beyond it each segment queues 1 ms, W = 41 + q.
     // dW = (1 - q/T) a round trip of 41 + q ms: dq/dt = (1 - q/20) / (41 + q) per ms, with T = 20 ms a time constant of
     // 20 * (41..61) ms = 1.2 s at the most: after six of them (and 31 round trips of 41 ms to fill the pipe) within 1 % of 20 ms.
-    let config = Config { ledbat_target: ms(20), ..bulk("ledbat") };
+    let ledbat = ledbat::Keys { ledbat_target: ms(20), ..Default::default() };
+    let config = Config { keys: Keys { ledbat, ..Keys::default() }, ..bulk("ledbat") };
     let receiver = ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() };
     let mut path = Path::new(config, receiver, ms(40));
     path.bottleneck = Some((BitRate::from_bit_s(12_000_000), 1_000));

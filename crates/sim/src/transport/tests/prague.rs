@@ -1,21 +1,9 @@
 //! Prague: alpha, its answers, and the rates that follow, which no RTT below the reference changes.
 
 use super::*;
-use crate::transport::congestion::{prague::Prague, AckEvent, CongestionEvent, Parameters, Phase, Signal};
+use crate::transport::congestion::{prague::Prague, AckEvent, CongestionEvent, Phase, Signal};
 use crate::transport::{CongestionControl, EcnFeedback, Ect, ReceiverConfig};
 use sojourn_units::BitRate;
-
-const PARAMETERS: Parameters = Parameters {
-    mss: Bytes::new(1000),
-    initial_window: Packets::new(10),
-    window_limit: None,
-    hystart: false,
-    seed: 0,
-    reference_rtt: Span::from_millis(25),
-    ledbat_target: Span::ZERO,
-    ledbat_gain: 0.0,
-    ledbat_slow_start: false,
-};
 
 /// At `at` ms, `n` segments of 1000 B acknowledged up to `una`, `marked` of them marked, and sent up to `next`; the RTT is `rtt` ms.
 fn acked(at: u64, n: u64, una: u64, next: u64, marked: u64, rtt: u64) -> AckEvent {
@@ -64,7 +52,7 @@ fn near(value: f64, expected: f64) {
 
 /// Out of slow start at a window of 10 segments, some rounds old, with this RTT in ms; returns the time.
 fn settled(rtt: u64) -> (Prague, u64) {
-    let mut prague = Prague::new(&PARAMETERS);
+    let mut prague = Prague::new(&parameters(1000));
     prague.set_ssthresh(Bytes::new(10_000));
     let mut at = 0;
     for round in 1..=5 {
@@ -77,7 +65,7 @@ fn settled(rtt: u64) -> (Prague, u64) {
 
 #[test]
 fn the_first_mark_halves_and_ends_slow_start() {
-    let mut prague = Prague::new(&PARAMETERS);
+    let mut prague = Prague::new(&parameters(1000));
     prague.on_ack(&acked(50, 2, 2, 14, 0, 50));
     near(internal(&prague, "cwnd_bytes"), 12_000.0);
     // Two of four marked: two segments grow, and alpha is still 1.
@@ -127,7 +115,7 @@ fn below_the_reference_the_increase_is_squared_and_rounds_are_longer() {
 
 #[test]
 fn loss_halves_and_two_segments_are_the_least() {
-    let mut prague = Prague::new(&PARAMETERS);
+    let mut prague = Prague::new(&parameters(1000));
     let event = CongestionEvent { now: at_ms(1), signal: Signal::Loss, in_flight: Bytes::new(10_000) };
     prague.on_congestion(&event);
     assert_eq!(prague.ssthresh(), Bytes::new(5_000));
@@ -142,7 +130,7 @@ fn loss_halves_and_two_segments_are_the_least() {
 
 #[test]
 fn pacing_by_hand() {
-    let mut prague = Prague::new(&PARAMETERS);
+    let mut prague = Prague::new(&parameters(1000));
     assert_eq!(prague.pacing_rate(), None);
     prague.on_ack(&acked(50, 2, 2, 14, 0, 50));
     // 12 segments of 1052 B each 50 ms are 2.01984 Mbit/s; twice that in slow start.

@@ -11,9 +11,6 @@ use std::sync::{Arc, Mutex};
 struct Witness(Arc<Mutex<Vec<AckEvent>>>, Arc<Mutex<Vec<Bytes>>>);
 
 impl CongestionControl for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
     fn on_ack(&mut self, ack: &AckEvent) {
         self.0.lock().expect("one thread").push(*ack);
     }

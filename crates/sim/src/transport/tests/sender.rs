@@ -17,7 +17,7 @@ fn every_second() -> ReceiverConfig {
 #[test]
 fn slow_start_doubles_each_round_trip() {
     for algorithm in ["newreno", "reno", "cubic"] {
-        let mut path = Path::new(Config { hystart: false, ..bulk(algorithm) }, every_segment(), ms(100));
+        let mut path = Path::new(Config { keys: hystart(false), ..bulk(algorithm) }, every_segment(), ms(100));
         path.run(at_ms(499));
         assert_eq!(per_round_trip(&path, ms(100)), [10, 20, 40, 80, 160], "{algorithm}");
     }
@@ -291,9 +291,6 @@ fn the_window_limit_is_ns2s_window() {
 struct Paced(Option<AckEvent>, u64);
 
 impl CongestionControl for Paced {
-    fn name(&self) -> &'static str {
-        "paced"
-    }
     fn on_ack(&mut self, ack: &AckEvent) {
         self.0 = Some(*ack);
         self.1 += (ack.acked + ack.sacked).get();
@@ -409,7 +406,7 @@ fn what_is_delivered_is_counted_once_however_it_was_reported() {
 
 #[test]
 fn pacing_spaces_a_window_over_half_a_round_trip_in_slow_start() {
-    let limited = Config { window_limit: Some(segments(20)), hystart: false, ..bulk("reno") };
+    let limited = Config { window_limit: Some(segments(20)), keys: hystart(false), ..bulk("reno") };
     let gaps = |pacing: bool| -> Vec<u64> {
         let mut path = Path::new(Config { pacing, ..limited }, every_segment(), ms(100));
         path.run(at_ms(2_000));

@@ -67,10 +67,7 @@ fn longest(network: &Network) -> Span {
         Transport::Udp { .. } => 0.0,
     };
     let writes_s = |flow: &sojourn_sim::scenario::Flow| match &flow.traffic {
-        Traffic::OnOff { rate, packet_size, .. } => rate.bit_s() as f64 / 8.0 / packet_size.mean(),
-        Traffic::Poisson { packets_per_second, .. } => *packets_per_second,
-        Traffic::Switched { rates, .. } => rates[0].max(rates[1]),
-        Traffic::Renewal { gap, .. } => 1e9 / gap.mean().max(1e-9),
+        Traffic::Packets(source) => source.packets_per_second(),
         Traffic::Bulk | Traffic::Transfer { .. } => 0.0,
     };
     let packets_s = |flow| tcp_s(flow) + writes_s(flow);
