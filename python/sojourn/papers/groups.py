@@ -41,21 +41,6 @@ def jain(values: Floats) -> float:
     return float(values.sum()) ** 2 / (values.size * squares) if squares > 0 else float("nan")
 
 
-def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Floats:
-    """Return Jain's index if all flows of a kind have the same throughput; the rest is the effect of the scheme.
-
-    Parameters
-    ----------
-    tcp, udp
-        Throughput of a flow of each kind, in one unit.
-    tcp_flows, udp_flows
-        The number of flows of each kind.
-    """
-    total = tcp_flows * tcp + udp_flows * udp
-    squares = tcp_flows * tcp**2 + udp_flows * udp**2
-    return np.asarray(total**2 / ((tcp_flows + udp_flows) * squares), dtype=np.float64)
-
-
 def table(store: Store, runs: Sequence[str], kinds: Sequence[str]) -> pd.DataFrame:
     """Return what the store holds of kinds of flows: a row per run.
 

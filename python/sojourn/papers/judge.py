@@ -36,6 +36,16 @@ class Outcome(Enum):
     UNJUDGEABLE = "no run can decide"
     NOT_RUN = "not run"
 
+    @property
+    def key(self) -> str:
+        """Its class on a page."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def sign(self) -> str:
+        """Its sign on a page."""
+        return "✓✗?–·"[list(Outcome).index(self)]
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

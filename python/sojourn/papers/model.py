@@ -194,8 +194,6 @@ class Paper:
     on
         Of the schemes by id: the links that have it, where others keep the queue of the scenario. A scheme that is
         not there has the queues under test.
-    packet
-        Size of a packet where the study's latency has one (``1446 B``).
     kinds
         Groups of flows whose shares the study compares (``tcp``, ``udp``); none where it does not.
     """
@@ -220,7 +218,6 @@ class Paper:
     open_readings: dict[str, Any]
     places: tuple[str, ...] = ()
     on: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    packet: str = ""
     kinds: tuple[str, ...] = ()
 
     def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:

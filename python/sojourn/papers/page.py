@@ -11,29 +11,15 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from sojourn import core, metrics, report
-from sojourn.papers import evidence, figures, overview, picture, report_figures
+from sojourn.papers import evidence, figures, picture, report_figures, shipped
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger, not_run
 from sojourn.papers.model import Claim, Condition, Paper
 from sojourn.papers.overtime import Traces
+from sojourn.papers.runs import slug
 from sojourn.report import svg
 from sojourn.stats import Estimate
-
-_KEYS: Final = {
-    Outcome.HOLDS: "holds",
-    Outcome.FAILS: "fails",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.UNJUDGEABLE: "unjudgeable",
-    Outcome.NOT_RUN: "not-run",
-}
-_SIGNS: Final = {
-    Outcome.HOLDS: "✓",
-    Outcome.FAILS: "✗",
-    Outcome.UNDECIDED: "?",
-    Outcome.UNJUDGEABLE: "–",
-    Outcome.NOT_RUN: "·",
-}
 
 NOTHING: Final = Markup("")
 
@@ -87,7 +73,7 @@ def render(
     more
         Sections after the study's own.
     """
-    all_figures = figures.load(paper)
+    all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
     base = paper.readings[0]
     drawn = [report_figures.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
@@ -96,13 +82,13 @@ def render(
     for one in drawn:
         one["claims"] = _by_outcome(paper, measured, judged, homes[one["name"]])
         one["elsewhere"] = [
-            (name, f"claims-{figures.slug(name)}")
+            (name, f"claims-{slug(name)}")
             for name in homes
             if name != one["name"] and any(figures.is_same(one["name"], of) for of in figures.places(name))
         ]
     names = {figure.name for figure in all_figures}
     others = [
-        {"name": name, "id": f"claims-{figures.slug(name)}", "claims": _by_outcome(paper, measured, judged, of)}
+        {"name": name, "id": f"claims-{slug(name)}", "claims": _by_outcome(paper, measured, judged, of)}
         for name, of in homes.items()
         if name not in names
     ]
@@ -122,19 +108,17 @@ def render(
             ("Conditions run", f"{len(measured.conditions)} of {len(paper.conditions)}"),
             ("Sojourn", core.version()),
         ],
-        outcomes=[(_KEYS[outcome], outcome.value) for outcome in Outcome],
-        signs={_KEYS[outcome]: sign for outcome, sign in _SIGNS.items()},
+        outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
+        signs={outcome.key: outcome.sign for outcome in Outcome},
         counts=[(one.name, list(judged.counts(one.name).values())) for one in paper.readings],
         places=[
-            (name, ids.get(name, f"claims-{figures.slug(name)}"), _counts(judged, of))
-            for name, of in homes.items()
-            if of
+            (name, ids.get(name, f"claims-{slug(name)}"), _counts(judged, of)) for name, of in homes.items() if of
         ],
         sections=[(f"Section {name}", _counts(judged, of)) for name, of in _by_section(paper.claims).items()],
         totals=list(judged.counts(base.name).values()),
         turned=[_turned(judged, claim) for claim in judged.turned],
         figures=drawn,
-        own=overview.sections(paper, measured),
+        own=sections(paper, measured) if sections else [],
         others=others,
         printed=[one for one in tables.values() if one["number"]],
         unpictured=[one for one in tables.values() if not one["number"]],
@@ -204,7 +188,7 @@ def _by_outcome(paper: Paper, measured: Measured, judged: Ledger, claims: Sequen
         of = [claim for claim in claims if judged.verdicts[claim.id][base].outcome is outcome]
         if of:
             entries = [_claim(paper, measured, judged, claim) for claim in of]
-            found.append({"key": _KEYS[outcome], "outcome": outcome.value, "claims": entries})
+            found.append({"key": outcome.key, "outcome": outcome.value, "claims": entries})
     return found
 
 
@@ -215,9 +199,9 @@ def _line(judged: Ledger, claim: Claim) -> dict[str, Any]:
     decided = {Outcome.HOLDS, Outcome.FAILS} <= set(outcomes)
     return {
         "id": claim.id,
-        "key": _KEYS[outcomes[0]],
+        "key": outcomes[0].key,
         "is_turned": decided,
-        "cells": [(_KEYS[one], one.value) for one in outcomes],
+        "cells": [(one.key, one.value) for one in outcomes],
     }
 
 
@@ -255,12 +239,7 @@ def said(verdict: Verdict) -> str:
     return f"{verdict.outcome.value}: {verdict.why}" if verdict.why else verdict.outcome.value
 
 
-def predicate(paper: Paper, claim: Claim) -> str:
-    """Return what is compared, in a line."""
-    return predicate_of(paper.printed, claim)
-
-
-def predicate_of(printed: Mapping[str, str], claim: Claim) -> str:
+def predicate(printed: Mapping[str, str], claim: Claim) -> str:
     """Return what is compared, in a line, with the names of schemes as they are printed."""
 
     def names(of: Sequence[str]) -> str:
@@ -297,7 +276,7 @@ def _claim(paper: Paper, measured: Measured, judged: Ledger, claim: Claim) -> di
         "id": claim.id,
         "place": f"{claim.place}; section {claim.section}" + (f", page {claim.page}" if claim.page else ""),
         "quote": claim.quote,
-        "predicate": predicate(paper, claim),
+        "predicate": predicate(paper.printed, claim),
         "outcome": said(of[base.name]),
         "evidence": evidence.lines(paper, measured, claim, base),
         "turning": turning.name if turning else "",

@@ -52,7 +52,7 @@ class Data:
     @property
     def readings(self) -> list[Reading]:
         """The readings that it is drawn under."""
-        return shown(self.paper, self.measured, self.conditions)
+        return shown(self.paper, self.measured, self.conditions, every=self.figure.readings == "all")
 
     def of(self, reading: Reading, condition: Condition, row: Row) -> dict[str, Estimate]:
         """Return the estimates of a row."""
@@ -83,12 +83,12 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
     }
 
 
-def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition]) -> list[Reading]:
+def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition], *, every: bool = False) -> list[Reading]:
     """Return the readings that pictures and tables show, out of those under which some of the conditions were run."""
     return [
         one
         for one in paper.readings
-        if (one.is_shown or one is paper.readings[0])
+        if (every or one.is_shown or one is paper.readings[0])
         and any((one.name, condition.name) in measured.raw for condition in conditions)
     ]
 

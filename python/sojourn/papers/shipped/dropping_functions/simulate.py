@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from sojourn import _native, core
 from sojourn.core import SojournError
-from sojourn.papers.windows import traffic
-from sojourn.papers.windows.document import Experiment, Scheme, Size, Switchback
-from sojourn.papers.windows.store import MEASURES, Store
+from sojourn.papers.shipped.dropping_functions import traffic
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Scheme, Size, Switchback
+from sojourn.papers.shipped.dropping_functions.store import MEASURES, Store
 from sojourn.processors import cores
 
 PAIRED: Final = "paired"
@@ -131,16 +130,20 @@ def simulate(
     threads = cores() if jobs is None else jobs
     stop = _native.Stop()
     made, told = 0, time.monotonic()
-    waiting: Iterator[tuple[str, Run]] = iter(todo)
+    waiting = iter(todo)
+    drawn: tuple[Any, traffic.Draw] | None = None
     with ThreadPoolExecutor(threads) as pool:
         under_way: dict[Future[tuple[float, str]], tuple[str, Run, traffic.Draw]] = {}
         try:
             while True:
                 is_late = deadline is not None and time.monotonic() > deadline
                 while not is_late and len(under_way) < threads and (one := next(waiting, None)):
-                    draw = draw_of(paper, size, one[1])
-                    scheme = one[1].scheme
-                    under_way[pool.submit(_one, draw.scenario, scheme, one[1].block, stop)] = (*one, draw)
+                    run = one[1]
+                    # Runs of one traffic follow each other.
+                    same = (run.part == LABORATORY, run.scheme is None, run.block, run.demand)
+                    if drawn is None or drawn[0] != same:
+                        drawn = same, draw_of(paper, size, run)
+                    under_way[pool.submit(_one, drawn[1].scenario, run.scheme, run.block, stop)] = (*one, drawn[1])
                 if is_late:
                     stop.set()
                 if not under_way:
@@ -169,49 +172,17 @@ def _one(scenario: str, scheme: Scheme | None, block: int, stop: core.Stop) -> t
     return time.thread_time() - start, text if is_good else ""
 
 
-@lru_cache(maxsize=2)
-def _draw(text: str) -> traffic.Draw:
-    of = json.loads(text)
-    low, high, cycle_s, phase = of["wave"] or (0, 0, 0, 0)
-    demand = traffic.wave(low, high, cycle_s, phase) if of["wave"] else traffic.constant(of["demand"])
-    return traffic.draw(
-        of["traffic"],
-        demand,
-        seed=of["seed"],
-        warm_up_s=of["warm_up_s"],
-        measured_s=of["measured_s"],
-        packets=of["packets"],
-        is_laboratory=of["is_laboratory"],
-        changes=[traffic.Change(*one) for one in of["changes"]],
-    )
-
-
 def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
-    """Return the traffic of a run; the last ones are cached, because the schemes of a block share it."""
-    of = {
-        "traffic": paper.traffic,
-        # Each traffic has its own seed, the same in every size; the demands of a block are separate draws.
-        "seed": int(
-            hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8], 16
-        ),
-        "warm_up_s": size.warm_up_s,
-        "measured_s": size.measured_s,
-        "packets": size.packets,
-        "is_laboratory": run.part == LABORATORY,
-        "demand": run.demand,
-        "wave": None,
-        "changes": [],
-    }
+    """Return the traffic of a run; all schemes of a block share it."""
+    back, demand = size.switchback, traffic.constant(run.demand)
+    of: dict[str, Any] = {"warm_up_s": size.warm_up_s, "measured_s": size.measured_s, "packets": size.packets}
     if run.scheme is None:
-        back = size.switchback
-        of |= {
-            "warm_up_s": back.warm_up_s,
-            "measured_s": back.slots * back.slot_s,
-            "packets": back.packets,
-            "wave": [*back.demand, back.cycle_slots * back.slot_s, run.block * 0.37],
-            "changes": [[at, scheme.text] for at, scheme in schedule(paper, back, run.block)],
-        }
-    return _draw(json.dumps(of))
+        demand = traffic.wave(*back.demand, back.cycle_slots * back.slot_s, run.block * 0.37)
+        of = {"warm_up_s": back.warm_up_s, "measured_s": back.slots * back.slot_s, "packets": back.packets}
+        of["changes"] = [traffic.Change(at, scheme.text) for at, scheme in schedule(paper, back, run.block)]
+    # Each traffic has its own seed, the same in every size; the demands of a block are separate draws.
+    seed = hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8]
+    return traffic.draw(paper.traffic, demand, seed=int(seed, 16), is_laboratory=run.part == LABORATORY, **of)
 
 
 def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[float, Scheme]]:

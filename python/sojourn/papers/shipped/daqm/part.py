@@ -11,12 +11,12 @@ from typing import Any
 from markupsafe import Markup
 
 from sojourn import report, stats
-from sojourn.papers.future import evaluate, interarrival, model, picture
-from sojourn.papers.future.episodes import Episode, Say
-from sojourn.papers.future.evaluate import Comparison, values
-from sojourn.papers.future.finished import Keeper
-from sojourn.papers.future.model import Adaptive, Future, Weights
 from sojourn.papers.model import Paper
+from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
+from sojourn.papers.shipped.daqm.episodes import Episode, Say
+from sojourn.papers.shipped.daqm.evaluate import Comparison, values
+from sojourn.papers.shipped.daqm.finished import Keeper
+from sojourn.papers.shipped.daqm.model import Adaptive, Future, Weights
 from sojourn.report import svg
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES
@@ -252,14 +252,13 @@ class Part:
         return [number(one) for one in (*differences, stats.estimate(gain))]
 
 
-def name_of(paper: Paper) -> str | None:
-    """Return what ``--only`` calls this part of a paper, None where it has none."""
-    future = model.load(paper)
-    return None if future is None else f"Section {future.section}"
+def name_of(paper: Paper) -> str:
+    """Return what ``--only`` calls this part of the paper."""
+    return f"Section {model.load(paper).section}"
 
 
-def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part | None:
-    """Do the runs of a paper's future work that are not finished yet; None if it has none.
+def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part:
+    """Do the runs of the paper's future work that are not finished yet.
 
     Parameters
     ----------
@@ -280,8 +279,6 @@ def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: S
         Bad settings, and runs that fail.
     """
     future = model.load(paper)
-    if future is None:
-        return None
     rows, ran, found = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
     keeper = Keeper(place / "future")
     compared = evaluate.run(paper, future.adaptive, keeper, size, say)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +12,10 @@ from sojourn import core, folder
 from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.papers.judge import Outcome
-from sojourn.papers.windows import datasets, device, page, simulate
-from sojourn.papers.windows.document import Experiment
-from sojourn.papers.windows.simulate import Say
-from sojourn.papers.windows.store import Store
+from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate
+from sojourn.papers.shipped.dropping_functions.document import Experiment
+from sojourn.papers.shipped.dropping_functions.simulate import Say
+from sojourn.papers.shipped.dropping_functions.store import Store
 
 HOURS: Final = 1.0
 """Hours that a call with ``--full`` simulates."""
@@ -23,13 +24,45 @@ PARTS: Final = ("simulation", "device", "report")
 """What ``--only`` may name; ``report`` runs nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a paper of windows is run.
+def run_command(options: argparse.Namespace, paper: Experiment) -> str:
+    """Run the study with the options of the command, and return what it prints."""
+    for flag in ("precision", "scheduler"):
+        if getattr(options, flag) is not None:
+            raise SojournError(
+                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
+            )
+    if options.hours is not None and not options.hours > 0:
+        raise SojournError(f"--hours {options.hours}: must be above 0")
+    return run(
+        paper,
+        options.out,
+        "full" if options.full else "quick",
+        hours=options.hours,
+        only=options.only,
+        jobs=options.jobs,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+
+
+def run(
+    paper: Experiment,
+    place: Path,
+    size_name: str,
+    *,
+    hours: float | None = None,
+    only: str | None = None,
+    jobs: int | None = None,
+    say: Say = lambda _: None,
+) -> str:
+    """Do the runs of the paper that are not stored yet, judge every claim, and write the report.
 
     Parameters
     ----------
-    size
+    paper
+        The study.
+    place
+        Folder of stores and report.
+    size_name
         ``quick`` or ``full``.
     hours
         For how many hours to simulate; None: to the end, or for :data:`HOURS` in a full run.
@@ -37,16 +70,8 @@ class Options:
         One of :data:`PARTS`; None: all.
     jobs
         Number of threads.
-    """
-
-    size: str
-    hours: float | None = None
-    only: str | None = None
-    jobs: int | None = None
-
-
-def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
-    """Do the runs of a paper that are not stored yet, judge every claim, and write the report.
+    say
+        Called with lines that describe the progress.
 
     Returns
     -------
@@ -58,23 +83,23 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
     SojournError
         An impossible option, or a run that failed.
     """
-    if options.only is not None and options.only.casefold() not in PARTS:
-        raise SojournError(f"--only {options.only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
-    only = options.only.casefold() if options.only else None
-    size = paper.sizes[options.size]
-    hours = HOURS if options.hours is None and options.size == "full" else options.hours
+    if only is not None and only.casefold() not in PARTS:
+        raise SojournError(f"--only {only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
+    only = only.casefold() if only else None
+    size = paper.sizes[size_name]
+    hours = HOURS if hours is None and size_name == "full" else hours
     start = time.monotonic()
     store = Store(place / "windows.sqlite", core.build())
     try:
         done = simulate.Done(0, 0, 0)
         if only in (None, "simulation"):
-            done = simulate.simulate(paper, size, store, hours=hours, jobs=options.jobs, say=say)
+            done = simulate.simulate(paper, size, store, hours=hours, jobs=jobs, say=say)
         wanted = [simulate.key_of(paper, size, one) for one in simulate.runs_of(paper, size)]
         windows, flows, cpu_s = store.windows(wanted), store.flows(wanted), store.cpu_s(wanted)
     finally:
         store.close()
     is_read_only = only in ("simulation", "report")
-    found = device.run(paper, options.size, place, say, is_read_only=is_read_only)
+    found = device.run(paper, size_name, place, say, is_read_only=is_read_only)
     say("analysis")
     columns = [*datasets.simulated(paper, size.switchback, windows), datasets.on_device(paper, found)]
     columns += [datasets.theoretical(paper), datasets.printed(paper)]
@@ -83,7 +108,7 @@ def run(paper: Experiment, place: Path, options: Options, say: Say) -> str:
         ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
                                 f"{size.switchback.packets:,})"),
         ("Windows, device", f"{len(found.windows):,}" if len(found.windows) else f"none: {found.why}"),
-        ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({options.size})"),
+        ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({size_name})"),
         ("Processor time", f"{cpu_s / 3600:.2f} h"),
         ("Claims", str(len(paper.claims))),
         ("Sojourn", core.version()),

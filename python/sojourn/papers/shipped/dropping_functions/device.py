@@ -18,48 +18,13 @@ import pandas as pd
 from sojourn.core import SojournError
 from sojourn.device import experiment as laboratory
 from sojourn.device.lab import LabError, find_sojournd
-from sojourn.papers.windows import store
-from sojourn.papers.windows.document import Experiment
+from sojourn.papers.shipped.dropping_functions import store
+from sojourn.papers.shipped.dropping_functions.document import Experiment
 
 STORE: Final = "device.sqlite"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the device does.
-
-    Parameters
-    ----------
-    schemes
-        Labels and texts among which it switches at random.
-    packets
-        Of a window.
-    slots, slot_s
-        The number of slots, and their duration.
-    design
-        ``random`` or ``blocks``: how slots are drawn.
-    seed
-        Of the schedule.
-    rate
-        Of the shaped link.
-    rtt_ms
-        Round-trip times that the clients' paths emulate.
-    demands
-        Multiples of the traffic among which the demand swings.
-    """
-
-    schemes: tuple[tuple[str, str], ...]
-    packets: int
-    slots: int
-    slot_s: float
-    design: str
-    seed: int
-    rate: str
-    rtt_ms: tuple[float, ...]
-    demands: tuple[float, float]
-
-
-Experimenter = Callable[[Plan, Path, Callable[[str], None]], Path]
+Experimenter = Callable[[laboratory.Experiment, Path, Callable[[str], None]], Path]
 
 
 @dataclass(frozen=True)
@@ -81,20 +46,15 @@ class Device:
     burn_in_s: float = 0.0
 
 
-def plan_of(paper: Experiment, size: str) -> Plan:
+def plan_of(paper: Experiment, size: str) -> laboratory.Experiment:
     """Return the settings of the device for a quick or a full run."""
     of = paper.device[size]
-    low, high = paper.device["demand"]
-    return Plan(
+    return laboratory.Experiment(
         schemes=tuple((one.id, one.text) for one in paper.study),
-        packets=of["packets"],
-        slots=of["slots"],
-        slot_s=of["slot_s"],
-        design=of["design"],
-        seed=of["seed"],
         rate=paper.device["rate"],
         rtt_ms=tuple(paper.device["rtt_ms"]),
-        demands=(low, high),
+        demands=tuple(paper.device["demand"]),
+        **{name: of[name] for name in ("packets", "slots", "slot_s", "design", "seed")},
     )
 
 

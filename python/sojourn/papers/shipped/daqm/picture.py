@@ -10,14 +10,14 @@ import numpy as np
 
 from sojourn import plot, stats
 from sojourn.palette import INK, MUTED, Look, looks
-from sojourn.papers.future.evaluate import Comparison, values
-from sojourn.papers.future.model import Weights
-from sojourn.papers.future.traffic import phases
+from sojourn.papers.shipped.daqm.evaluate import Comparison, values
+from sojourn.papers.shipped.daqm.model import Weights
+from sojourn.papers.shipped.daqm.traffic import phases
 from sojourn.plot import Picture
 from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
-    from sojourn.papers.future.episodes import Episode
+    from sojourn.papers.shipped.daqm.episodes import Episode
 
 
 def arm_looks(compared: Comparison) -> list[Look]:

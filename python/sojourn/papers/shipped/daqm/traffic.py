@@ -6,7 +6,7 @@ from typing import Any
 
 from sojourn import draw, units
 from sojourn.network import Network
-from sojourn.papers.future.model import Adaptive
+from sojourn.papers.shipped.daqm.model import Adaptive
 from sojourn.traffic import Traffic, cbr, on_off, tcp, udp
 from sojourn.units import Quantity, to_ns
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import nesting
 from sojourn.core import SojournError
+from sojourn.papers.checks import as_tuples, read_toml
 from sojourn.papers.model import Paper
 from sojourn.units import to_ns
 
@@ -129,8 +129,8 @@ class Future:
     adaptive: Adaptive
 
 
-def load(paper: Paper) -> Future | None:
-    """Read a paper's ``future.toml``; None where it has none.
+def load(paper: Paper) -> Future:
+    """Read the paper's ``future.toml``.
 
     Raises
     ------
@@ -138,39 +138,17 @@ def load(paper: Paper) -> Future | None:
         If the file is wrong.
     """
     path = Path(paper.folder) / FILE
-    if not path.is_file():
-        return None
+    given = read_toml(path)
     try:
-        given = nesting.loads_toml(path.read_text(encoding="utf-8"), path)
-        one, two = given["interarrival"], given["adaptive"]
-        future = Future(
-            section=given["section"],
-            interarrival=Interarrival(
-                schemes=tuple(one["schemes"]),
-                least=one["least"],
-                replications=one["replications"],
-                quick=tuple(one["quick"]),
-                readings={reading["name"]: tuple(reading["set"]) for reading in one["reading"]},
-            ),
-            adaptive=Adaptive(
-                arms=tuple(two["arms"]),
-                rate_mbit_s=float(two["rate_mbit_s"]),
-                base_rtt=two["base_rtt"],
-                clients=two["clients"],
-                phase=two["phase"],
-                cycles=two["cycles"],
-                interval=two["interval"],
-                holds=tuple(two["hold"]),
-                train_seed=two["seed"]["train"],
-                evaluate_seed=two["seed"]["evaluate"],
-                episodes=two["episodes"],
-                traffic=tuple(two["traffic"]),
-                delay_unit_ms=to_ns("delay_unit", two["reward"]["delay_unit"]) / 1e6,
-                weights=tuple(Weights(**weights) for weights in two["weights"]),
-            ),
-        )
+        one, two = as_tuples(given["interarrival"]), as_tuples(given["adaptive"])
+        one["readings"] = {reading["name"]: tuple(reading["set"]) for reading in one.pop("reading")}
+        seed, unit = two.pop("seed"), two.pop("reward")["delay_unit"]
+        two |= {"train_seed": seed["train"], "evaluate_seed": seed["evaluate"], "holds": two.pop("hold")}
+        two |= {"delay_unit_ms": to_ns("delay_unit", unit) / 1e6, "rate_mbit_s": float(two["rate_mbit_s"])}
+        two["weights"] = tuple(Weights(**weights) for weights in two["weights"])
+        future = Future(given["section"], Interarrival(**one), Adaptive(**two))
     except (KeyError, TypeError) as error:
-        raise SojournError(f"{path}: {error!r}; what it must hold is in sojourn.papers.future.model") from None
+        raise SojournError(f"{path}: {error!r}; what it must hold is in {__name__}") from None
     unknown = [name for name in (*future.interarrival.schemes, *future.adaptive.arms) if name not in paper.texts]
     if unknown:
         raise SojournError(f"{path}: unknown schemes {', '.join(unknown)}; there are: {', '.join(paper.texts)}")

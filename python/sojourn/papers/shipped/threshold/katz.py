@@ -17,9 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from sojourn import nesting, plot
+from sojourn import plot
 from sojourn.core import SojournError
 from sojourn.palette import INK
+from sojourn.papers.checks import need, read_toml
 from sojourn.papers.section import Drawing, Section
 from sojourn.stats import Floats
 
@@ -77,8 +78,8 @@ class Form:
     centrality: Floats
 
 
-def read(folder: Path) -> Study | None:
-    """Read a paper's ``katz.toml``; None without that file.
+def read(folder: Path) -> Study:
+    """Read the paper's ``katz.toml``.
 
     Raises
     ------
@@ -86,19 +87,13 @@ def read(folder: Path) -> Study | None:
         If it is wrong.
     """
     file = folder / FILE
-    if not file.is_file():
-        return None
+    document = read_toml(file)
     try:
-        document = nesting.loads_toml(file.read_text(encoding="utf-8"), file)
-        routers = tuple(document["routers"])
-        matrix = np.array(document["matrix"], dtype=np.float64)
-        printed = {str(name): float(value) for name, value in document["printed"].items()}
-    except SojournError:
-        raise
-    except (UnicodeDecodeError, ValueError, TypeError) as error:
+        routers = tuple(need(document, "routers", file))
+        matrix = np.array(need(document, "matrix", file), dtype=np.float64)
+        printed = {str(name): float(value) for name, value in need(document, "printed", file).items()}
+    except (ValueError, TypeError) as error:
         raise SojournError(f"{file}: {error}") from None
-    except KeyError as error:
-        raise SojournError(f"{file}: {error} is missing") from None
     if matrix.shape != (len(routers), len(routers)):
         raise SojournError(f"{file}: matrix is {matrix.shape}; allowed: a row and a column for each router")
     stray = [name for name in printed if name not in routers]

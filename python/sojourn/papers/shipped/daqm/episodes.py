@@ -10,28 +10,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from sojourn.network import Network
-from sojourn.papers.future import traffic
-from sojourn.papers.future.controller import Chooser, Thompson, context
-from sojourn.papers.future.finished import Keeper
-from sojourn.papers.future.model import Adaptive, Weights
+from sojourn.papers.checks import as_tuples
+from sojourn.papers.shipped.daqm import traffic
+from sojourn.papers.shipped.daqm.controller import Chooser, Thompson, context
+from sojourn.papers.shipped.daqm.finished import Keeper
+from sojourn.papers.shipped.daqm.model import Adaptive, Weights
 from sojourn.stats import Floats
 from sojourn.stepping import Simulation, Window
 from sojourn.units import Quantity, to_ns
 
 SPREAD: Final = 0.3
 """Standard deviation of a window's reward around its prediction; it scales the bandit's draws while it learns."""
-COLUMNS: Final = (
-    "arm",
-    "goodput",
-    "delay",
-    "loss",
-    "queue_packets",
-    "sojourn_ms",
-    "arrivals",
-    "departures",
-    "drops",
-)
-"""Measurements of an episode that have one value per window."""
 CHECKPOINT: Final = 10
 """Training episodes between two states that are kept."""
 
@@ -84,8 +73,11 @@ class Episode:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Episode:
         """Return a stored episode."""
-        given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in document.items()}
-        return cls(**given)
+        return cls(**as_tuples(document))
+
+
+COLUMNS: Final = Episode.__slots__[:-1]
+"""Measurements of an episode that have one value per window."""
 
 
 def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
@@ -117,7 +109,7 @@ def play(
     Parameters
     ----------
     net
-        From :func:`sojourn.papers.future.traffic.network`.
+        From :func:`sojourn.papers.shipped.daqm.traffic.network`.
     adaptive
         Its settings.
     arms

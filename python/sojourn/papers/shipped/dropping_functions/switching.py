@@ -20,7 +20,7 @@ import statsmodels.formula.api as smf
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from sojourn import stats
-from sojourn.papers.windows.document import Switchback
+from sojourn.papers.shipped.dropping_functions.document import Switchback
 from sojourn.stats import Estimate
 
 STEP_S: Final = 1.0

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from sojourn import stats
-from sojourn.core import SojournError
-from sojourn.network import read_text
-from sojourn.papers.execute import MODE, MODE_RUNS, mode
-from sojourn.papers.future.model import Interarrival
-from sojourn.papers.model import Paper
-from sojourn.plan import execute, expand, read
-from sojourn.plan.model import Plan
-from sojourn.plan.store import Store
-from sojourn.scheme import Scheme
+from sojourn.papers.checks import read_toml
+from sojourn.papers.execute import MODE, Runner
+from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.shipped.daqm.model import Interarrival
 from sojourn.stats import Estimate, Floats
 
 METRICS: Final = {
@@ -34,6 +28,7 @@ METRICS: Final = {
 }
 """The study's six metrics, with their names and whether a larger value is better."""
 
+CONSTANT: Final = "constant"
 MEASURED: Final = "measured"
 Say = Callable[[str], None]
 
@@ -153,59 +148,28 @@ def run(
     SojournError
         Runs that fail.
     """
-    known = conditions(tomllib.loads((Path(paper.folder) / "traffic.toml").read_text(encoding="utf-8")))
+    known = conditions(read_toml(paper.folder / "traffic.toml"))
     chosen = list(settings.quick) if size == "quick" else list(known)
-    readings = list(settings.readings.items())[: 1 if size == "quick" else None]
-    count = settings.replications[size]
+    ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
+    texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
+             for (one, kind), name in ids.items()}  # fmt: skip
+    runner = Runner(replace(paper, texts=texts), store, jobs)
+    own = [Condition(name, name, "", "", tuple(texts), sets=known[name]) for name in chosen]
     rows: list[Row] = []
-    ran = found = 0
-    for reading, sets in readings:
-        for condition in chosen:
-            both = (*sets, *known[condition])
-            name = re.sub(r"[^a-z0-9]+", "-", f"{paper.name}-7-2-{condition}-{reading}".lower())
-            fifo = Plan(
-                scenario=read_text(paper.scenario)[0],
-                name=f"{name}-fifo",
-                schemes=(Scheme(paper.mode, "fifo"),),
-                sets=both,
-                replications=MODE_RUNS,
-                metrics=("interarrival_ms_mode",),
-            )
-            outcome = _whole(execute.run(fifo, store, jobs=jobs))
-            ran, found = ran + outcome.ran, found + outcome.found
-            constant = mode(outcome.cells[0].series("interarrival_ms_mode", MODE_RUNS))
-            is_mode = constant != MEASURED
-            constant = constant if is_mode else settings.least
-            texts = {
-                f"{scheme} {kind}": paper.texts[scheme].replace(MODE, kind)
-                for scheme in settings.schemes
-                for kind in (constant, MEASURED)
+    for name, sets in list(settings.readings.items())[: 1 if size == "quick" else None]:
+        reading = Reading(name, {}, is_run=True, sets=sets)
+        modes = runner.modes(reading, own)
+        constants = {key: settings.least if mode == MEASURED else mode for key, mode in modes.items()}
+        found = runner.measure(reading, own, constants, settings.replications[size])
+        for (key, raw), scheme in product(found.items(), settings.schemes):
+            of = {
+                metric: tuple(raw[metric][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for metric in METRICS
             }
-            plan = Plan(
-                scenario=read_text(paper.scenario)[0],
-                name=f"{name}-schemes",
-                schemes=tuple(Scheme(text, label) for label, text in texts.items()),
-                sets=both,
-                replications=count,
-                metrics=("sojourn_ms_mean", "goodput_bit_s"),
-            )
-            outcome = _whole(execute.run(plan, store, jobs=jobs))
-            ran, found = ran + outcome.ran, found + outcome.found
-            frame = read.frame(expand.cells(plan), Store.open(store))
-            for scheme in settings.schemes:
-                own = {
-                    kind: frame[frame["label"] == f"{scheme} {kind}"].sort_values("replication")
-                    for kind in (constant, MEASURED)
-                }
-                values = {
-                    name: tuple(own[kind][name].to_numpy(dtype=np.float64) for kind in (MEASURED, constant))
-                    for name in METRICS
-                }
-                shares = {name: relative(*of) for name, of in values.items()}
-                p = {name: stats.paired_p(*of) for name, of in values.items()}
-                rows.append(Row(condition, reading, scheme, constant, is_mode, shares, p))
-    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {ran} runs, {found} found")
-    return rows, ran, found
+            shares = {metric: relative(*both) for metric, both in of.items()}
+            p = {metric: stats.paired_p(*both) for metric, both in of.items()}
+            rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))
+    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runner.ran} runs, {runner.found} found")
+    return rows, runner.ran, runner.found
 
 
 def relative(values: Floats, baseline: Floats) -> Floats:
@@ -242,10 +206,3 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
                 change = stats.estimate(np.nanmean(own, axis=0))
             found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))
     return found
-
-
-def _whole(outcome: execute.Outcome) -> execute.Outcome:
-    if outcome.failures:
-        first = outcome.failures[0]
-        raise SojournError(f"{outcome.plan.name}: {len(outcome.failures)} runs failed; the first: {first.why}")
-    return outcome

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from sojourn import stats
 from sojourn.papers.execute import MODE
-from sojourn.papers.future import controller
-from sojourn.papers.future.controller import Thompson
-from sojourn.papers.future.episodes import Episode, Say, kept, train
-from sojourn.papers.future.finished import Keeper
-from sojourn.papers.future.model import Adaptive, Weights
 from sojourn.papers.model import Paper
+from sojourn.papers.shipped.daqm import controller
+from sojourn.papers.shipped.daqm.controller import Chooser, Thompson
+from sojourn.papers.shipped.daqm.episodes import Episode, Say, kept, train
+from sojourn.papers.shipped.daqm.finished import Keeper
+from sojourn.papers.shipped.daqm.model import Adaptive, Weights
 from sojourn.stats import Estimate, Floats
 
 MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")
@@ -111,66 +112,39 @@ def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -
     seeds = range(adaptive.evaluate_seed, adaptive.evaluate_seed + count["evaluate"])
     lessons = range(adaptive.train_seed, adaptive.train_seed + count["evaluate"])
 
-    def fixed(of: range) -> tuple[list[Episode], ...]:
+    def played(who: dict[str, Any], chooser: Callable[[int], Chooser], hold: int = 1) -> list[Episode]:
+        return kept(keeper, adaptive, arms, who, chooser, seeds, hold=hold)
+
+    def always(of: range, *, hold: int = 1, is_reset: bool = False) -> tuple[list[Episode], ...]:
+        choosers = [controller.always(arm) for arm in range(len(arms))]
         return tuple(
-            kept(keeper, adaptive, arms, {"always": arm}, lambda _seed, arm=arm: controller.always(arm), of)  # type: ignore[misc]
-            for arm in range(len(arms))
+            kept(keeper, adaptive, arms, {"always": arm}, partial(_same, one), of, hold=hold, is_reset=is_reset)
+            for arm, one in enumerate(choosers)
         )
 
-    evaluated, trained = fixed(seeds), fixed(lessons)
+    evaluated, trained = always(seeds), always(lessons)
     say(f"section 7.2: {len(arms)} fixed schemes on {len(seeds)} episodes of traffic that changes")
-    anew, chance = {}, {}
-    for hold in adaptive.holds:
-        anew[hold] = tuple(
-            kept(
-                keeper,
-                adaptive,
-                arms,
-                {"always": arm},
-                lambda _seed, arm=arm: controller.always(arm),  # type: ignore[misc]
-                seeds,
-                hold=hold,
-                is_reset=True,
-            )
-            for arm in range(len(arms))
-        )
-        chance[hold] = kept(
-            keeper,
-            adaptive,
-            arms,
-            {"chance": CHANCE_SEED},
-            lambda seed: controller.at_random(len(arms), CHANCE_SEED + seed),
-            seeds,
-            hold=hold,
-        )
+    anew = {hold: always(seeds, hold=hold, is_reset=True) for hold in adaptive.holds}
+    who = {"chance": CHANCE_SEED}
+    chance = {hold: played(who, lambda seed: controller.at_random(len(arms), CHANCE_SEED + seed), hold)
+              for hold in adaptive.holds}  # fmt: skip
     say("section 7.2: switching each scheme to itself, and random switching")
     clock, learnt, bandits = {}, {}, {}
     for weights in adaptive.weights:
         told = by_kind(adaptive, trained, weights)
-        own = kept(
-            keeper,
-            adaptive,
-            arms,
-            {"clock": list(told)},
-            lambda _seed, told=told: controller.by_clock(told, adaptive.phase_s),  # type: ignore[misc]
-            seeds,
-        )
-        clock[weights.name] = (told, own)
+        by_clock = controller.by_clock(told, adaptive.phase_s)
+        clock[weights.name] = told, played({"clock": list(told)}, partial(_same, by_clock))
         for hold in adaptive.holds:
-            key = weights.name, hold
             bandit = train(keeper, adaptive, arms, weights, hold, count["train"], say)
-            bandits[key] = bandit
-            learnt[key] = kept(
-                keeper,
-                adaptive,
-                arms,
-                {"learnt": bandit.document()},
-                lambda _seed, bandit=bandit: controller.learnt(bandit),  # type: ignore[misc]
-                seeds,
-                hold=hold,
-            )
+            bandits[weights.name, hold] = bandit
+            best = controller.learnt(bandit)
+            learnt[weights.name, hold] = played({"learnt": bandit.document()}, partial(_same, best), hold)
     names = tuple(paper.printed[name] for name in adaptive.arms)
     return Comparison(adaptive, names, evaluated, anew, chance, clock, learnt, bandits)
+
+
+def _same(chooser: Chooser, _seed: int) -> Chooser:
+    return chooser
 
 
 def by_kind(adaptive: Adaptive, fixed: Sequence[Sequence[Episode]], weights: Weights) -> tuple[int, ...]:

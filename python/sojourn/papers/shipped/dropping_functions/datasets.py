@@ -13,11 +13,11 @@ import pandas as pd
 from sojourn import theory
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.papers.model import Claim
-from sojourn.papers.windows import analysis
-from sojourn.papers.windows.analysis import Values
-from sojourn.papers.windows.device import Device
-from sojourn.papers.windows.document import Experiment, Switchback
-from sojourn.papers.windows.simulate import LABORATORY, PAIRED, SWITCHBACK
+from sojourn.papers.shipped.dropping_functions import analysis
+from sojourn.papers.shipped.dropping_functions.analysis import Values
+from sojourn.papers.shipped.dropping_functions.device import Device
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Switchback
+from sojourn.papers.shipped.dropping_functions.simulate import LABORATORY, PAIRED, SWITCHBACK
 
 GROUPS: Final = 6
 """Largest number of groups of slots of which the jackknife leaves out one at a time."""
@@ -73,7 +73,7 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     paper, back
         The study, and its switchback.
     frame
-        Windows of :meth:`~sojourn.papers.windows.store.Store.windows`.
+        Windows of :meth:`~sojourn.papers.shipped.dropping_functions.store.Store.windows`.
     """
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)

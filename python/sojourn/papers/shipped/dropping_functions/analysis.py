@@ -16,7 +16,7 @@ import pandas as pd
 import statsmodels.api as sm
 
 from sojourn import stats
-from sojourn.papers.windows.document import Experiment
+from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.stats import LEVEL, Estimate, Floats
 
 METRICS: Final = (

@@ -10,8 +10,8 @@ import pandas as pd
 
 from sojourn.core import SojournError
 from sojourn.papers import documents
+from sojourn.papers.checks import need, read_toml
 from sojourn.papers.model import Claim, Row
-from sojourn.papers.runs import need
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"
@@ -158,11 +158,6 @@ class Experiment:
         return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
 
 
-def is_one(folder: Path) -> bool:
-    """Return whether a folder has a paper of windows."""
-    return (folder / EXPERIMENT).is_file()
-
-
 def load(name: str, where: Path | None = None) -> Experiment:
     """Read a paper of windows.
 
@@ -176,8 +171,8 @@ def load(name: str, where: Path | None = None) -> Experiment:
     if missing:
         raise SojournError(f"{folder}: {', '.join(missing)} missing: this paper cannot be run")
     file = folder / EXPERIMENT
-    experiment = documents.read_toml(file)
-    claims = documents.read_toml(folder / "claims.toml")
+    experiment = read_toml(file)
+    claims = read_toml(folder / "claims.toml")
     ranges = need(experiment, "ranges", file)
     schemes = tuple(
         Scheme(one["id"], one["printed"], one["text"], bool(one.get("beside", False)))

@@ -11,9 +11,9 @@ import pandas as pd
 
 from sojourn import plot, theory
 from sojourn.palette import INK, MUTED, PAPER, Look, looks
-from sojourn.papers.windows import analysis, datasets
-from sojourn.papers.windows.document import Experiment, Scheme
-from sojourn.papers.windows.switching import Step
+from sojourn.papers.shipped.dropping_functions import analysis, datasets
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Scheme
+from sojourn.papers.shipped.dropping_functions.switching import Step
 from sojourn.plot import Picture
 from sojourn.stats import Floats
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from sojourn import metrics, plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
-from sojourn.papers.groups import JAIN, structural
+from sojourn.papers.groups import JAIN
 from sojourn.papers.section import Drawing, Section
 from sojourn.stats import Estimate, Floats
 
@@ -34,6 +34,21 @@ _OF_SHARES: Final = (
     (f"{JAIN}@{{0}}", "of {0} alone", 1.0),
     ("utilisation", "Utilisation", 1.0),
 )
+
+
+def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Floats:
+    """Return Jain's index if all flows of a kind have the same throughput; the rest is the effect of the scheme.
+
+    Parameters
+    ----------
+    tcp, udp
+        Throughput of a flow of each kind, in one unit.
+    tcp_flows, udp_flows
+        The number of flows of each kind.
+    """
+    total = tcp_flows * tcp + udp_flows * udp
+    squares = tcp_flows * tcp**2 + udp_flows * udp**2
+    return np.asarray(total**2 / ((tcp_flows + udp_flows) * squares), dtype=np.float64)
 
 
 def sections(paper: Paper, measured: Measured) -> list[Section]:

@@ -11,28 +11,14 @@ import pandas as pd
 
 from sojourn import core, report
 from sojourn.papers.judge import Outcome
-from sojourn.papers.page import predicate_of
+from sojourn.papers.page import predicate
 from sojourn.papers.section import Drawing, Section
-from sojourn.papers.windows import datasets, pictures, switching, tables
-from sojourn.papers.windows.datasets import Judged, World
-from sojourn.papers.windows.device import Device
-from sojourn.papers.windows.document import Experiment, Size
-from sojourn.papers.windows.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
+from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
+from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
+from sojourn.papers.shipped.dropping_functions.device import Device
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Size
+from sojourn.papers.shipped.dropping_functions.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
 
-KEYS: Final = {
-    Outcome.HOLDS: "holds",
-    Outcome.FAILS: "fails",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.UNJUDGEABLE: "unjudgeable",
-    Outcome.NOT_RUN: "not-run",
-}
-SIGNS: Final = {
-    Outcome.HOLDS: "✓",
-    Outcome.FAILS: "✗",
-    Outcome.UNDECIDED: "?",
-    Outcome.UNJUDGEABLE: "–",
-    Outcome.NOT_RUN: "·",
-}
 _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
 
 
@@ -73,7 +59,7 @@ def render(paper: Experiment, of: Results) -> str:
             {
                 "id": claim.id,
                 "quote": claim.quote,
-                "predicate": predicate_of(paper.printed, claim),
+                "predicate": predicate(paper.printed, claim),
                 "at": claim.at or "each range",
                 "cells": [_cell(one) for one in of.judged[claim.id]],
             }
@@ -87,8 +73,8 @@ def render(paper: Experiment, of: Results) -> str:
         title=paper.title,
         lead=paper.source,
         facts=list(of.facts),
-        outcomes=[(KEYS[outcome], outcome.value) for outcome in Outcome],
-        signs={KEYS[outcome]: sign for outcome, sign in SIGNS.items()},
+        outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
+        signs={outcome.key: outcome.sign for outcome in Outcome},
         counts=counts,
         worlds=[world.name for world in of.worlds],
         ranges=[f"{low:.2f}–{high:.2f}" for low, high in zip(paper.bounds, paper.bounds[1:], strict=False)],
@@ -101,9 +87,9 @@ def render(paper: Experiment, of: Results) -> str:
 
 
 def _cell(of: Judged) -> dict[str, Any]:
-    signs = [(KEYS[one] if one else "none", SIGNS[one] if one else " ") for one in of.by_range]
+    signs = [(one.key, one.sign) if one else ("none", " ") for one in of.by_range]
     return {
-        "key": KEYS[of.verdict.outcome],
+        "key": of.verdict.outcome.key,
         "outcome": of.verdict.outcome.value,
         "why": of.verdict.why,
         "ranges": signs if any(of.by_range) else [],
