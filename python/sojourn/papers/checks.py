@@ -35,12 +35,12 @@ def check(table: Mapping[str, Any], allowed: Iterable[str], where: str, *, neede
         need(table, key, where)
 
 
-def choose(given: Iterable[str], allowed: Iterable[str], where: str) -> None:
-    """Refuse values that are not among those allowed."""
+def choose(given: Iterable[str], allowed: Iterable[str], where: str, why: str = "") -> None:
+    """Refuse values that are not among those allowed; `why` is said of the first of them."""
     known = list(allowed)
     wrong = next((one for one in given if one not in known), None)
     if wrong is not None:
-        raise SojournError(f"{where}: {wrong!r}; allowed: {', '.join(known)}")
+        raise SojournError(f"{where}: {wrong!r}{why}; allowed: {', '.join(known)}")
 
 
 def as_tuples(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -349,6 +349,13 @@ def _grid(
     return [list(line) for line in panels]
 
 
+def interval(axes: Axes, of: Estimate, spot: float, color: str, marker: str = "o", size: float = 20) -> None:
+    """Draw a mean as a mark and its 95 % interval as a bar, in a row of a panel."""
+    if of.low is not None and of.high is not None:
+        axes.plot([of.low, of.high], [spot, spot], color=color, linewidth=2)
+    axes.scatter([of.mean], [spot], color=color, marker=marker, s=size, zorder=3)
+
+
 def _width(labels: Sequence[str]) -> float:
     """Return the room that labels need, in inches: a character is about 0.075 wide."""
     return 0.18 + 0.075 * max(len(label) for label in labels)

@@ -76,7 +76,7 @@ def _points(
     check(table, _OF_SWEEP, where, needed=("points", "sweep"))
     points = listed(table["points"], where)
     quick: list[str] = table.get("quick", points)
-    choose(quick, points, f"{where}: quick")
+    choose(quick, points, f"{where}: quick", " is not one of its points")
     found = []
     for at in points:
         own = dict(table) | {

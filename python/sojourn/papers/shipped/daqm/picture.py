@@ -10,6 +10,7 @@ import numpy as np
 
 from sojourn import plot, stats
 from sojourn.palette import INK, MUTED, Look, looks
+from sojourn.papers.picture import interval
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Weights
 from sojourn.papers.shipped.daqm.traffic import phases
@@ -92,10 +93,7 @@ def differences(rows: Sequence[tuple[str, Estimate]], baseline: str) -> Picture:
     with plot.new_figure(plot.WIDTH, 1.0 + 0.27 * len(rows)) as drawing:
         axes = drawing.add_subplot()
         for row, (name, of) in enumerate(rows):
-            color = "#d55e00" if name.startswith("controller") else MUTED
-            if of.low is not None and of.high is not None:
-                axes.plot([of.low, of.high], [row, row], color=color, linewidth=2.2)
-            axes.scatter([of.mean], [row], s=30, color=color, zorder=3)
+            interval(axes, of, row, "#d55e00" if name.startswith("controller") else MUTED, size=30)
         axes.axvline(0, color=INK, linewidth=1)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -105,16 +105,14 @@ def fit(frame: pd.DataFrame, metric: str, load: Floats) -> Fit | None:
 def _at(frame: pd.DataFrame, metric: str, centres: Floats) -> Floats:
     """Return the fit's values at loads; NaN more than :data:`NEAR` beyond the windows."""
     of = frame[["load", metric]].dropna()
-    order = degree(len(of))
     x = of["load"].to_numpy()
     if x.size == 0:
         return np.full(centres.size, np.nan)
-    order = min(order, np.unique(x).size - 1)
-    bounds = (float(x.min()), float(x.max()))
+    order = min(degree(len(of)), np.unique(x).size - 1)
+    low, high = bounds = (float(x.min()), float(x.max()))
     params = np.linalg.lstsq(_basis(x, bounds, order), of[metric].to_numpy(), rcond=None)[0]
-    found = _basis(centres, bounds, order) @ params
-    outside = (centres < bounds[0] - NEAR) | (centres > bounds[1] + NEAR)
-    return np.where(outside, np.nan, found)
+    outside = (centres < low - NEAR) | (centres > high + NEAR)
+    return np.where(outside, np.nan, _basis(centres, bounds, order) @ params)
 
 
 def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:

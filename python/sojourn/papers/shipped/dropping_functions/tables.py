@@ -10,6 +10,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from sojourn import metrics, stats
+from sojourn.papers.evidence import number
 from sojourn.papers.section import Drawing
 from sojourn.papers.shipped.dropping_functions import analysis, datasets
 from sojourn.papers.shipped.dropping_functions.analysis import Values
@@ -33,11 +34,6 @@ _SHORT: Final = {
     "impairment_i": "I",
     "impairment_c": "C",
 }
-
-
-def said(of: Estimate) -> str:
-    """Return an estimate with its 95 % interval as text."""
-    return metrics.rounded(of.mean, of.half_width)
 
 
 def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
@@ -80,7 +76,7 @@ def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> str:
     if scheme not in of:
         return Markup('–<div class="details">{}</div>').format(printed) if printed else "–"
     known = {key: one.mean for key, one in of.items() if np.isfinite(one.mean)}
-    text = said(of[scheme])
+    text = number(of[scheme])
     if known and scheme == min(known, key=lambda key: known[key]):
         shown = Markup("<strong>{}</strong>").format(text)
     elif known and scheme == max(known, key=lambda key: known[key]):
@@ -150,7 +146,7 @@ def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
             for centre in paper.centres:
                 of = world.ranges.get(centre, {}).get(metric, {}).get(one.id)
                 cells.append(
-                    "–" if of is None else said(stats.estimate(of - datasets.predicted(one.text, centre)[metric]))
+                    "–" if of is None else number(stats.estimate(of - datasets.predicted(one.text, centre)[metric]))
                 )
             rows.append((f"{one.printed}: {_SHORT[metric].lower()}", *cells))
     return Drawing(
@@ -169,7 +165,7 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
         for scheme, (mean, low, high) in found.effects.items():
             naive, *_ = found.naive[scheme]
             pair = values.get(metric, {})
-            paired = said(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
+            paired = number(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
             rows.append(
                 (
                     f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO",
@@ -259,7 +255,7 @@ def _beside(of: pd.DataFrame, base: pd.DataFrame | None, metric: str) -> str:
         whole = part.sum(axis=0)
         without = [_ratio(whole - one, metric) for one in part]
         pseudo.append(count * _ratio(whole, metric) - (count - 1) * np.asarray(without))
-    return said(stats.estimate(pseudo[0] if base is None else pseudo[0] - pseudo[1]))
+    return number(stats.estimate(pseudo[0] if base is None else pseudo[0] - pseudo[1]))
 
 
 def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> Drawing:
@@ -274,7 +270,7 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
         for column in columns:
             own = wide[column][one].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
             base = wide[column][BASE].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
-            cells.append(said(stats.estimate(own) if one == BASE else stats.paired(own, base)))
+            cells.append(number(stats.estimate(own) if one == BASE else stats.paired(own, base)))
         rows.append((paper.printed[one], *cells))
     return Drawing(
         "classes",

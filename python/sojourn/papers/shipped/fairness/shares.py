@@ -1,16 +1,18 @@
-"""Sections of a paper that compares shares of flows: what Jain's index can show, paired differences, every flow."""
+"""What Jain's index can show of two kinds of flows, differences of schemes, and the throughput of every flow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from sojourn import metrics, plot, stats
+from sojourn import plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
+from sojourn.papers.evidence import number
 from sojourn.papers.groups import JAIN
 from sojourn.papers.section import Drawing, Section
 from sojourn.stats import Estimate, Floats
@@ -58,191 +60,174 @@ def sections(paper: Paper, measured: Measured) -> list[Section]:
     if len(paper.kinds) != 2 or not runs:
         return []
     shown = [one for one in runs if one.is_shown or one is paper.readings[0]]
-    return [
-        _arithmetic(paper, measured, condition, runs, shown),
-        _differences(paper, measured, condition, shown),
-        _every_flow(paper, measured, condition, shown),
-    ]
+    of = _Shares(paper, measured, condition, runs, shown)
+    return [of.arithmetic(), of.differences(), of.every_flow()]
 
 
-def _counts(paper: Paper, raw: Raw) -> tuple[int, int]:
-    """Return how many flows each kind has."""
-    # A table of several conditions has as many columns as the one with most flows.
-    first, second = (
-        sum(
-            name.startswith(f"goodput_bit_s@{kind}-") and bool(np.isfinite(next(iter(of.values()))).any())
-            for name, of in raw.items()
+@dataclass(frozen=True)
+class _Shares:
+    """The results of one condition under the readings of the simulation, and those that are shown."""
+
+    paper: Paper
+    measured: Measured
+    condition: Condition
+    runs: list[Reading]
+    shown: list[Reading]
+
+    def raw(self, reading: Reading) -> Raw:
+        return self.measured.raw[reading.name, self.condition.name]
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """The two kinds for people."""
+        first, second = (kind.upper() for kind in self.paper.kinds)
+        return first, second
+
+    @property
+    def looks(self) -> dict[str, Look]:
+        return picture.looks_of(self.paper)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many flows each kind has."""
+        # A table of several conditions has as many columns as the one with most flows.
+        raw = self.raw(self.runs[0])
+        first, second = (
+            sum(
+                name.startswith(f"goodput_bit_s@{kind}-") and bool(np.isfinite(next(iter(of.values()))).any())
+                for name, of in raw.items()
+            )
+            for kind in self.paper.kinds
         )
-        for kind in paper.kinds
-    )
-    return first, second
+        return first, second
 
+    def row(self, reading: Reading, scheme: str) -> str:
+        return f"{reading.name}; {self.paper.printed[scheme]}"
 
-def _arithmetic(
-    paper: Paper, measured: Measured, condition: Condition, runs: Sequence[Reading], shown: Sequence[Reading]
-) -> Section:
-    first, second = (kind.upper() for kind in paper.kinds)
-    base = measured.raw[runs[0].name, condition.name]
-    m, n = _counts(paper, base)
-    looks = picture.looks_of(paper)
-    seen: list[float] = []
-    with plot.new_figure(plot.WIDTH, 4.2) as drawing:
-        axes = drawing.subplots()
-        for reading in runs:
-            raw = measured.raw[reading.name, condition.name]
-            is_shown = reading in shown
-            color = _COLORS[shown.index(reading) % len(_COLORS)] if is_shown else MUTED
-            for scheme in condition.schemes:
-                x, y = float(np.mean(raw["goodput_ratio"][scheme])), float(np.mean(raw[JAIN][scheme]))
-                seen.append(x)
-                axes.scatter([x], [y], color=color, marker=looks[scheme].marker, s=30 if is_shown else 13,
-                             zorder=3 if is_shown else 2)  # fmt: skip
-            if is_shown:
-                axes.plot([], [], color=color, linewidth=5, label=reading.name)
-        ratio = np.geomspace(0.8 * min(seen), 1.25 * max(seen), 200)
-        axes.plot(ratio, structural(ratio, 1.0, m, n), color=MUTED, linewidth=1.1, zorder=1,
-                  label=f"{m} and {n} flows, equal within each kind")  # fmt: skip
-        for scheme in condition.schemes:
-            axes.scatter([], [], color=MUTED, marker=looks[scheme].marker, s=24, label=paper.printed[scheme])
-        axes.set_xscale("log")
-        ticks = [one for one in (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10) if ratio[0] <= one <= ratio[-1]]
-        axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
-        axes.minorticks_off()
-        axes.set_xlabel(f"Throughput of a {first} flow divided by that of a {second} flow")
-        axes.set_ylabel("Jain's index, all flows")
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.5)
-    caption = (
-        f"{condition.title}: means over {measured.replications} replications. Each colour is a reading (grey: the "
-        f"other {len(runs) - len(shown)} readings), each mark a scheme. The line is the index if all flows of a kind "
-        f"have the same throughput, with r the ratio of the two: ({m} r + {n})² / ({m + n} ({m} r² + {n}))."
-    )
-    heads = ("Reading and scheme", *(label.format(first, second) for _, label, _ in _OF_SHARES))
-    rows = tuple(
-        (
-            f"{reading.name}; {paper.printed[scheme]}",
-            *(
-                _text(_values(paper, measured.raw[reading.name, condition.name], metric, scheme, (m, n)) / scale)
-                for metric, _, scale in _OF_SHARES
-            ),
+    def values(self, reading: Reading, metric: str, scheme: str) -> Floats:
+        raw = self.raw(reading)
+        if metric:
+            return raw[metric.format(*self.paper.kinds)][scheme]
+        return structural(raw["goodput_ratio"][scheme], 1.0, *self.counts)
+
+    def arithmetic(self) -> Section:
+        """Return what the index can show: its value by the ratio of the two kinds' throughput."""
+        (first, second), (m, n) = self.kinds, self.counts
+        schemes, base = self.condition.schemes, self.raw(self.runs[0])
+        seen: list[float] = []
+        with plot.new_figure(plot.WIDTH, 4.2) as drawing:
+            axes = drawing.subplots()
+            for reading in self.runs:
+                raw, is_shown = self.raw(reading), reading in self.shown
+                color = _COLORS[self.shown.index(reading) % len(_COLORS)] if is_shown else MUTED
+                for scheme in schemes:
+                    x, y = float(np.mean(raw["goodput_ratio"][scheme])), float(np.mean(raw[JAIN][scheme]))
+                    seen.append(x)
+                    axes.scatter([x], [y], color=color, marker=self.looks[scheme].marker, s=30 if is_shown else 13,
+                                 zorder=3 if is_shown else 2)  # fmt: skip
+                if is_shown:
+                    axes.plot([], [], color=color, linewidth=5, label=reading.name)
+            ratio = np.geomspace(0.8 * min(seen), 1.25 * max(seen), 200)
+            axes.plot(ratio, structural(ratio, 1.0, m, n), color=MUTED, linewidth=1.1, zorder=1,
+                      label=f"{m} and {n} flows, equal within each kind")  # fmt: skip
+            for scheme in schemes:
+                label = self.paper.printed[scheme]
+                axes.scatter([], [], color=MUTED, marker=self.looks[scheme].marker, s=24, label=label)
+            axes.set_xscale("log")
+            ticks = [one for one in (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10) if ratio[0] <= one <= ratio[-1]]
+            axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
+            axes.minorticks_off()
+            axes.set_xlabel(f"Throughput of a {first} flow divided by that of a {second} flow")
+            axes.set_ylabel("Jain's index, all flows")
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.5)
+        caption = (
+            f"{self.condition.title}: means over {self.measured.replications} replications. Each colour is a reading "
+            f"(grey: the other {len(self.runs) - len(self.shown)} readings), each mark a scheme. The line is the "
+            "index if all flows of a kind have the same throughput, with r the ratio of the two: "
+            f"({m} r + {n})² / ({m + n} ({m} r² + {n}))."
         )
-        for reading in shown
-        for scheme in condition.schemes
-    )
-    own = base["goodput_bit_s@" + paper.kinds[0]], base["goodput_bit_s@" + paper.kinds[1]]
-    levels = [float(np.mean(one[condition.schemes[0]])) / 1e3 for one in own]
-    text = (
-        f"{n} of the {m + n} flows send at a constant rate, and no scheme can give them more than they send. Under "
-        f"{paper.printed[condition.schemes[0]]} and {runs[0].name}, a {first} flow has {levels[0]:.0f} kbit/s and a "
-        f"{second} flow {levels[1]:.0f} kbit/s. With these rates the index is {_structural(levels, m, n):.3f} under "
-        "any scheme, so every scheme that fills the link has nearly this index. A scheme that leaves the link idle "
-        f"takes throughput from {first}, which raises the index. So the utilisation is shown beside the index.",
-    )
-    return Section("arithmetic", "What Jain's index can show here", text,
-                   (Drawing("arithmetic-figure", drawing, caption, heads, rows),))  # fmt: skip
-
-
-def _structural(levels: Sequence[float], m: int, n: int) -> float:
-    return float(structural(np.array([levels[0]]), levels[1], m, n)[0])
-
-
-def _values(paper: Paper, raw: Raw, metric: str, scheme: str, counts: tuple[int, int]) -> Floats:
-    if metric:
-        return raw[metric.format(*paper.kinds)][scheme]
-    return structural(raw["goodput_ratio"][scheme], 1.0, *counts)
-
-
-def _differences(paper: Paper, measured: Measured, condition: Condition, shown: Sequence[Reading]) -> Section:
-    reference, *others = condition.schemes
-    looks = picture.looks_of(paper)
-    lines = [(reading, scheme) for reading in shown for scheme in others]
-    labels = [label.format(paper.kinds[0].upper()) for _, label, _ in _DIFFERENCES]
-    table = []
-    with plot.new_figure(plot.WIDTH, 0.6 + 0.23 * (len(lines) + len(shown))) as drawing:
-        panels = drawing.subplots(1, len(_DIFFERENCES), sharey=True)
-        spots = [k + k // len(others) for k in range(len(lines))]
-        for axes, (metric, _, scale), label in zip(panels, _DIFFERENCES, labels, strict=True):
-            axes.axvline(0, color=MUTED, linewidth=0.9)
-            for spot, (reading, scheme) in zip(spots, lines, strict=True):
-                _interval(
-                    axes, _difference(paper, measured, reading, condition, metric, scheme, scale), spot, looks[scheme]
-                )
-            axes.set_title(label, fontsize=9.5)
-            axes.tick_params(labelsize=8)
-            axes.locator_params(axis="x", nbins=4)
-        panels[0].set_yticks(
-            spots,
-            [
-                f"{reading.name}: {paper.printed[scheme]}" if scheme == others[0] else paper.printed[scheme]
-                for reading, scheme in lines
-            ],
+        heads = ("Reading and scheme", *(label.format(first, second) for _, label, _ in _OF_SHARES))
+        rows = []
+        for reading, scheme in product(self.shown, schemes):
+            cells = [stats.estimate(self.values(reading, metric, scheme) / scale) for metric, _, scale in _OF_SHARES]
+            rows.append((self.row(reading, scheme), *map(number, cells)))
+        tcp, udp = (float(np.mean(base[f"goodput_bit_s@{kind}"][schemes[0]])) / 1e3 for kind in self.paper.kinds)
+        text = (
+            f"{n} of the {m + n} flows send at a constant rate, and no scheme can give them more than they send. "
+            f"Under {self.paper.printed[schemes[0]]} and {self.runs[0].name}, a {first} flow has {tcp:.0f} kbit/s and a "
+            f"{second} flow {udp:.0f} kbit/s. With these rates the index is "
+            f"{structural(np.array([tcp]), udp, m, n)[0]:.3f} under any "
+            "scheme, so every scheme that fills the link has nearly this index. A scheme that leaves the link idle "
+            f"takes throughput from {first}, which raises the index. So the utilisation is shown beside the index.",
         )
-        panels[0].set_ylim(max(spots) + 0.7, -0.7)
-    for reading, scheme in lines:
-        found = [
-            _difference(paper, measured, reading, condition, metric, scheme, scale)
-            for metric, _, scale in _DIFFERENCES
-        ]
-        table.append((f"{reading.name}; {paper.printed[scheme]}",
-                      *(metrics.rounded(one.mean, one.half_width) for one in found)))  # fmt: skip
-    caption = (
-        f"{condition.title}: each scheme minus {paper.printed[reference]}, paired by replication "
-        f"({measured.replications} replications); bars: 95 % intervals of the mean difference."
-    )
-    return Section(
-        "differences",
-        "Index and utilisation, scheme by scheme",
-        (),
-        (Drawing("differences-figure", drawing, caption, ("Reading and scheme", *labels), tuple(table)),),
-    )
+        shown = Drawing("arithmetic-figure", drawing, caption, heads, tuple(rows))
+        return Section("arithmetic", "What Jain's index can show here", text, (shown,))
 
+    def difference(self, reading: Reading, metric: str, scheme: str, scale: float) -> Estimate:
+        """Return the paired difference of a scheme to the first."""
+        first = self.condition.schemes[0]
+        return stats.estimate((self.values(reading, metric, scheme) - self.values(reading, metric, first)) / scale)
 
-def _difference(
-    paper: Paper, measured: Measured, reading: Reading, condition: Condition, metric: str, scheme: str, scale: float
-) -> Estimate:
-    of = measured.raw[reading.name, condition.name][metric.format(paper.kinds[0])]
-    return stats.estimate((of[scheme] - of[condition.schemes[0]]) / scale)
+    def differences(self) -> Section:
+        """Return index, utilisation, throughput and queue of each scheme minus those of the first."""
+        reference, *others = self.condition.schemes
+        lines = list(product(self.shown, others))
+        labels = [label.format(self.kinds[0]) for _, label, _ in _DIFFERENCES]
+        found = [[self.difference(line[0], metric, line[1], scale) for metric, _, scale in _DIFFERENCES]
+                 for line in lines]  # fmt: skip
+        with plot.new_figure(plot.WIDTH, 0.6 + 0.23 * (len(lines) + len(self.shown))) as drawing:
+            panels = drawing.subplots(1, len(_DIFFERENCES), sharey=True)
+            spots = [k + k // len(others) for k in range(len(lines))]
+            for column, (axes, label) in enumerate(zip(panels, labels, strict=True)):
+                axes.axvline(0, color=MUTED, linewidth=0.9)
+                for spot, of, (_, scheme) in zip(spots, found, lines, strict=True):
+                    look = self.looks[scheme]
+                    picture.interval(axes, of[column], spot, look.color, look.marker)
+                axes.set_title(label, fontsize=9.5)
+                axes.tick_params(labelsize=8)
+                axes.locator_params(axis="x", nbins=4)
+            names = [f"{reading.name}: " * (scheme == others[0]) + self.paper.printed[scheme]
+                     for reading, scheme in lines]  # fmt: skip
+            panels[0].set_yticks(spots, names)
+            panels[0].set_ylim(max(spots) + 0.7, -0.7)
+        rows = tuple((self.row(*line), *map(number, of)) for line, of in zip(lines, found, strict=True))
+        caption = (
+            f"{self.condition.title}: each scheme minus {self.paper.printed[reference]}, paired by replication "
+            f"({self.measured.replications} replications); bars: 95 % intervals of the mean difference."
+        )
+        shown = Drawing("differences-figure", drawing, caption, ("Reading and scheme", *labels), rows)
+        return Section("differences", "Index and utilisation, scheme by scheme", (), (shown,))
 
+    def every_flow(self) -> Section:
+        """Return the throughput of every flow."""
+        shown, schemes = self.shown, self.condition.schemes
+        with plot.new_figure(plot.WIDTH, 0.8 + 1.35 * len(shown)) as drawing:
+            panels = drawing.subplots(len(shown), len(schemes), sharex=True, sharey="row", squeeze=False)
+            for row, reading in enumerate(shown):
+                for column, scheme in enumerate(schemes):
+                    self._flows(panels[row, column], self.raw(reading), scheme)
+                    if row == 0:
+                        panels[row, column].set_title(self.paper.printed[scheme], fontsize=9.5)
+                panels[row, 0].set_ylabel(f"{reading.name}\nkbit/s", fontsize=8)
+            for axes in panels[-1]:
+                axes.set_xlabel("Flow", fontsize=9)
+        first, second = self.kinds
+        caption = (
+            f"{self.condition.title}: throughput of every flow (blue: {first}; orange: {second}). In each "
+            "replication the flows of a kind are sorted by throughput; the points are means over "
+            f"{self.measured.replications} replications. Line: the fair share, which is the mean over all flows."
+        )
+        return Section(
+            "every-flow", "Throughput of every flow", (), (Drawing("every-flow-figure", drawing, caption),)
+        )
 
-def _every_flow(paper: Paper, measured: Measured, condition: Condition, shown: Sequence[Reading]) -> Section:
-    counts = _counts(paper, measured.raw[shown[0].name, condition.name])
-    with plot.new_figure(plot.WIDTH, 0.8 + 1.35 * len(shown)) as drawing:
-        panels = drawing.subplots(len(shown), len(condition.schemes), sharex=True, sharey="row", squeeze=False)
-        for row, reading in enumerate(shown):
-            raw = measured.raw[reading.name, condition.name]
-            for column, scheme in enumerate(condition.schemes):
-                _flows(panels[row, column], paper, raw, scheme, counts)
-                if row == 0:
-                    panels[row, column].set_title(paper.printed[scheme], fontsize=9.5)
-            panels[row, 0].set_ylabel(f"{reading.name}\nkbit/s", fontsize=8)
-        for axes in panels[-1]:
-            axes.set_xlabel("Flow", fontsize=9)
-    first, second = (kind.upper() for kind in paper.kinds)
-    caption = (
-        f"{condition.title}: throughput of every flow (blue: {first}; orange: {second}). In each replication the "
-        f"flows of a kind are sorted by throughput; the points are means over {measured.replications} replications. "
-        "Line: the fair share, which is the mean over all flows."
-    )
-    return Section("every-flow", "Throughput of every flow", (), (Drawing("every-flow-figure", drawing, caption),))
-
-
-def _flows(axes: Axes, paper: Paper, raw: Raw, scheme: str, counts: tuple[int, int]) -> None:
-    spot = 0
-    for kind, count, color in zip(paper.kinds, counts, _COLORS, strict=False):
-        heights = [float(np.mean(raw[f"goodput_bit_s@{kind}-{k}"][scheme])) / 1e3 for k in range(1, count + 1)]
-        axes.bar(np.arange(spot, spot + count), heights, color=color, width=0.8)
-        spot += count
-    axes.axhline(float(np.mean(raw["goodput_total_bit_s@all"][scheme])) / 1e3 / spot, color=MUTED, linewidth=0.9)
-    axes.set_xticks([])
-    axes.tick_params(labelsize=8)
-    axes.locator_params(axis="y", nbins=4)
-
-
-def _interval(axes: Axes, of: Estimate, spot: float, look: Look) -> None:
-    if of.low is not None and of.high is not None:
-        axes.plot([of.low, of.high], [spot, spot], color=look.color, linewidth=2)
-    axes.scatter([of.mean], [spot], color=look.color, marker=look.marker, s=20, zorder=3)
-
-
-def _text(values: Floats) -> str:
-    of = stats.estimate(values)
-    return metrics.rounded(of.mean, of.half_width)
+    def _flows(self, axes: Axes, raw: Raw, scheme: str) -> None:
+        spot = 0
+        for kind, count, color in zip(self.paper.kinds, self.counts, _COLORS, strict=False):
+            heights = [float(np.mean(raw[f"goodput_bit_s@{kind}-{k}"][scheme])) / 1e3 for k in range(1, count + 1)]
+            axes.bar(np.arange(spot, spot + count), heights, color=color, width=0.8)
+            spot += count
+        axes.axhline(float(np.mean(raw["goodput_total_bit_s@all"][scheme])) / 1e3 / spot, color=MUTED, linewidth=0.9)
+        axes.set_xticks([])
+        axes.tick_params(labelsize=8)
+        axes.locator_params(axis="y", nbins=4)
