@@ -14,9 +14,9 @@ import sojourn as sj
 from sojourn import papers
 from sojourn.papers import shipped
 from sojourn.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
-from sojourn.papers.shipped.daqm.finished import Keeper
 from sojourn.papers.shipped.daqm.interarrival import METRICS
 from sojourn.papers.shipped.daqm.model import Weights
+from sojourn.papers.shipped.daqm.results_cache import Keeper
 
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)

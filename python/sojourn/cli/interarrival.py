@@ -1,4 +1,4 @@
-"""``sojourn interarrival``: the most frequent inter-arrival time, by which dAQM divides (Shu 2023, section 4.1.1)."""
+"""``sojourn papers interarrival``: the mode of inter-arrivals, by which dAQM divides (Shu 2023, section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ REPLICATES: Final = 5
 SHOWN: Final = 10
 
 
-def add(verbs: Any) -> None:
-    """Add the verb ``interarrival`` to `verbs`."""
-    parser = verbs.add_parser(
+def add(actions: Any) -> None:
+    """Add ``interarrival`` to the actions of ``papers``."""
+    parser = actions.add_parser(
         "interarrival",
+        help="measure the most frequent inter-arrival time at each queue, a parameter of dAQM",
         description="Measure the most frequent inter-arrival time at each queue under test, with a FIFO "
-        "in place of the "
-        "scheme: in whole milliseconds, as the parameter `interarrival` of dAQM takes it, and in bins of 0.01 ms.",
-        epilog="example: sojourn interarrival lan dumbbell",
+        "in place of the scheme: in whole milliseconds, as the parameter `interarrival` of dAQM takes it, and in "
+        "bins of 0.01 ms.",
+        epilog="example: sojourn papers interarrival lan dumbbell",
     )
     parser.add_argument(
         "files", metavar="SCENARIO", nargs="+", help="a scenario file or the name of a ready-made scenario"

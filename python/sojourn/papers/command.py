@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import suggest
-from sojourn.cli import text
+from sojourn.cli import interarrival, text
 from sojourn.cli.output import add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
@@ -69,6 +69,7 @@ def add(verbs: Any) -> None:
     )
     run.add_argument("--out", metavar="DIR", help="folder for the store and the report (default out/papers/NAME)")
     run.set_defaults(command=_run)
+    interarrival.add(actions)
 
 
 def _list(options: argparse.Namespace) -> None:  # noqa: ARG001 - the form of a command

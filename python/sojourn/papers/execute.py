@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import chosen_links, groups, places, shipped
+from sojourn.papers import chosen_links, kinds, places, shipped
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.papers.runs import slug
@@ -96,7 +96,7 @@ class Measured:
         if chosen.get("plr") == "flowmonitor":
             found["loss_ratio"] = raw["flow loss_ratio"]
         if chosen.get("fairness", "all") != "all":
-            found[groups.JAIN] = raw[f"{groups.JAIN}@{chosen['fairness']}"]
+            found[kinds.JAIN] = raw[f"{kinds.JAIN}@{chosen['fairness']}"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -282,7 +282,7 @@ class Runner:
         if paper.places:
             table = table.join(places.table(store, wanted, scenarios, paper.places))
         if paper.kinds:
-            table = table.join(groups.table(store, wanted, paper.kinds))
+            table = table.join(kinds.table(store, wanted, paper.kinds))
         more = shipped.hook(paper.folder, "columns")
         if more is None:
             return table

@@ -23,7 +23,7 @@ from sojourn.stats import Floats
 from sojourn.units import to_ns
 
 _KIND: Final = r":([^_\[]+)"
-"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.groups`."""
+"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.kinds`."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from sojourn.papers.model import Paper
 from sojourn.papers.shipped.daqm import controller
 from sojourn.papers.shipped.daqm.controller import Chooser, Thompson
 from sojourn.papers.shipped.daqm.episodes import Episode, Say, kept, train
-from sojourn.papers.shipped.daqm.finished import Keeper
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
+from sojourn.papers.shipped.daqm.results_cache import Keeper
 from sojourn.stats import Estimate, Floats
 
 MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")

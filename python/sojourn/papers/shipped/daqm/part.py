@@ -15,8 +15,8 @@ from sojourn.papers.model import Paper
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
 from sojourn.papers.shipped.daqm.episodes import Episode, Say
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
-from sojourn.papers.shipped.daqm.finished import Keeper
 from sojourn.papers.shipped.daqm.model import Adaptive, Future, Weights
+from sojourn.papers.shipped.daqm.results_cache import Keeper
 from sojourn.report import svg
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES

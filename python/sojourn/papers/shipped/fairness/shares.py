@@ -13,7 +13,7 @@ from sojourn import plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
-from sojourn.papers.groups import JAIN
+from sojourn.papers.kinds import JAIN
 from sojourn.papers.section import Drawing, Section
 from sojourn.stats import Estimate, Floats
 
@@ -154,8 +154,8 @@ class _Shares:
         tcp, udp = (float(np.mean(base[f"goodput_bit_s@{kind}"][schemes[0]])) / 1e3 for kind in self.paper.kinds)
         text = (
             f"{n} of the {m + n} flows send at a constant rate, and no scheme can give them more than they send. "
-            f"Under {self.paper.printed[schemes[0]]} and {self.runs[0].name}, a {first} flow has {tcp:.0f} kbit/s and a "
-            f"{second} flow {udp:.0f} kbit/s. With these rates the index is "
+            f"Under {self.paper.printed[schemes[0]]} and {self.runs[0].name}, a {first} flow has {tcp:.0f} kbit/s "
+            f"and a {second} flow {udp:.0f} kbit/s. With these rates the index is "
             f"{structural(np.array([tcp]), udp, m, n)[0]:.3f} under any "
             "scheme, so every scheme that fills the link has nearly this index. A scheme that leaves the link idle "
             f"takes throughput from {first}, which raises the index. So the utilisation is shown beside the index.",

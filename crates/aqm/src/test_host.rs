@@ -1,6 +1,6 @@
-//! A host for unit tests: drives one algorithm over one queue and records what it does.
+//! Hosts for unit tests: [`Host`] drives an algorithm over one queue, [`DisciplineHost`] any discipline. Both record what it does.
 
-use crate::{Algorithm, Aqm, Config, Counters, Cx, Ecn, Observer, Packet, Queue, Random, Reason};
+use crate::{Algorithm, Aqm, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Queue, Random, Reason};
 use alloc::string::String;
 use alloc::vec::Vec;
 use sojourn_units::{BitRate, Instant, Span};
@@ -166,6 +166,80 @@ impl<A: Algorithm> Host<A> {
     /// One named internal.
     pub(crate) fn internal(&mut self, name: &str) -> f64 {
         self.internals()[name]
+    }
+}
+
+/// The clock, the record and the count of arrivals, for any discipline, which the test gives at every call.
+pub(crate) struct DisciplineHost {
+    pub(crate) now: Instant,
+    pub(crate) rate: BitRate,
+    pub(crate) random: Stream,
+    pub(crate) log: Log,
+    pub(crate) counters: Counters,
+    serial: u64,
+}
+
+impl DisciplineHost {
+    /// At time zero, over 10 Mbit/s.
+    pub(crate) fn new() -> Self {
+        Self {
+            now: Instant::ZERO,
+            rate: BitRate::from_bit_s(10_000_000),
+            random: Stream::new(1),
+            log: Log::default(),
+            counters: Counters::default(),
+            serial: 0,
+        }
+    }
+
+    pub(crate) fn cx(&mut self) -> Cx<'_> {
+        Cx {
+            now: self.now,
+            rate: self.rate,
+            random: &mut self.random,
+            observer: &mut self.log,
+            counters: &mut self.counters,
+        }
+    }
+
+    pub(crate) fn at_ms(&mut self, ms: f64) {
+        self.now = Instant::ZERO + Span::from_seconds(ms / 1e3);
+    }
+
+    /// Offers a packet and gives its serial number.
+    pub(crate) fn offer(&mut self, queue: &mut dyn Discipline, flow: u32, bytes: u32, ecn: Ecn) -> u64 {
+        let serial = self.serial;
+        self.serial += 1;
+        queue.enqueue(&mut self.cx(), Packet { serial, flow, bytes, ecn, ..Packet::default() });
+        serial
+    }
+
+    /// The serial number of the next packet.
+    pub(crate) fn take(&mut self, queue: &mut dyn Discipline) -> Option<u64> {
+        self.take_packet(queue).map(|packet| packet.serial)
+    }
+
+    pub(crate) fn take_packet(&mut self, queue: &mut dyn Discipline) -> Option<Packet> {
+        match queue.dequeue(&mut self.cx()) {
+            Dequeued::Packet(packet) => Some(packet),
+            _ => None,
+        }
+    }
+
+    /// Serial numbers until nothing is left.
+    pub(crate) fn take_all(&mut self, queue: &mut dyn Discipline) -> Vec<u64> {
+        core::iter::from_fn(|| self.take(queue)).collect()
+    }
+
+    /// The present value of a named internal.
+    pub(crate) fn internal(&self, queue: &mut dyn Discipline, name: &str) -> f64 {
+        let mut found = None;
+        queue.internals(self.now, self.rate, &mut |key, value| {
+            if key == name {
+                found = Some(value);
+            }
+        });
+        found.unwrap_or_else(|| panic!("no internal called {name}"))
     }
 }
 
