@@ -248,7 +248,10 @@ def test_places_across_the_date_line_stay_together() -> None:
     from sojourn.placement import picture
     from sojourn.topology.model import Link, Node, assemble
 
-    nodes = [Node("", name, x, 0.0) for name, x in (("Suva", 178.0), ("Hawaii", -157.0), ("Sydney", 151.0))]
+    nodes = [
+        Node("", name, longitude=x, latitude=0.0)
+        for name, x in (("Suva", 178.0), ("Hawaii", -157.0), ("Sydney", 151.0))
+    ]
     net = assemble("pacific", nodes, [Link((0, 1)), Link((0, 2))])
     # The widest gap is from Hawaii (203 east) to Sydney (151): Hawaii lies 25 degrees east of Suva.
     assert {net.nodes[k].name: x for k, (x, _) in picture.places(net).items()} == pytest.approx(

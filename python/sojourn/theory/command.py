@@ -177,7 +177,7 @@ def _queue(options: argparse.Namespace) -> None:
         service = theory.phase_type(scv=options.scv)
     found = theory.queue(
         options.scheme,
-        options.load,
+        load=options.load,
         arrivals=arrivals,
         service=service,
         quantiles=options.quantile,
@@ -186,7 +186,7 @@ def _queue(options: argparse.Namespace) -> None:
     runs = None
     if options.scv > 0:
         runs = theory.loss_runs(
-            options.scheme, options.load, arrivals=arrivals, service=service, endless=not options.buffer
+            options.scheme, load=options.load, arrivals=arrivals, service=service, endless=not options.buffer
         )
     rows: list[tuple[str, float | str, str]] = [
         ("mean number in the system", found.mean_packets, "packets"),
@@ -214,7 +214,12 @@ def _design(options: argparse.Namespace) -> None:
     from sojourn import theory
 
     level = _numbers("--delay", options.delay, 2) if options.delay else None
-    goal = theory.Goal(options.mean, options.loss, options.response, (level[0], level[1]) if level else None)
+    goal = theory.Goal(
+        mean_packets=options.mean,
+        loss_ratio=options.loss,
+        response=options.response,
+        quantile=(level[0], level[1]) if level else None,
+    )
     found = theory.design(options.shape, goal, load=options.load, d_max=options.d_max, width=options.width)
     rows: list[tuple[str, float | str, str]] = [
         ("location", found.location, "packets"),
@@ -251,7 +256,8 @@ def _stability(options: argparse.Namespace) -> None:
     rtt = _base("--rtt", options.rtt, _TIMES)
 
     def model(base: float) -> Fluid:
-        return Fluid([Link(capacity, own, limit)], [FlowClass(options.flows, base)])
+        link = Link(capacity_packets_s=capacity, controller=own, buffer_packets=limit)
+        return Fluid([link], [FlowClass(flows=options.flows, base_rtt_s=base)])
 
     linear = stability.linearise(model(rtt))
     growth = float(stability.roots(linear)[0].real)
@@ -296,9 +302,17 @@ def _rules(options: argparse.Namespace) -> None:
         ("bandwidth-delay product", bdp, "packets"),
         ("window of a flow when the link is full", window, "packets"),
         ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", ""),
-        ("buffer for many flows, BDP / sqrt(n)", theory.appenzeller_buffer(bdp, options.flows), "packets"),
+        (
+            "buffer for many flows, BDP / sqrt(n)",
+            theory.appenzeller_buffer(bdp_packets=bdp, flows=options.flows),
+            "packets",
+        ),
         *(
-            (f"flows of {level} congestion, buffer = BDP", float(theory.congestion_flows(level, 2 * bdp)), "")
+            (
+                f"flows of {level} congestion, buffer = BDP",
+                float(theory.congestion_flows(level, room_packets=2 * bdp)),
+                "",
+            )
             for level in ("mild", "medium", "heavy")
         ),
     ]

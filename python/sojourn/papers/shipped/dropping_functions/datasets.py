@@ -161,8 +161,8 @@ def on_device(paper: Experiment, device: Device) -> World:
 @lru_cache(maxsize=1024)
 def predicted(text: str, load: float) -> dict[str, float]:
     """Return the metrics that Theorem 1 predicts for a scheme at a load."""
-    found = theory.queue(text, load)
-    runs = theory.loss_runs(text, load)
+    found = theory.queue(text, load=load)
+    runs = theory.loss_runs(text, load=load)
     loss, burst = found.loss_ratio, runs.burst_ratio
     # Equation 6; without losses there is no impairment.
     impairment = 95 * 100 * loss / (100 * loss / burst + 4.3) if loss > 0 and np.isfinite(burst) else 0.0
