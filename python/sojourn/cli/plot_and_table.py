@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import suggest
-from sojourn.cli.output import output
+from sojourn.cli.options import add_out
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
     plot.add_argument(
         "--width", default=WIDTH, metavar="WIDTH", help=f"as printed: mm, cm, in or pt (default {WIDTH})"
     )
-    output(plot, metavar="FILE", help=f"the file, {', '.join(FORMATS)} (default NAME.pdf)")
+    add_out(plot, metavar="FILE", help=f"the file, {', '.join(FORMATS)} (default NAME.pdf)")
     plot.set_defaults(command=draw)
     table = verbs.add_parser(
         "table",
@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
     table.add_argument(
         "--metric", action="append", metavar="NAME", help="a column, repeatable (default: the report's)"
     )
-    output(table, metavar="FILE", help="the file (default: standard output)")
+    add_out(table, metavar="FILE", help="the file (default: standard output)")
     table.set_defaults(command=tabulate)
 
 

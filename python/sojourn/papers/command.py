@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import interarrival, text
-from sojourn.cli.output import add_jobs
+from sojourn.cli.options import add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
 from sojourn.papers.judge import Outcome

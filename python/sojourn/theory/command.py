@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn.cli import text
+from sojourn.cli.options import add_json
 from sojourn.core import SojournError
 
 
@@ -87,12 +88,7 @@ def add(verbs: Any) -> None:
     )
     stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
     stability.add_argument("--flows", type=float, required=True, metavar="N", help="number of flows")
-    stability.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
-    stability.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    stability.add_argument(
-        "--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)"
-    )
-    _json(stability)
+    _link(stability)
     stability.set_defaults(command=_stability)
 
     buffer = actions.add_parser(
@@ -101,20 +97,20 @@ def add(verbs: Any) -> None:
         description="Compute rules of thumb for a link.",
     )
     buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
-    buffer.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
-    buffer.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
-    _json(buffer)
+    _link(buffer)
     buffer.set_defaults(command=_rules)
 
 
 def _load(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--load", type=float, default=1.0, metavar="RHO", help="arrivals over capacity (default 1)")
-    _json(parser)
+    add_json(parser)
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+def _link(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
+    parser.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
+    parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
+    add_json(parser)
 
 
 def _service(parser: argparse.ArgumentParser) -> None:
