@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sojourn import SojournError
+from sojourn.papers.section import Words
 from sojourn.papers.shipped.threshold import katz
 
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"
@@ -62,7 +63,7 @@ def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
 
 
 def test_the_section_draws_and_tabulates_every_form(study: katz.Study) -> None:
-    (drawing,) = katz.section(study).drawings
+    (drawing,) = katz.section(study, Words(PAPER)).drawings
     assert len(drawing.rows) == 6
     assert {len(row) for row in drawing.rows} == {len(drawing.heads)}
     assert "In-edges, weighted" in str(drawing.svg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from sojourn import report, stats
 from sojourn.papers.model import Paper
+from sojourn.papers.section import Words
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
 from sojourn.papers.shipped.daqm.episodes import Episode, Say
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
-from sojourn.papers.shipped.daqm.model import Adaptive, Future, Weights
+from sojourn.papers.shipped.daqm.model import Future, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
-from sojourn.report import svg
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES
 
@@ -49,6 +49,11 @@ class Part:
     found: int
 
     @property
+    def words(self) -> Words:
+        """The words of the report."""
+        return Words(self.paper.folder)
+
+    @property
     def said(self) -> list[str]:
         """The results for a terminal, a line each."""
         return [f"Section {self.future.section}. {verdict}" for verdict in self.verdicts]
@@ -62,55 +67,53 @@ class Part:
         found = interarrival.summaries(self.rows)
         better, worse = sum(one.better for one in found), sum(one.worse for one in found)
         cells = sum(one.better + one.worse + one.neither for one in found)
-        moved = [one for one in found if one.change.excludes_zero]
         said = "; ".join(
             f"{self.paper.printed[one.scheme]} {interarrival.METRICS[one.metric][0]} {percent(one.change)}"
-            for one in moved
+            for one in found
+            if one.change.excludes_zero
         )
-        return (
-            "Measured inter-arrival times instead of the constant: of "
-            f"{cells} comparisons (scheme, condition, metric), {better} are better, {worse} are worse and "
-            f"{cells - better - worse} are undecided. "
-            + (
-                f"Significant mean changes over the conditions: {said}."
-                if moved
-                else "No mean change over the conditions differs significantly from zero."
-            )
-        )
+        moved = f"Significant mean changes over the conditions: {said}."
+        moved = moved if said else "No mean change over the conditions differs significantly from zero."
+        filled: dict[str, Any] = {
+            "cells": cells,
+            "better": better,
+            "worse": worse,
+            "undecided": cells - better - worse,
+        }
+        return self.words.section("interarrival", **filled, moved=moved).text[0]
 
     def _adaptive_verdicts(self) -> list[str]:
         compared, weights = self.compared, self.compared.adaptive.weights[0]
-        best = compared.best(weights)
-        name = compared.names[best]
+        best, holds = compared.best(weights), compared.adaptive.holds
         told = [
             f"every {hold * compared.adaptive.interval_s:g} s, "
             f"{of_difference(compared.difference(compared.learnt[weights.name, hold], weights, best))}"
-            for hold in compared.adaptive.holds
+            for hold in holds
         ]
         cases, ahead, behind = compared.count()
         gain = stats.estimate(compared.hindsight(weights) - values(compared.fixed[best], weights, "reward"))
-        clock = compared.difference(compared.clock[weights.name][1], weights, best)
-        anew = compared.difference(compared.anew[compared.adaptive.holds[0]][best], weights, best)
-        return [
-            f"Switching: {name} is the fixed scheme with the highest mean reward in the evaluation. The controller's "
-            f"reward compared with it, for decisions {'; '.join(told)}. Over all weights and times between "
-            f"decisions, the controller is better in {ahead} of {cases} cases and worse in {behind} (5 % level, "
-            "after Holm's correction).",
-            "A controller that is told the kind of traffic, and takes the scheme that was best for this kind in "
-            f"training: {of_difference(clock)}. Choosing the best fixed scheme for each single episode afterwards "
-            f"would gain {number(gain)}.",
-            f"A switch loses what a scheme has learnt. Effect on {name} if it is switched to itself every "
-            f"{compared.adaptive.holds[0] * compared.adaptive.interval_s:g} s: {of_difference(anew)}.",
-        ]
+        return list(
+            self.words.section(
+                "switching",
+                best=compared.names[best],
+                told="; ".join(told),
+                cases=cases,
+                ahead=ahead,
+                behind=behind,
+                clock=of_difference(compared.difference(compared.clock[weights.name][1], weights, best)),
+                gain=number(gain),
+                hold=holds[0] * compared.adaptive.interval_s,
+                anew=of_difference(compared.difference(compared.anew[holds[0]][best], weights, best)),
+            ).text
+        )
 
     def section(self) -> Markup:
         """Return the section as HTML for the paper's report; its heading has the id ``future``."""
+        words = self.words.section("future", section=self.future.section)
         text = report.page(
             "future.html.j2",
-            title=f"Section {self.future.section}: the study's future work, carried out",
-            lead="The study names two topics for future work: measured instead of constant inter-arrival times, and "
-            "switching between schemes or configurations when the traffic changes. Both are tried here. The "
-            "controller that switches is a linear model, and its coefficients are listed below.",
+            title=words.title,
+            lead=words.text[0],
             interarrival=self._interarrival(),
             adaptive=self._adaptive(),
         )
@@ -119,7 +122,6 @@ class Part:
     def _interarrival(self) -> dict[str, Any]:
         settings = self.future.interarrival
         found = {(one.scheme, one.metric): one for one in interarrival.summaries(self.rows)}
-        of_mode = sum(row.is_mode for row in self.rows)
         readings = ", ".join(dict.fromkeys(row.reading for row in self.rows))
         return {
             "verdict": self._interarrival_verdict(),
@@ -137,12 +139,16 @@ class Part:
                 }
                 for scheme in settings.schemes
             ],
-            "note": f"Relative change, mean over {len({row.condition for row in self.rows})} conditions of traffic "
-            f"({readings}), with its 95 % interval over {settings.replications[self.size]} replications. A positive "
-            "value means more with a measured time. Below it is the number of conditions that are significantly "
-            "better or worse, at the 5 % level after Holm's correction over the whole table. The constant is the "
-            f"most frequent inter-arrival time of FIFO runs in {of_mode} of {len(self.rows)} comparisons. In the "
-            f"others this time is 0 ms, by which the scheme cannot divide, so {settings.least} is used.",
+            "note": self.words.drawing(
+                "interarrival-note",
+                None,
+                conditions=len({row.condition for row in self.rows}),
+                readings=readings,
+                replications=settings.replications[self.size],
+                of_mode=sum(row.is_mode for row in self.rows),
+                rows=len(self.rows),
+                least=settings.least,
+            ).caption,
             "all": [
                 {
                     "name": f"{row.condition}, {self.paper.printed[row.scheme]}; {row.reading}",
@@ -158,42 +164,28 @@ class Part:
         weights, best = settings.weights[0], self.compared.best(settings.weights[0])
         rows = self._rows(weights)
         count = settings.episodes[self.size]
-        figures = [
-            (
-                "timeline",
-                picture.timeline(compared, weights),
-                "The first episode of the evaluation. Top: the active scheme in each window, for controllers with "
-                "different times between decisions, and for one that is told the kind of traffic. Below: the queue "
-                f"with each of them and, in grey, with {compared.names[best]} all the time.",
-            ),
-            (
-                "rewards",
-                picture.differences(
-                    [(name, compared.difference(of, weights, best)) for name, of in rows], compared.names[best]
-                ),
-                f"Rewards with equal weights, means over {count['evaluate']} episodes.",
-            ),
-            (
-                "cost",
-                picture.cost(compared, weights),
-                "Effect of switching a scheme to itself, which keeps its packets and resets its internal state. "
-                f"95 % intervals over {count['evaluate']} episodes.",
-            ),
-        ]
+        differences = [(name, compared.difference(of, weights, best)) for name, of in rows]
+        drawn = {
+            "timeline": picture.timeline(compared, weights),
+            "rewards": picture.differences(differences, compared.names[best]),
+            "cost": picture.cost(compared, weights),
+        }
+        filled: dict[str, Any] = {"best": compared.names[best], "episodes": count["evaluate"]}
+        kinds = ", then ".join(kind["name"] for kind in settings.traffic)
         held = settings.holds[-1]
         learnt_by = compared.bandits[weights.name, held].mean()
         holds = [f"{hold * settings.interval_s:g} s" for hold in settings.holds]
         return {
             "verdicts": self._adaptive_verdicts(),
-            "how": how(settings, count),
+            "how": self.words.section("how", **{**asdict(settings), **count}, kinds=kinds).text[0],
             "figures": [
-                {"id": name, "svg": svg.inline(drawn, name, caption), "caption": caption}
-                for name, drawn, caption in figures
+                {"id": name, "svg": shown.svg, "caption": shown.caption}
+                for name, one in drawn.items()
+                for shown in [self.words.drawing(name, one, **filled)]
             ],
             "best": compared.names[best],
             "rows": [{"name": name, "cells": self._cells(of, weights, best)} for name, of in rows],
-            "note": "Means over episodes ± half-width of the 95 % interval; differences are paired by episode. "
-            "Sojourn: mean over all packets that left the queue. Goodput: payload divided by the bottleneck's rate.",
+            "note": self.words.drawing("switching-note", None).caption,
             "weight_heads": [
                 *(f"Controller, every {hold}" for hold in holds),
                 "Told the kind of traffic",
@@ -207,9 +199,7 @@ class Part:
                 }
                 for one in settings.weights
             ],
-            "weights_note": "Differences of the reward to the best fixed scheme for these weights, with 95 % "
-            "intervals. A controller was trained for each set of weights. Last column: the gain if the best fixed "
-            "scheme of each episode were known beforehand.",
+            "weights_note": self.words.drawing("weights-note", None).caption,
             "learnt_by": f"Equal weights, every {holds[-1]}",
             "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
             "learnt": [
@@ -283,22 +273,6 @@ def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: S
     keeper = Keeper(place / "future")
     compared = evaluate.run(paper, future.adaptive, keeper, size, say)
     return Part(paper, future, size, rows, compared, ran + keeper.made, found + keeper.found)
-
-
-def how(settings: Adaptive, count: Any) -> str:
-    """Return how it was tried, in words."""
-    kinds = ", then ".join(kind["name"] for kind in settings.traffic)
-    return (
-        f"{settings.clients} clients send through a bottleneck of {settings.rate_mbit_s:g} Mbit/s with a base RTT of "
-        f"{settings.base_rtt}. Their traffic is {kinds}, for {settings.phase} each; this cycle is repeated "
-        f"{settings.cycles} times in an episode. A controller sees only dAQM's eight features over the last "
-        f"{settings.interval}. A linear regression on the features' logarithms predicts the reward of each scheme, "
-        "and the controller takes the scheme with the largest prediction. It learnt by Thompson sampling on "
-        f"{count['train']} training episodes. It no longer learns on the {count['evaluate']} episodes of the "
-        "evaluation, which have other seeds. The reward of a window is the goodput divided by the rate, minus the "
-        f"mean sojourn time divided by {settings.delay_unit_ms:g} ms (at most 1), minus the loss ratio; each of the "
-        "three has a weight. As with any bandit, effects of a choice on later windows are not credited to it."
-    )
 
 
 def number(of: Estimate) -> str:

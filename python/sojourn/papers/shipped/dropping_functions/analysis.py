@@ -177,7 +177,7 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
     def values(rows: pd.DataFrame) -> Values:
         return derived({metric: {one: rows[metric][one].to_numpy() for one in ids} for metric in METRICS})
 
-    for centre, low, high in zip(paper.centres, paper.bounds, paper.bounds[1:], strict=False):
+    for centre, (low, high) in zip(paper.centres, paper.ranges, strict=True):
         rows = wide[(load > low) & (load <= high)]
         if len(rows) >= FEWEST_CELLS:
             found[centre] = values(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from sojourn.core import SojournError
 from sojourn.papers import documents
 from sojourn.papers.checks import need, read_toml
 from sojourn.papers.model import Claim, Row
+from sojourn.papers.section import Words
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"
@@ -151,7 +153,17 @@ class Experiment:
     @property
     def centres(self) -> tuple[float, ...]:
         """Middles of the ranges of load."""
-        return tuple(round((a + b) / 2, 4) for a, b in zip(self.bounds, self.bounds[1:], strict=False))
+        return tuple(round((a + b) / 2, 4) for a, b in self.ranges)
+
+    @property
+    def words(self) -> Words:
+        """The words of the report."""
+        return Words(self.folder)
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """The ranges of load, each with its bounds."""
+        return list(pairwise(self.bounds))
 
     def ids(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the ids that ids and groups stand for, each once, in order."""

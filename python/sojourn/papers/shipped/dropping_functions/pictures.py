@@ -66,13 +66,13 @@ def functions(paper: Experiment) -> Picture:
     return drawing
 
 
-def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence[Scheme]) -> Picture:
+def together(paper: Experiment, frame: pd.DataFrame, metric: str) -> Picture:
     """Draw all schemes' fits in one panel, as the study does, its table's numbers as small diamonds."""
     look = looks_of(paper)
     grid = np.linspace(paper.low, paper.high, _GRID)
     with plot.new_figure(plot.WIDTH, 4.6) as drawing:
         axes = drawing.add_subplot()
-        for one in schemes:
+        for one in paper.study:
             of = frame[frame["label"] == one.id]
             style = look[one.id]
             dots = _some(of)
@@ -90,9 +90,9 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Seque
     return drawing
 
 
-def apart(paper: Experiment, frame: pd.DataFrame, metric: str, schemes: Sequence[Scheme]) -> Picture:
+def apart(paper: Experiment, frame: pd.DataFrame, metric: str) -> Picture:
     """Draw each scheme in a separate panel: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
-    look = looks_of(paper)
+    look, schemes = looks_of(paper), paper.study
     grid = np.linspace(paper.low, paper.high, _GRID)
     lines = math.ceil(len(schemes) / _ACROSS)
     with plot.new_figure(plot.WIDTH, 0.75 + 1.75 * lines) as drawing:

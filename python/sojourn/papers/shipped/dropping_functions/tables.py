@@ -45,7 +45,7 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
              "impairment_i", "impairment_c")  # fmt: skip
     rows: list[tuple[str, ...]] = []
-    for low, high in zip(paper.bounds, paper.bounds[1:], strict=False):
+    for low, high in paper.ranges:
         of = frame[(frame["load"] > low) & (frame["load"] <= high)]
         found = {one.id: of[of["label"] == one.id] for one in paper.study}
         printed = paper.table1[np.isclose(paper.table1["low"], low)].set_index("scheme")
@@ -57,15 +57,8 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
         for one in paper.study:
             cells = [_marked(estimates[metric], one.id, _printed(printed, one.id, metric)) for metric in shown]
             rows.append((f"({low:.2f}–{high:.2f}] {one.printed}", str(len(found[one.id])), *cells))
-    return Drawing(
-        name,
-        None,
-        "Means over the windows in each range of load, with 95 % intervals. Bold: lowest mean of a range; boxed: "
-        "highest. The study's number is printed below ours. Our copy of the study lacks d8 in the first three ranges."
-        "",
-        ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown)),
-        tuple(rows),
-    )
+    heads = ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown))
+    return paper.words.drawing(name, None, heads, rows, key="ranges")
 
 
 def _printed(table: pd.DataFrame, scheme: str, metric: str) -> str:
@@ -86,7 +79,7 @@ def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> str:
     return shown + Markup('<div class="details">{}</div>').format(printed) if printed else shown
 
 
-def traffic_check(frame: pd.DataFrame) -> Drawing:
+def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
     """Return the statistics of the traffic that the study gives, beside ours."""
 
     def spread(column: str, digits: int) -> str:
@@ -100,13 +93,7 @@ def traffic_check(frame: pd.DataFrame) -> Drawing:
         ("standard deviation of the packet size, B", "about 450", spread("std_size_bytes", 0)),
         ("load", "0.9 to 1.2, rarely more", spread("load", 3)),
     )
-    return Drawing(
-        "traffic-check",
-        None,
-        f"Median and, in brackets, 5th to 95th percentile over {len(frame)} windows of the study's schemes.",
-        ("", "The study", "Ours"),
-        rows,
-    )
+    return paper.words.drawing("traffic-check", None, ("", "The study", "Ours"), rows, windows=len(frame))
 
 
 def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
@@ -127,14 +114,9 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
             cells.append(Markup(markup).format(text))  # noqa: S704 - the two texts above
         rows.append((paper.printed[a], *cells))
     count = sum(one.p < SIGNIFICANCE for one in found.values())
-    return Drawing(
-        f"differences-{metric.replace('_', '-')}",
-        None,
-        f"{_SHORT[metric]}: row minus column, mean over the same traffics. Bold: significant at the 5 % level "
-        f"(paired t test, after Holm's correction for the {len(found)} pairs). {count} of {len(found)} are.",
-        ("", *ids),
-        tuple(rows),
-    )
+    name = f"differences-{metric.replace('_', '-')}"
+    filled = {"what": _SHORT[metric], "pairs": len(found), "count": count}
+    return paper.words.drawing(name, None, ("", *ids), rows, key="differences", **filled)
 
 
 def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
@@ -149,13 +131,7 @@ def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
                     "–" if of is None else number(stats.estimate(of - datasets.predicted(one.text, centre)[metric]))
                 )
             rows.append((f"{one.printed}: {_SHORT[metric].lower()}", *cells))
-    return Drawing(
-        "theory-gap",
-        None,
-        "Simulation minus Theorem 1 at the same load, with 95 % intervals.",
-        ("", *(f"{centre:.2f}" for centre in paper.centres)),
-        tuple(rows),
-    )
+    return paper.words.drawing("theory-gap", None, ("", *(f"{centre:.2f}" for centre in paper.centres)), rows)
 
 
 def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
@@ -177,16 +153,8 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
     p = "; ".join(f"{_SHORT[metric].lower()} p = {one.carry_over_p:.3f}" for metric, one in of.items())
     first = next(iter(of.values()), None)
     size = f"{first.slots} slots, {first.windows} windows" if first else "too few slots yet"
-    return Drawing(
-        "switchback-models",
-        None,
-        f"Mixed model of the switchback ({size}), with 95 % intervals. Its terms are the scheme, the previous "
-        "scheme, a cubic of the load and a random intercept for each slot. “Without”: the same model without the "
-        "previous scheme. “Paired”: differences with the same traffic, in which the load may differ too. Test of "
-        f"whether the previous scheme matters: {p or 'not known'}.",
-        ("", "Switchback", "Without", "Paired"),
-        tuple(rows),
-    )
+    heads = ("", "Switchback", "Without", "Paired")
+    return paper.words.drawing("switchback-models", None, heads, rows, size=size, tests=p or "not known")
 
 
 def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
@@ -213,15 +181,8 @@ def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str
                 if any(cell != "–" for cell in cells):
                     rows.append((f"{transport.upper()}, {_bin(by, value)}: {_SHORT[metric].lower()}", *cells))
     title = {"rtt_ms": "round-trip time", "rate_bin": "rate", "life_bin": "duration"}[by]
-    return Drawing(
-        f"flows-{title.split('-')[0].split()[0]}",
-        None,
-        f"Flows grouped by {title}: the share of their packets that is lost, and the burst ratio over a flow's own "
-        "packets in the order of sending, pooled over flows. FIFO's column has its values. The other columns have "
-        "differences to FIFO with the same traffic, with 95 % intervals.",
-        ("", *(paper.printed[one] for one in schemes)),
-        tuple(rows),
-    )
+    name, heads = f"flows-{title.split('-')[0].split()[0]}", ("", *(paper.printed[one] for one in schemes))
+    return paper.words.drawing(name, None, heads, rows, key="flows", what=title)
 
 
 def _bin(by: str, value: Any) -> str:
@@ -272,11 +233,6 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
             base = wide[column][BASE].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
             cells.append(number(stats.estimate(own) if one == BASE else stats.paired(own, base)))
         rows.append((paper.printed[one], *cells))
-    return Drawing(
-        "classes",
-        None,
-        f"Means over {len(wide)} traffics that were sent through all of these schemes. FIFO's row has its values. "
-        "The other rows have differences to FIFO with the same traffic, with 95 % intervals.",
-        ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share", "Sojourn p99, ms"),
-        tuple(rows),
-    )
+    heads = ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share",
+             "Sojourn p99, ms")  # fmt: skip
+    return paper.words.drawing("classes", None, heads, rows, traffics=len(wide))

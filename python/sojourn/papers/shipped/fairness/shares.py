@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +15,8 @@ from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
 from sojourn.papers.kinds import JAIN
-from sojourn.papers.section import Drawing, Section
+from sojourn.papers.section import Drawing, Section, Words
+from sojourn.plot import Picture
 from sojourn.stats import Estimate, Floats
 
 if TYPE_CHECKING:
@@ -101,6 +103,21 @@ class _Shares:
         )
         return first, second
 
+    @property
+    def words(self) -> Words:
+        return Words(self.paper.folder)
+
+    def drawn(
+        self,
+        name: str,
+        drawn: Picture,
+        heads: Sequence[str] = (),
+        rows: Sequence[tuple[str, ...]] = (),
+        **values: Any,
+    ) -> Drawing:
+        values |= {"condition": self.condition.title, "replications": self.measured.replications}
+        return self.words.drawing(name, drawn, heads, rows, **values)
+
     def row(self, reading: Reading, scheme: str) -> str:
         return f"{reading.name}; {self.paper.printed[scheme]}"
 
@@ -140,28 +157,18 @@ class _Shares:
             axes.set_xlabel(f"Throughput of a {first} flow divided by that of a {second} flow")
             axes.set_ylabel("Jain's index, all flows")
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.5)
-        caption = (
-            f"{self.condition.title}: means over {self.measured.replications} replications. Each colour is a reading "
-            f"(grey: the other {len(self.runs) - len(self.shown)} readings), each mark a scheme. The line is the "
-            "index if all flows of a kind have the same throughput, with r the ratio of the two: "
-            f"({m} r + {n})² / ({m + n} ({m} r² + {n}))."
-        )
         heads = ("Reading and scheme", *(label.format(first, second) for _, label, _ in _OF_SHARES))
         rows = []
         for reading, scheme in product(self.shown, schemes):
             cells = [stats.estimate(self.values(reading, metric, scheme) / scale) for metric, _, scale in _OF_SHARES]
             rows.append((self.row(reading, scheme), *map(number, cells)))
         tcp, udp = (float(np.mean(base[f"goodput_bit_s@{kind}"][schemes[0]])) / 1e3 for kind in self.paper.kinds)
-        text = (
-            f"{n} of the {m + n} flows send at a constant rate, and no scheme can give them more than they send. "
-            f"Under {self.paper.printed[schemes[0]]} and {self.runs[0].name}, a {first} flow has {tcp:.0f} kbit/s "
-            f"and a {second} flow {udp:.0f} kbit/s. With these rates the index is "
-            f"{structural(np.array([tcp]), udp, m, n)[0]:.3f} under any "
-            "scheme, so every scheme that fills the link has nearly this index. A scheme that leaves the link idle "
-            f"takes throughput from {first}, which raises the index. So the utilisation is shown beside the index.",
-        )
-        shown = Drawing("arithmetic-figure", drawing, caption, heads, tuple(rows))
-        return Section("arithmetic", "What Jain's index can show here", text, (shown,))
+        own = {"scheme": self.paper.printed[schemes[0]], "reading": self.runs[0].name, "tcp": tcp, "udp": udp}
+        filled: dict[str, Any] = own | {"m": m, "n": n, "all": m + n, "first": first, "second": second}
+        filled["index"] = structural(np.array([tcp]), udp, m, n)[0]
+        filled["others"] = len(self.runs) - len(self.shown)
+        shown = self.drawn("arithmetic-figure", drawing, heads, rows, **filled)
+        return self.words.section("arithmetic", [shown], **filled)
 
     def difference(self, reading: Reading, metric: str, scheme: str, scale: float) -> Estimate:
         """Return the paired difference of a scheme to the first."""
@@ -191,12 +198,9 @@ class _Shares:
             panels[0].set_yticks(spots, names)
             panels[0].set_ylim(max(spots) + 0.7, -0.7)
         rows = tuple((self.row(*line), *map(number, of)) for line, of in zip(lines, found, strict=True))
-        caption = (
-            f"{self.condition.title}: each scheme minus {self.paper.printed[reference]}, paired by replication "
-            f"({self.measured.replications} replications); bars: 95 % intervals of the mean difference."
-        )
-        shown = Drawing("differences-figure", drawing, caption, ("Reading and scheme", *labels), rows)
-        return Section("differences", "Index and utilisation, scheme by scheme", (), (shown,))
+        heads = ("Reading and scheme", *labels)
+        shown = self.drawn("differences-figure", drawing, heads, rows, reference=self.paper.printed[reference])
+        return self.words.section("differences", [shown])
 
     def every_flow(self) -> Section:
         """Return the throughput of every flow."""
@@ -212,13 +216,8 @@ class _Shares:
             for axes in panels[-1]:
                 axes.set_xlabel("Flow", fontsize=9)
         first, second = self.kinds
-        caption = (
-            f"{self.condition.title}: throughput of every flow (blue: {first}; orange: {second}). In each "
-            "replication the flows of a kind are sorted by throughput; the points are means over "
-            f"{self.measured.replications} replications. Line: the fair share, which is the mean over all flows."
-        )
-        return Section(
-            "every-flow", "Throughput of every flow", (), (Drawing("every-flow-figure", drawing, caption),)
+        return self.words.section(
+            "every-flow", [self.drawn("every-flow-figure", drawing, first=first, second=second)]
         )
 
     def _flows(self, axes: Axes, raw: Raw, scheme: str) -> None:

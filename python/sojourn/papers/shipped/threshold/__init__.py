@@ -22,6 +22,7 @@ def columns(paper: Paper, store: Store, runs: Sequence[tuple[str, list[str]]]) -
 
 def sections(paper: Paper, measured: Any) -> list[Section]:  # noqa: ARG001 - one form for all papers
     """Return the section on Katz centrality."""
+    from sojourn.papers.section import Words
     from sojourn.papers.shipped.threshold import katz
 
-    return [katz.section(katz.read(paper.folder))]
+    return [katz.section(katz.read(paper.folder), Words(paper.folder))]

@@ -21,7 +21,7 @@ from sojourn import plot
 from sojourn.core import SojournError
 from sojourn.palette import INK
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.section import Drawing, Section
+from sojourn.papers.section import Section, Words
 from sojourn.stats import Floats
 
 FILE: Final = "katz.toml"
@@ -175,7 +175,7 @@ def orders(study: Study, form: Form) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def section(study: Study) -> Section:
+def section(study: Study, words: Words) -> Section:
     """Return what is found, for the report."""
     own = list(forms(study))
     names = sorted(study.printed, key=lambda name: -study.printed[name])
@@ -196,27 +196,10 @@ def section(study: Study) -> Section:
             )
         )
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
-    text = (
-        f"The study chooses its router by Katz centrality and prints {printed}. It does not print the attenuation "
-        "factor, the norm, the direction of the edges, or whether edges have weights. So x = alpha M x + 1 is "
-        "computed here for each of these forms.",
-        f"{names[0]} has the first rank in every form in which a router's rank comes from the routers that send to "
-        f"it. The printed order ({wanted}) and the printed values follow from none of the forms, for any alpha and "
-        "scale. With in-edges, R1 is the only predecessor of R2 and R3, with weights of 0.4 and 0.6 (or 1 and 1). So "
-        "R2 is never above R3. With out-edges R6 is always last, because it sends to no router.",
-    )
-    caption = (
-        "Katz centrality over the attenuation factor, as a share of the sum over all routers. Dashed: the printed "
-        "values, scaled to the share that these routers have at the best fit of the form (vertical line)."
-    )
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
              "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
-    return Section(
-        "katz",
-        "Katz centrality",
-        text,
-        (Drawing("katz-figure", _picture(study, own), caption, heads, tuple(rows)),),
-    )
+    drawing = words.drawing("katz-figure", _picture(study, own), heads, rows)
+    return words.section("katz", [drawing], printed=printed, first=names[0], order=wanted)
 
 
 def _picture(study: Study, own: list[Form]) -> plot.Picture:
