@@ -146,7 +146,7 @@ class Part:
                 readings=readings,
                 replications=settings.replications[self.size],
                 of_mode=sum(row.is_mode for row in self.rows),
-                rows=len(self.rows),
+                compared=len(self.rows),
                 least=settings.least,
             ).caption,
             "all": [
