@@ -60,6 +60,11 @@ class Place:
     points: tuple[Condition, ...]
     others: tuple[tuple[Condition, ...], ...] = ()
 
+    @property
+    def groups(self) -> tuple[tuple[Condition, ...], ...]:
+        """The points, and the groups that they are compared with."""
+        return (self.points, *self.others)
+
 
 class NotThereError(Exception):
     """A condition that a claim needs was not run; the message names it."""

@@ -65,6 +65,14 @@ class Verdict:
     replications: int | None = None
     why: str = ""
 
+    @property
+    def said(self) -> str:
+        """The outcome in words: with the replications that would decide it, or with what is missing."""
+        if self.outcome is Outcome.UNDECIDED:
+            count = f"about {self.replications}" if self.replications else "no practical number of"
+            return f"undecided: {count} replications would decide it"
+        return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value
+
 
 def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level: float = LEVEL) -> Verdict:
     """Judge a claim over the conditions that it is about.

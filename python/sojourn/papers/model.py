@@ -228,6 +228,11 @@ class Paper:
         """Return the text of a scheme under a reading."""
         return self.other_texts.get(scheme, {}).get(reading.values.get("scheme", ""), self.texts[scheme])
 
+    def spelled(self, scheme: str) -> str:
+        """Return the text of a scheme, with the links that have it."""
+        links = self.on.get(scheme, ())
+        return f"{self.texts[scheme]} on {', '.join(links)}" if links else self.texts[scheme]
+
     def figure_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""
         place = claim.place.split(";")[0].strip()

@@ -182,11 +182,9 @@ def kept(
         Of the traffic.
     """
     net = traffic.network(adaptive)
-    scenario = net.canonical()
 
     def one(seed: int) -> Episode:
-        of = {"who": dict(who), "seed": seed, "arms": list(arms), "scenario": scenario, "is_reset": is_reset}
-        of |= {"hold": hold, "every": adaptive.interval, "delay_unit_ms": adaptive.delay_unit_ms}
+        of = _settings(adaptive, arms, hold) | {"who": dict(who), "seed": seed, "is_reset": is_reset}
 
         def make() -> dict[str, Any]:
             return asdict(play(net, adaptive, arms, chooser(seed), seed, hold=hold, is_reset=is_reset))
@@ -215,7 +213,6 @@ def train(
         Called with lines that describe the progress.
     """
     net = traffic.network(adaptive)
-    scenario = net.canonical()
     bandit = Thompson.new(len(arms), 9, SPREAD)
 
     def more(begin: int, end: int) -> dict[str, Any]:
@@ -234,17 +231,8 @@ def train(
 
     for begin in range(0, episodes, CHECKPOINT):
         end = min(begin + CHECKPOINT, episodes)
-        of = {
-            "weights": asdict(weights),
-            "episodes": end,
-            "hold": hold,
-            "arms": list(arms),
-            "scenario": scenario,
-            "every": adaptive.interval,
-            "delay_unit_ms": adaptive.delay_unit_ms,
-            "seed": adaptive.train_seed,
-            "spread": SPREAD,
-        }
+        of = _settings(adaptive, arms, hold) | {"weights": asdict(weights), "episodes": end}
+        of |= {"seed": adaptive.train_seed, "spread": SPREAD}
         bandit = Thompson.of(keeper.get("bandit", of, lambda begin=begin, end=end: more(begin, end)))  # type: ignore[misc]
     every = f"{hold * adaptive.interval_s:g} s"
     say(f"section 7.2: a controller, weights {weights.name!r}, every {every}: has learnt from {episodes} episodes")
@@ -253,3 +241,9 @@ def train(
 
 def _number(value: float) -> float:
     return 0.0 if math.isnan(value) else value
+
+
+def _settings(adaptive: Adaptive, arms: Sequence[str], hold: int) -> dict[str, Any]:
+    """Return what every result depends on."""
+    every = {"every": adaptive.interval, "delay_unit_ms": adaptive.delay_unit_ms}
+    return every | {"arms": list(arms), "scenario": traffic.network(adaptive).canonical(), "hold": hold}

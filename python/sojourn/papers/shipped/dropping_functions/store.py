@@ -68,16 +68,13 @@ class Store:
         self._open = sqlite3.connect(file, timeout=60)
         self._open.execute("PRAGMA journal_mode=WAL")
         with self._open as base:
-            base.execute(
-                f"CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, build TEXT, label TEXT, "
-                f"{', '.join(_OF_RUN)})"
-            )
-            base.execute(
-                "CREATE TABLE IF NOT EXISTS windows (window INTEGER PRIMARY KEY, key TEXT, "
-                f"{', '.join((*_OF_WINDOW, *MEASURES))})"
-            )
-            base.execute(f"CREATE TABLE IF NOT EXISTS classes (window INTEGER, class TEXT, {', '.join(_OF_CLASS)})")
-            base.execute(f"CREATE TABLE IF NOT EXISTS flows (key TEXT, {', '.join(_OF_FLOWS)})")
+            for table, columns in (
+                ("runs", ("key TEXT PRIMARY KEY", "build TEXT", "label TEXT", *_OF_RUN)),
+                ("windows", ("window INTEGER PRIMARY KEY", "key TEXT", *_OF_WINDOW, *MEASURES)),
+                ("classes", ("window INTEGER", "class TEXT", *_OF_CLASS)),
+                ("flows", ("key TEXT", *_OF_FLOWS)),
+            ):
+                base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)})")
 
     def close(self) -> None:
         """Close the file."""
@@ -107,29 +104,20 @@ class Store:
         flows
             Rows in the order of the table ``flows``.
         """
-        with self._open as base:
-            columns = ("label", *_OF_RUN)
-            base.execute(
-                f"INSERT INTO runs VALUES (?, ?, {_marks(len(columns))})",  # noqa: S608 - question marks
-                (key, self._build, *(run[name] for name in columns)),
-            )
+        with self._open:
+            self._insert("runs", ("key", "build", "label", *_OF_RUN), {**run, "key": key, "build": self._build})
             for row in windows:
-                names = (*_OF_WINDOW, *MEASURES)
-                cursor = base.execute(
-                    f"INSERT INTO windows (key, {', '.join(names)}) VALUES (?, {_marks(len(names))})",  # noqa: S608
-                    (key, *(row[name] for name in names)),
-                )
-                base.executemany(
-                    f"INSERT INTO classes VALUES (?, ?, {_marks(len(_OF_CLASS))})",  # noqa: S608
-                    [
-                        (cursor.lastrowid, name, *(counts[of] for of in _OF_CLASS))
-                        for name, counts in row["classes"].items()
-                    ],
-                )
-            base.executemany(
-                f"INSERT INTO flows VALUES (?, {_marks(len(_OF_FLOWS))})",  # noqa: S608
-                [(key, *one) for one in flows],
-            )
+                window = self._insert("windows", ("key", *_OF_WINDOW, *MEASURES), {**row, "key": key})
+                for name, counts in row["classes"].items():
+                    own = {**counts, "window": window, "class": name}
+                    self._insert("classes", ("window", "class", *_OF_CLASS), own)
+            for one in flows:
+                self._insert("flows", ("key", *_OF_FLOWS), {"key": key} | dict(zip(_OF_FLOWS, one, strict=True)))
+
+    def _insert(self, table: str, columns: Sequence[str], row: Mapping[str, Any]) -> int | None:
+        marks = ", ".join("?" * len(columns))
+        query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
+        return self._open.execute(query, [row[name] for name in columns]).lastrowid
 
     def windows(self, keys: Sequence[str]) -> pd.DataFrame:
         """Return the windows of runs, one per row, with the columns of their run, and ``tcp_share`` of the bytes."""
@@ -154,10 +142,6 @@ class Store:
     def _read(self, query: str, keys: Sequence[str]) -> pd.DataFrame:
         frame = pd.read_sql(query, self._open, params=(self._build,))
         return frame[frame["key"].isin(set(keys))].reset_index(drop=True)
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
 
 
 def _with_classes(frame: pd.DataFrame, base: sqlite3.Connection) -> pd.DataFrame:
