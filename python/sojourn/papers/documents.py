@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,18 +103,19 @@ def load(name: str, where: Path | None = None) -> Paper:
         kinds=tuple(runs.get("kinds", ())),
         on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
-    _check_schemes(paper)
-    return paper
-
-
-def _check_schemes(paper: Paper) -> None:
     of_claims = ((f"claims.toml: claim {one.id}", (*paper.subject_of(one), *paper.against_of(one)))
                  for one in paper.claims)  # fmt: skip
     of_runs = ((f"runs.toml: condition {one.name}", (*one.schemes, *one.beside)) for one in paper.conditions)
-    for where, schemes in (*of_claims, *of_runs):
+    check_schemes(paper.folder, (*of_claims, *of_runs), paper.texts)
+    return paper
+
+
+def check_schemes(folder: Path, used: Iterable[tuple[str, Iterable[str]]], known: Container[str]) -> None:
+    """Refuse a scheme that is not known; `used` are schemes by where they are named."""
+    for where, schemes in used:
         for one in schemes:
-            if one not in paper.texts:
-                raise SojournError(f"{paper.folder}/{where}: unknown scheme {one!r}")
+            if one not in known:
+                raise SojournError(f"{folder}/{where}: unknown scheme {one!r}")
 
 
 def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:

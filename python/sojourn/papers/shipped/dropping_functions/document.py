@@ -208,11 +208,11 @@ def load(name: str, where: Path | None = None) -> Experiment:
         claims=documents.read_claims(need(claims, "sentence", folder / "claims.toml"), folder / "claims.toml"),
         margin=float(need(claims, "margin", folder / "claims.toml")),
     )
-    known = {one.id for one in schemes}
-    for claim in found.claims:
-        unknown = [one for one in found.ids((*claim.subject, *claim.against)) if one not in known]
-        if unknown:
-            raise SojournError(f"{folder}/claims.toml: claim {claim.id}: unknown scheme {unknown[0]!r}")
+    documents.check_schemes(
+        folder,
+        ((f"claims.toml: claim {one.id}", found.ids((*one.subject, *one.against))) for one in found.claims),
+        found.printed,
+    )
     return found
 
 
