@@ -37,7 +37,7 @@ def synthetic(count: int) -> Topology:
     """Such a graph as a topology, its routers scattered over Europe."""
     random = np.random.default_rng(1)
     places = zip(random.uniform(-10, 30, count), random.uniform(35, 60, count), strict=True)
-    nodes = [Node("", f"n{k}", float(x), float(y)) for k, (x, y) in enumerate(places)]
+    nodes = [Node("", f"n{k}", longitude=float(x), latitude=float(y)) for k, (x, y) in enumerate(places)]
     return assemble(f"synthetic{count}", nodes, [Link(ends) for ends in graph(count)])
 
 

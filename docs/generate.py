@@ -112,6 +112,8 @@ def algorithms() -> str:
         + "those measured, at which it is highest. The number of instructions depends on the compiler and not on the "
         + "machine; callgrind counts it. The CPU time is measured with warm caches"
         + (f", on one core of this processor: {MEASURED['machine']['processor']}" if MEASURED else "")
+        + ". The smallest of 40 rounds counts"
+        + (f"; differences of {COSTS['bfifo']} ns, as between `pfifo` and `bfifo`, say nothing" if MEASURED else "")
         + ".\n\n"
         + "The goals are 100 instructions for a single queue, 300 for a scheme with state of flows, 400 for fair "
         + "queueing and 1,000 for CAKE. They were set as 10, 30, 40 and 100 ns and converted once at 10 instructions "

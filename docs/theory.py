@@ -101,7 +101,7 @@ def queues() -> dict[str, Any]:
             mm1(f"flows.poisson.traffic.packets_per_second={SERVED * load}"), [scheme(name) for name in NINE], 20
         )
         for name in NINE:
-            own, predicted = found[scheme(name)], theory.queue(scheme(name), load)
+            own, predicted = found[scheme(name)], theory.queue(scheme(name), load=load)
             means[name, load] = own["system_packets_mean"]
             beside.add(f"{name}, load {load:g}: mean", predicted.mean_packets, own["system_packets_mean"])
             beside.add(f"{name}, load {load:g}: sd", predicted.sd_packets, own["system_packets_sd"])
@@ -114,18 +114,18 @@ def queues() -> dict[str, Any]:
             f"{found.mean_packets:.3f}",
             f"{found.sd_packets:.2f}",
             f"{found.loss_ratio:.5f}",
-            f"{theory.loss_runs(scheme(name), 1.0).burst_ratio:.3f}",
+            f"{theory.loss_runs(scheme(name), load=1.0).burst_ratio:.3f}",
             f"{found.response:.2f}",
         ]
         for name in NINE
-        for found in [theory.queue(scheme(name), 1.0)]
+        for found in [theory.queue(scheme(name), load=1.0)]
     ]
     with new_figure(WIDTH, 3.8) as drawing:
         axes = drawing.subplots()
         fine = np.linspace(0.78, 1.22, 89)
         for k, name in enumerate(("d0", "d1", "d4", "d7")):
             color = plots.COLORS[k]
-            axes.plot(fine, [theory.queue(scheme(name), x).mean_packets for x in fine], color=color, label=name)
+            axes.plot(fine, [theory.queue(scheme(name), load=x).mean_packets for x in fine], color=color, label=name)
             for load in loads:
                 mean, half = _interval(means[name, load])
                 axes.errorbar([load + 0.002 * (k - 1.5)], [mean], yerr=[half], color=color, fmt="o", markersize=3)
@@ -168,12 +168,14 @@ def queues() -> dict[str, Any]:
     ]  # fmt: skip
     for name, net, load, how in cases:
         own = simulated(net, [law], 20)[law]
-        predicted = theory.queue(law, load, **how)
+        predicted = theory.queue(law, load=load, **how)
         others.add(f"{name}: mean", predicted.mean_packets, own["system_packets_mean"])
         others.add(f"{name}: sd", predicted.sd_packets, own["system_packets_sd"])
         others.add(f"{name}: loss", predicted.loss_ratio, own["loss_ratio"])
         if "arrivals" in how:
-            others.add(f"{name}: burst ratio", theory.loss_runs(law, load, **how).burst_ratio, own["burst_ratio"])
+            others.add(
+                f"{name}: burst ratio", theory.loss_runs(law, load=load, **how).burst_ratio, own["burst_ratio"]
+            )
     rows = [[name, f"{predicted:.5g}", f"{mean:.5g} ± {half:.2g}"] for name, predicted, mean, half in others.bounds()]
     times = np.geomspace(10, 20_000, 60)
     with new_figure(WIDTH, 3.2) as drawing:
@@ -214,7 +216,7 @@ def designs() -> dict[str, Any]:
     rows = []
     for shape in theory.SHAPES.values():
         own = theory.design(shape.name, goal)
-        published = theory.queue(scheme(shape.published), 1.0)
+        published = theory.queue(scheme(shape.published), load=1.0)
         rows.append(
             [
                 shape.published,
@@ -231,11 +233,11 @@ def designs() -> dict[str, Any]:
     )
     costs = []
     for ratio in (100, 1000, 5000):
-        best = theory.admission(1.0, delay_cost=1, loss_cost=ratio)
+        best = theory.admission(load=1.0, delay_cost=1, loss_cost=ratio)
         each = {
             name: found.mean_packets + ratio * found.loss_ratio
             for name in NINE
-            for found in [theory.queue(scheme(name), 1.0)]
+            for found in [theory.queue(scheme(name), load=1.0)]
         }
         least = min(each, key=lambda name: each[name])
         costs.append(
@@ -265,7 +267,8 @@ def designs() -> dict[str, Any]:
 def fluid_of(text: str, flows: int, rate_mbit_s: float, rtt_ms: float, closure: float = SAWTOOTH) -> Fluid:
     """One class of Reno over one link."""
     own, limit = controller(text)
-    return Fluid([Link(rate_mbit_s * 1e6 / 12_000, own, limit)], [FlowClass(flows, rtt_ms / 1e3, closure=closure)])
+    link = Link(capacity_packets_s=rate_mbit_s * 1e6 / 12_000, controller=own, buffer_packets=limit)
+    return Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_ms / 1e3, closure=closure)])
 
 
 def dumbbell(flows: int, rate_mbit_s: float, rtt_ms: float, seconds: int) -> sj.Network:
@@ -309,7 +312,7 @@ def fluids() -> dict[str, Any]:
     shown: dict[str, Run] = {}
     for rtt in (80, 200):
         fluid = fluid_of(text, 200, 240, rtt)
-        shown[f"fluid, base RTT {rtt} ms"] = fluid.run(60, step_s=rtt / 1e3 / 20)
+        shown[f"fluid, base RTT {rtt} ms"] = fluid.run(duration_s=60, step_s=rtt / 1e3 / 20)
     series = {}
     for rtt in (80, 200):
         samples = sj.compare(dumbbell(200, 240, rtt, 60), [text], replicates=1, seed=1, series=sj.ms(100)).series
@@ -386,7 +389,8 @@ def stable() -> dict[str, Any]:
         for k, q_th in enumerate((15, 50, 100)):
             growth = []
             for rtt in rtts:
-                fluid = Fluid([Link(capacity, theory_threshold(q_th))], [FlowClass(50, float(rtt))])
+                link = Link(capacity_packets_s=capacity, controller=theory_threshold(q_th))
+                fluid = Fluid([link], [FlowClass(flows=50, base_rtt_s=float(rtt))])
                 linear = stability.linearise(fluid)
                 growth.append(float(stability.roots(linear)[0].real) * linear.delay_s)
             axes.plot(rtts * 1e3, growth, color=plots.COLORS[k], label=f"q_th = {q_th}")
@@ -447,11 +451,14 @@ def rules() -> dict[str, Any]:
     with new_figure(WIDTH, 3.8) as drawing:
         axes = drawing.subplots()
         axes.plot(
-            loss, [theory.square_root_window(p) for p in loss], color=plots.COLORS[0], label="Reno, square root"
+            loss,
+            [theory.square_root_window(loss_ratio=p) for p in loss],
+            color=plots.COLORS[0],
+            label="Reno, square root",
         )
         axes.plot(
             loss,
-            [theory.padhye_rate(p, 0.1) * 0.1 for p in loss],
+            [theory.padhye_rate(loss_ratio=p, rtt_s=0.1) * 0.1 for p in loss],
             color=plots.COLORS[0],
             linestyle="--",
             label="Reno with timeouts, RTT 100 ms",
@@ -459,7 +466,7 @@ def rules() -> dict[str, Any]:
         for k, rtt in enumerate((0.02, 0.1, 0.3), 1):
             axes.plot(
                 loss,
-                [theory.cubic_window(p, rtt) for p in loss],
+                [theory.cubic_window(loss_ratio=p, rtt_s=rtt) for p in loss],
                 color=plots.COLORS[k],
                 label=f"CUBIC, RTT {rtt * 1e3:g} ms",
             )

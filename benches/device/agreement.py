@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 
-from tables import table
+from tables import spread, table
 
 import sojourn as sj
 from sojourn.device.lab import Lab, LabError
@@ -20,6 +20,11 @@ FLOWS = 4
 WARM_UP_S = 10
 #: Replications of the simulator: it costs little.
 REPLICATES = 10
+METRICS = {
+    "sojourn_ms": ("sojourn_ms_mean", 1),
+    "goodput_mbit_s": ("goodput_bit_s", 1e6),
+    "loss_ratio": ("loss_ratio", 1),
+}
 #: How close the device must be.
 SOJOURN_WITHIN, GOODPUT_WITHIN = 0.20, 0.03
 #: A device that lost more of its rate than this for want of processor time served another link than the simulator.
@@ -57,17 +62,17 @@ def network(seconds: float) -> sj.Network:
 
 
 def simulate(seconds: float) -> dict[str, dict[str, float]]:
-    """Return mean sojourn time (ms), goodput of all flows (Mbit/s) and loss ratio, by scheme."""
+    """Return mean sojourn time (ms), goodput of all flows (Mbit/s) and loss ratio, by scheme, with half-widths."""
     summary = sj.compare(network(seconds), SCHEMES, replicates=REPLICATES, seed=1).summary()
-    means = summary.set_index(["scheme", "metric"])["mean"]
-    return {
-        scheme: {
-            "sojourn_ms": float(means[scheme, "sojourn_ms_mean"]),
-            "goodput_mbit_s": float(means[scheme, "goodput_bit_s"]) / 1e6,
-            "loss_ratio": float(means[scheme, "loss_ratio"]),
-        }
-        for scheme in SCHEMES
-    }
+    rows = summary.set_index(["scheme", "metric"])
+    found: dict[str, dict[str, float]] = {}
+    for scheme in SCHEMES:
+        own = found.setdefault(scheme, {})
+        for name, (metric, size) in METRICS.items():
+            row = rows.loc[(scheme, metric)]
+            own[name] = float(row["mean"]) / size
+            own[f"{name}_half"] = float(row["high"] - row["low"]) / 2 / size
+    return found
 
 
 def _look(lab: Lab) -> dict[str, float]:
@@ -133,21 +138,22 @@ def agreement(runs: int, seconds: float) -> list[dict[str, object]]:
         rows.append(
             [
                 scheme,
-                f"{device['sojourn_ms']:.2f}",
-                f"{model['sojourn_ms']:.2f}",
+                spread([run["sojourn_ms"] for run in measured]),
+                f"{model['sojourn_ms']:.2f} ± {model['sojourn_ms_half']:.2f}",
                 f"{sojourn:+.1%}",
-                f"{device['goodput_mbit_s']:.2f}",
-                f"{model['goodput_mbit_s']:.2f}",
+                spread([run["goodput_mbit_s"] for run in measured]),
+                f"{model['goodput_mbit_s']:.2f} ± {model['goodput_mbit_s_half']:.2f}",
                 f"{goodput:+.1%}",
-                f"{device['loss_ratio']:.4%}",
-                f"{model['loss_ratio']:.4%}",
+                spread([run["loss_ratio"] for run in measured], ".3%"),
+                f"{model['loss_ratio']:.3%} ± {model['loss_ratio_half']:.3%}",
                 f"{device['late_ratio']:.2%}",
                 verdict,
             ]
         )
     title = (
         f"{FLOWS} Linux cubic flows, {RATE_MBIT_S} Mbit/s, {2 * ONE_WAY_MS} ms: device (median of {runs} runs of "
-        f"{seconds:g} s) beside the simulator (mean of {REPLICATES}); asked for: 20 % and 3 %"
+        f"{seconds:g} s, least and most) beside the simulator (mean of {REPLICATES}, 95 % interval); "
+        "asked for: 20 % and 3 %"
     )
     header = [
         "scheme",

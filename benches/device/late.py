@@ -25,7 +25,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tables import table
+from tables import spread, table
 
 from sojourn.device.lab import Lab, LabError
 
@@ -148,12 +148,12 @@ def main() -> None:
             [
                 f"{busy}",
                 name,
-                f"{median['rate_mbit_s']:.1f} Mbit/s",
+                f"{spread([run['rate_mbit_s'] for run in runs], '.1f')} Mbit/s",
                 f"{median['rate_mbit_s'] / CEILING_MBIT_S:.1%}",
                 f"{median['retransmitted']:.0f}",
                 f"{median['late_ratio']:.2%}" if "late_ratio" in median else "",
-                f"{median['ping_ms']:.1f} ms",
-                f"{median['ping_p99_ms']:.1f} ms",
+                f"{spread([run['ping_ms'] for run in runs], '.1f')} ms",
+                f"{spread([run['ping_p99_ms'] for run in runs], '.1f')} ms",
                 f"{median['sojourn_mean_ms']:.1f} ms" if "sojourn_mean_ms" in median else "",
                 f"{median['load_average']:.0f}",
             ]

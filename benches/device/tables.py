@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
+from collections.abc import Sequence
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> None:
@@ -12,3 +14,9 @@ def table(title: str, header: list[str], rows: list[list[str]]) -> None:
     for row in [header, ["-" * width for width in widths], *rows]:
         print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
     sys.stdout.flush()
+
+
+def spread(values: Sequence[float], form: str = ".2f") -> str:
+    """Return the median and, in brackets, the least and the greatest of some runs."""
+    least, most = min(values), max(values)
+    return f"{statistics.median(values):{form}} ({least:{form}} to {most:{form}})"

@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import disk, nesting, tables, toml
+from sojourn import nesting, tables, toml, whole_files
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -236,7 +236,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes as :func:`write_text` writes text."""
     with aside(path) as staging:
-        disk.write(staging, content)
+        whole_files.write(staging, content)
 
 
 @contextmanager
@@ -251,12 +251,12 @@ def aside(path: Path) -> Iterator[Path]:
     staging: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=disk.PARTIAL, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=whole_files.PARTIAL, dir=path.parent)
         staging = Path(name)
         os.close(handle)
         yield staging
         staging.chmod(0o666 & ~_umask())
-        disk.flush(staging)
+        whole_files.flush(staging)
         staging.replace(path)
     except OSError as error:
         raise _cannot_write(path, error) from None
@@ -342,7 +342,7 @@ def foreign_files(folder: Path) -> list[str]:
     names = sorted(entry.name for entry in folder.iterdir())
     is_store = {"store.json", "manifest.jsonl"} <= set(names)
     if is_store:
-        names = [name for name in names if name not in _OF_STORES and not name.endswith(disk.PARTIAL)]
+        names = [name for name in names if name not in _OF_STORES and not name.endswith(whole_files.PARTIAL)]
     if "meta.json" not in names:
         return [name for name in names if name != "lock"] if is_store else names
     try:
@@ -381,8 +381,8 @@ def _exchange(staging: Path, target: Path) -> None:
 def _flush(staging: Path) -> None:
     """Flush a folder and everything in it to the disk."""
     for file in sorted(staging.rglob("*")):
-        disk.flush(file)
-    disk.flush(staging)
+        whole_files.flush(file)
+    whole_files.flush(staging)
 
 
 def _cannot_write(path: str | Path, error: OSError) -> SojournError:

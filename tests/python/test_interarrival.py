@@ -1,4 +1,4 @@
-"""``sojourn interarrival``: the mode of the spacing of arrivals at a FIFO."""
+"""``sojourn papers interarrival``: the mode of the spacing of arrivals at a FIFO."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scenario(tmp_path: Path) -> str:
 
 
 def test_the_mode_of_a_constant_bit_rate(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["interarrival", scenario, "--replicates", "2", "--json"]) == 0
+    assert main(["papers", "interarrival", scenario, "--replicates", "2", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     # 1400 B at 1.5 Mbit/s are 11200/1500 = 7.467 ms: 7 ms rounded, and in the bin from 7.46 to 7.47 ms.
     assert found["scenario"] == "two"
@@ -54,7 +54,7 @@ def test_the_mode_of_a_constant_bit_rate(scenario: str, capsys: pytest.CaptureFi
 def test_every_scenario_has_a_table(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
     # A packet of 1000 B has 8000/1500 = 5.333 ms.
     sets = ["--set", "flows.steady.traffic.packet_size=1000 B", "--replicates", "1", "--queues", "0"]
-    assert main(["interarrival", scenario, scenario, *sets]) == 0
+    assert main(["papers", "interarrival", scenario, scenario, *sets]) == 0
     printed = capsys.readouterr().out
     assert printed.count("two, pfifo limit 2000p, 1 replications") == 2
     assert [line.split()[2:] for line in printed.splitlines() if line.startswith("all")] == [
@@ -64,7 +64,7 @@ def test_every_scenario_has_a_table(scenario: str, capsys: pytest.CaptureFixture
 
 
 def test_bad_input_is_refused(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["interarrival", scenario, "--fifo", "pfifoo"]) == 2
+    assert main(["papers", "interarrival", scenario, "--fifo", "pfifoo"]) == 2
     assert 'unknown algorithm "pfifoo"' in capsys.readouterr().err
-    assert main(["interarrival", "nowhere"]) == 2
+    assert main(["papers", "interarrival", "nowhere"]) == 2
     assert "there is no scenario 'nowhere'" in capsys.readouterr().err

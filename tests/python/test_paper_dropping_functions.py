@@ -15,8 +15,9 @@ import pytest
 from sojourn import core
 from sojourn.cli import main
 from sojourn.core import SojournError
+from sojourn.device.experiment import Experiment
 from sojourn.papers.judge import MAKERS, Outcome
-from sojourn.papers.windows import datasets, device, document, part, simulate, store, traffic
+from sojourn.papers.shipped.dropping_functions import datasets, device, document, part, simulate, store, traffic
 
 PAPER = document.load("dropping-functions")
 QUICK = PAPER.sizes["quick"]
@@ -142,7 +143,7 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     paper, place = tiny(), tmp_path / "out"
 
     def run(**options: object) -> str:
-        return part.run(paper, place, part.Options("quick", **options), lambda _: None)  # type: ignore[arg-type]
+        return part.run(paper, place, "quick", **options)  # type: ignore[arg-type]
 
     # No time at all: nothing is made, and the report says so.
     assert run(hours=1e-9, only="simulation").startswith("0 runs made, 0 found")
@@ -216,9 +217,9 @@ def device_store(file: Path, *, packets: int = 8000) -> None:
 
 
 def test_the_device_is_a_function_that_leaves_a_store(tmp_path: Path) -> None:
-    asked: list[device.Plan] = []
+    asked: list[Experiment] = []
 
-    def experiment(plan: device.Plan, place: Path, say: object) -> Path:
+    def experiment(plan: Experiment, place: Path, say: object) -> Path:
         asked.append(plan)
         device_store(place / "made.sqlite")
         return place / "made.sqlite"

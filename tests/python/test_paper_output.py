@@ -13,7 +13,7 @@ import sojourn as sj
 from plans import small_plan
 from sojourn import plot
 from sojourn.cli import main
-from sojourn.cli.paper import inches
+from sojourn.cli.plot_and_table import inches
 from sojourn.core import SojournError
 from sojourn.plan import Figure, execute
 

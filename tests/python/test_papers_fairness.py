@@ -14,10 +14,12 @@ import pytest
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, figures, groups, ledger, overtime, overview, page, report_figures, shares
+from sojourn.papers import execute, figures, kinds, ledger, overtime, page, report_figures
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
+from sojourn.papers.shipped.fairness import shares
+from sojourn.papers.shipped.fairness.over_time import of_time
 
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]
@@ -107,19 +109,19 @@ def test_claims_say_only_what_is_documented() -> None:
 
 def test_jain_of_hand_worked_shares() -> None:
     # (2 + 1)^2 / (2 (4 + 1)) = 0.9; all to one of four: 1/4; nothing received: no index.
-    assert groups.jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
-    assert groups.jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
-    assert np.isnan(groups.jain(np.zeros(3)))
+    assert kinds.jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
+    assert kinds.jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
+    assert np.isnan(kinds.jain(np.zeros(3)))
 
 
 def test_a_full_wire_decides_the_index() -> None:
     # UDP: 5 x 180 kbit/s, packets of 1028 B with 1000 B of payload: 925.2 kbit/s of the wire's 10 Mbit/s. TCP shares
     # the rest, 9074.8 kbit/s, packets of 1040 B: 9074.8 / 15 x 1000 / 1040 = 581.72 kbit/s, 3.2318 times 180.
     # (15 x 3.2318 + 5)^2 / (20 (15 x 3.2318^2 + 5)) = 2859.8 / 3233.4 = 0.8845.
-    found = groups.structural(np.array([581.72]), 180.0, 15, 5)
+    found = shares.structural(np.array([581.72]), 180.0, 15, 5)
     assert found == pytest.approx([0.8845], abs=1e-4)
     # The index of twenty flows, written out.
-    assert found[0] == pytest.approx(groups.jain(np.array([581.72] * 15 + [180.0] * 5)))
+    assert found[0] == pytest.approx(kinds.jain(np.array([581.72] * 15 + [180.0] * 5)))
 
 
 def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -> None:
@@ -132,10 +134,10 @@ def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -
     assert raw["goodput_total_bit_s@all"] == pytest.approx(tcp.sum(axis=0) + udp.sum(axis=0))
     both = np.concatenate([tcp, udp])
     # Jain's index of the engine, and ours.
-    assert raw["jain_index"] == pytest.approx([groups.jain(one) for one in both.T], rel=1e-9)
-    assert raw["jain_index@tcp"] == pytest.approx([groups.jain(one) for one in tcp.T])
+    assert raw["jain_index"] == pytest.approx([kinds.jain(one) for one in both.T], rel=1e-9)
+    assert raw["jain_index@tcp"] == pytest.approx([kinds.jain(one) for one in tcp.T])
     means = np.stack([tcp.mean(axis=0), udp.mean(axis=0)])
-    assert raw["jain_index@kinds"] == pytest.approx([groups.jain(one) for one in means.T])
+    assert raw["jain_index@kinds"] == pytest.approx([kinds.jain(one) for one in means.T])
     assert raw["goodput_ratio"] == pytest.approx(means[0] / means[1])
     assert raw["goodput_total_ratio"] == pytest.approx(3 * raw["goodput_ratio"])
     # 80 s are measured.
@@ -147,7 +149,7 @@ def test_the_index_is_structural_where_the_wire_is_full(measured: execute.Measur
     # whose wire holds no queue.
     fast, slow = (measured.raw[name, "wlan"] for name in (BASE.name, "802.11b"))
     for scheme in PAPER.groups["five"]:
-        expected = groups.structural(fast["goodput_ratio"][scheme], 1.0, 15, 5)
+        expected = shares.structural(fast["goodput_ratio"][scheme], 1.0, 15, 5)
         # What differs is unfairness within a kind, below 0.02 of the index for TCP.
         assert fast["jain_index"][scheme] == pytest.approx(expected, abs=0.015)
         assert slow["jain_index"][scheme].min() > 0.97
@@ -171,12 +173,12 @@ def test_who_has_more_over_time() -> None:
         for k, value in enumerate(values, 1)
     ]
     samples = pa.Table.from_pylist(rows).to_pandas()
-    found = overtime.of_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
+    found = of_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
     assert found == {
         "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
         "time_above@udp": {"red": [0.5], "rem": [0.5]},
     }
-    assert overtime.of_time(samples, {}, ("tcp",)) == {}
+    assert of_time(samples, {}, ("tcp",)) == {}
 
 
 def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:
@@ -216,7 +218,7 @@ def test_every_claim_about_the_wlan_is_judged_and_the_page_has_its_sections(meas
         # Never "not measured yet": every metric that a claim names is one.
         assert (verdict.outcome is papers.Outcome.NOT_RUN) == (not own and claim.comparison != "unjudgeable")
         assert "measured" not in verdict.why
-    sections = overview.sections(FEW, measured)
+    sections = shares.sections(FEW, measured)
     assert [one.name for one in sections] == ["arithmetic", "differences", "every-flow"]
     assert len(sections[0].drawings[0].rows) == 5 * len(SHOWN)
     assert len(sections[1].drawings[0].rows) == 4 * len(SHOWN)

@@ -12,14 +12,14 @@ import pytest
 
 import sojourn as sj
 from sojourn import papers
-from sojourn.papers.future import controller, episodes, evaluate, interarrival, model, part, traffic
-from sojourn.papers.future.finished import Keeper
-from sojourn.papers.future.interarrival import METRICS
-from sojourn.papers.future.model import Weights
+from sojourn.papers import shipped
+from sojourn.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
+from sojourn.papers.shipped.daqm.interarrival import METRICS
+from sojourn.papers.shipped.daqm.model import Weights
+from sojourn.papers.shipped.daqm.results_cache import Keeper
 
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)
-assert FUTURE is not None
 # One round of three phases of 2 s.
 SMALL = replace(
     FUTURE,
@@ -159,7 +159,6 @@ def test_the_smoke_of_section_7_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(model, "load", lambda _: SMALL)
     assert part.name_of(PAPER) == "Section 7.2"
     first = part.run(PAPER, tmp_path, "quick", jobs=2)
-    assert first is not None
     assert first.found == 0
     text = first.section()
     # Eight fixed, two controllers, the clock, two of chance, two anew.
@@ -170,7 +169,6 @@ def test_the_smoke_of_section_7_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # Again, with one episode lost, as a kill leaves it: that one alone is played, and all is as before.
     next((tmp_path / "future").glob("episode-*.json")).unlink()
     again = part.run(PAPER, tmp_path, "quick", jobs=1)
-    assert again is not None
     assert (again.ran, again.found) == (1, first.ran - 1)
     assert again.section() == text
 
@@ -193,5 +191,9 @@ def test_unknown_schemes_are_refused(tmp_path: Path) -> None:
     (tmp_path / "future.toml").write_text("", encoding="utf-8")
     with pytest.raises(sj.SojournError, match="KeyError"):
         model.load(replace(PAPER, folder=tmp_path))
-    (tmp_path / "future.toml").unlink()
-    assert model.load(replace(PAPER, folder=tmp_path)) is None
+
+
+def test_a_copy_of_the_paper_elsewhere_has_no_code_of_its_own(tmp_path: Path) -> None:
+    assert shipped.hook(PAPER.folder, "addition") is not None
+    assert shipped.hook(PAPER.folder, "sections") is None
+    assert shipped.hook(tmp_path / "daqm", "addition") is None

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from sojourn import SojournError
-from sojourn.papers import katz
+from sojourn.papers.section import Words
+from sojourn.papers.shipped.threshold import katz
 
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"
 
 
 @pytest.fixture
 def study() -> katz.Study:
-    found = katz.read(PAPER)
-    assert found is not None
-    return found
+    return katz.read(PAPER)
 
 
 @pytest.mark.parametrize("is_weighted", [True, False])
@@ -54,7 +53,6 @@ def test_the_misfit_finds_values_that_a_form_gives(study: katz.Study) -> None:
 
 
 def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
-    assert katz.read(tmp_path) is None
     text = (PAPER / "katz.toml").read_text(encoding="utf-8")
     (tmp_path / "katz.toml").write_text(text.replace("[printed]", "[printed]\nR9 = 1.0"), encoding="utf-8")
     with pytest.raises(SojournError, match=r"R9 is not a router; allowed: R1, "):
@@ -65,7 +63,7 @@ def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
 
 
 def test_the_section_draws_and_tabulates_every_form(study: katz.Study) -> None:
-    (drawing,) = katz.section(study).drawings
+    (drawing,) = katz.section(study, Words(PAPER)).drawings
     assert len(drawing.rows) == 6
     assert {len(row) for row in drawing.rows} == {len(drawing.heads)}
     assert "In-edges, weighted" in str(drawing.svg)

@@ -74,7 +74,7 @@ def test_a_point_that_is_a_condition_is_that_condition() -> None:
             "sweep rate: quick: '7 %' is not one of its points; allowed: 5 %, 50 %, 99 %",
         ),
         ({"sweep": [sweep(point=["7 %"])]}, "sweep rate: unknown key `point`; allowed: name, title"),
-        ({"sweep": [ONE | {"points": ["5 %"]}]}, "runs.toml: `sweep` is missing"),
+        ({"sweep": [ONE | {"points": ["5 %"]}]}, "runs.toml: sweep one: `sweep` is missing"),
         ({"sweep": [sweep(), sweep()]}, "condition rate-5-percent occurs twice: as rate-5-percent"),
         ({"condition": [ONE, ONE | {"name": "two"}]}, "condition two occurs twice: as one"),
     ],

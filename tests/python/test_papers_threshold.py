@@ -12,8 +12,9 @@ import pytest
 
 from sojourn import SojournError, core, papers
 from sojourn.cli import main
-from sojourn.papers import chosen_links, execute, network_metrics, points
+from sojourn.papers import chosen_links, execute, points
 from sojourn.papers.model import Condition, Reading
+from sojourn.papers.shipped.threshold import routes
 from sojourn.plan import expand
 
 PAPER = papers.load("threshold")
@@ -26,8 +27,8 @@ def scenario(condition: Condition, reading: Reading = BASE) -> core.Document:
     return core.load(text, source=condition.name, sets=reading.sets_of(condition))
 
 
-def layout(condition: Condition, reading: Reading = BASE) -> network_metrics.Layout:
-    return network_metrics.layout(scenario(condition, reading), PAPER.places, PAPER.packet)
+def routes_of(condition: Condition, reading: Reading = BASE) -> dict[str, routes.Route]:
+    return routes.routes(scenario(condition, reading), PAPER.places, routes.packet_of(PAPER))
 
 
 def test_every_base_rtt_of_the_study_is_run_and_is_that_of_every_route() -> None:
@@ -38,14 +39,14 @@ def test_every_base_rtt_of_the_study_is_run_and_is_that_of_every_route() -> None
     for one, reading in itertools.product(PAPER.conditions, PAPER.readings):
         if not reading.is_run or one.name not in reading.conditions["full"]:
             continue
-        routes = layout(one, reading).routes
-        assert len(routes) == {"six_routers": 8, "single_bottleneck": 1, "parking_lot": 4}[one.model]
-        assert {round(route.rtt_ms, 6) for route in routes.values()} == {float(one.at.split()[0])}
+        found = routes_of(one, reading)
+        assert len(found) == {"six_routers": 8, "single_bottleneck": 1, "parking_lot": 4}[one.model]
+        assert {round(route.rtt_ms, 6) for route in found.values()} == {float(one.at.split()[0])}
 
 
 @pytest.mark.parametrize("name", ["linux-reno-100-ms", "heterogeneous-100-ms"])
 def test_sixty_sources_on_eight_routes(name: str) -> None:
-    found = layout(CONDITIONS[name]).routes
+    found = routes_of(CONDITIONS[name])
     # S0 - S4, S5 - S9, S10 - S23, S24 - S28, S29 - S31, S32 - S52, S53 - S56, S57 - S59.
     assert [found[f"route{k}"].flows for k in range(1, 9)] == [5, 5, 14, 5, 3, 21, 4, 3]
     assert list(found["route6"].packet_ms) == ["R1", "R3", "R4", "R5", "R6"]
@@ -56,7 +57,7 @@ def test_sixty_sources_on_eight_routes(name: str) -> None:
 def test_only_r6_queues_what_it_delivers_under_the_other_reading() -> None:
     other = next(one for one in PAPER.readings if one.values.get("last_router") == "r6_only")
     for name in ("linux-reno-100-ms", "heterogeneous-100-ms"):
-        base, own = (layout(CONDITIONS[name], reading).routes for reading in (BASE, other))
+        base, own = (routes_of(CONDITIONS[name], reading) for reading in (BASE, other))
         gone = {k: set(base[k].packet_ms) - set(own[k].packet_ms) for k in base}
         assert {k: of for k, of in gone.items() if of} == {"route1": {"R2"}, "route5": {"R5"}, "route8": {"R3"}}
 
@@ -90,7 +91,7 @@ def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None
 def test_metrics_of_claims_and_rows_are_there_and_subjects_run_there(measured: execute.Measured) -> None:
     raw = measured.raw[BASE.name, "linux-reno-100-ms"]
     names = {claim.metric for claim in PAPER.claims} | {row.metric for row in PAPER.rows}
-    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in network_metrics.OF_SERIES}
+    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in routes.OF_SERIES}
     assert {name for name in names - alone if name not in raw} == set()
     series = measured.raw[BASE.name, "single-linux-reno-100-ms"]
     assert all(np.isfinite(series[name]["droptail"]).all() for name in alone)
@@ -134,7 +135,7 @@ def test_a_saw_tooth_has_its_period_and_amplitude() -> None:
     queue = np.asarray(25.0 * (t_s % 4.0), dtype=np.float64)
     drops = np.zeros(2000)
     drops[39::40] = 300.0
-    found = network_metrics.oscillation(t_s, queue, drops, flows=60, rtt_s=0.1)
+    found = routes.oscillation(t_s, queue, drops, flows=60, rtt_s=0.1)
     assert found["period_s"] == pytest.approx(4.0)
     assert found["queue_amplitude_packets"] == pytest.approx(90, abs=3)
     # The first line of a saw-tooth has 6 / pi^2 = 0.608 of its variance.
@@ -143,10 +144,10 @@ def test_a_saw_tooth_has_its_period_and_amplitude() -> None:
     assert found["synchronisation"] == pytest.approx(0.5)
     # Two samples of loss less than an RTT apart are one episode of 60 drops.
     drops[38::40] = 300.0
-    found = network_metrics.oscillation(t_s, queue, drops, flows=60, rtt_s=0.15)
+    found = routes.oscillation(t_s, queue, drops, flows=60, rtt_s=0.15)
     assert found["synchronisation"] == pytest.approx(1.0)
     noise = np.random.default_rng(1).normal(50, 10, 2000)
-    assert network_metrics.oscillation(t_s, noise, drops * 0, flows=60, rtt_s=0.1)["tooth_share"] < 0.05
+    assert routes.oscillation(t_s, noise, drops * 0, flows=60, rtt_s=0.1)["tooth_share"] < 0.05
 
 
 def test_points_and_parts_of_them_are_refused_where_they_are_none() -> None:
@@ -167,7 +168,7 @@ def test_a_route_must_name_every_node() -> None:
     document = scenario(CONDITIONS["linux-reno-100-ms"])
     document["flows"][0]["route"] = ["R1", "R2"]
     with pytest.raises(SojournError, match="its route has no link from R1 to R2; allowed: all nodes"):
-        network_metrics.layout(document, PAPER.places, PAPER.packet)
+        routes.routes(document, PAPER.places, "1446 B")
 
 
 def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +177,11 @@ def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.Capture
         main(["papers", "run", "threshold", "--quick", "--only", "single-linux-reno-100-ms", "--out", str(out)]) == 0
     )
     printed = capsys.readouterr().out
-    # Three schemes, five replications, at access links of 2 Mbit/s and of 100 Mbit/s.
-    assert printed.startswith("30 runs made, 0 found")
+    # Three schemes, five replications, at access links of 2 Mbit/s and of 100 Mbit/s; the picture of the last minute
+    # finds its three runs in the store.
+    assert printed.startswith("30 runs made, 3 found")
     text = (out / "report.html").read_text(encoding="utf-8")
-    assert all(f'id="{name}"' in text for name in ("single-linux-reno-teeth", "katz-figure", "ledger-table"))
+    assert all(
+        f'id="{name}"' in text
+        for name in ("saw-tooth-linux-reno-picture-1", "samples-linux-reno-picture-1", "katz-figure", "ledger-table")
+    )

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic, trends
+from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
 from sojourn.papers.conditions import NotThereError, level_of, part_of, places_of
 from sojourn.papers.judge import MAKERS, judge, statement
 from sojourn.papers.model import Condition
-from sojourn.papers.windows import document
 from sojourn.stats import Floats
 
 HOLDS, FAILS = Outcome.HOLDS, Outcome.FAILS
@@ -462,7 +461,7 @@ def test_levels_are_in_one_unit() -> None:
     assert np.isnan(level_of("small packets"))
 
 
-NOT_OF_WINDOWS = [one for one in documents.names() if not document.is_one(documents.folder() / one)]
+NOT_OF_WINDOWS = [one for one in documents.names() if shipped.hook(documents.folder() / one, "run") is None]
 
 
 @pytest.mark.parametrize("name", NOT_OF_WINDOWS)

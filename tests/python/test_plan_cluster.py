@@ -16,7 +16,7 @@ import pytest
 import sojourn as sj
 from plans import LONG, become_foreign, become_ours, check_store, drive_long, results_of, small_plan
 from sojourn import core, plan
-from sojourn.plan import execute, executors, work
+from sojourn.plan import execute, executors, worker
 
 distributed = pytest.importorskip("distributed")
 
@@ -52,8 +52,8 @@ def test_workers_of_another_build_are_refused(cluster: Any, tmp_path: Path) -> N
             with pytest.raises(sj.SojournError, match=r"1 of 2 workers have another build.*\n.*9.9.9\+feed"):
                 execute.run(small_plan(), tmp_path / "store", scheduler=address)
             # A worker that comes later is found out by its first batch, and writes nothing.
-            batch = work.Batch(core.build(), (), ((0, plan.cells(small_plan()).cells[0].run(0)),))
-            late = client.submit(work.run, batch, workers=[first], pure=False).result()
+            batch = worker.Batch(core.build(), (), ((0, plan.cells(small_plan()).cells[0].run(0)),))
+            late = client.submit(worker.run, batch, workers=[first], pure=False).result()
             assert (late.build, late.tables) == ("9.9.9+feed", {})
         finally:
             client.run(become_ours, workers=[first])
@@ -61,12 +61,12 @@ def test_workers_of_another_build_are_refused(cluster: Any, tmp_path: Path) -> N
 
 
 def test_an_answer_of_another_build_ends_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = work.run
+    real = worker.run
 
-    def run(batch: work.Batch, stop: core.Stop | None = None) -> work.Done:
-        return work.Done("9.9.9+feed", {}, {}, 0.0) if len(batch.runs) else real(batch, stop)
+    def run(batch: worker.Batch, stop: core.Stop | None = None) -> worker.Done:
+        return worker.Done("9.9.9+feed", {}, {}, 0.0) if len(batch.runs) else real(batch, stop)
 
-    monkeypatch.setattr(executors.work, "run", run)
+    monkeypatch.setattr(executors.worker, "run", run)
     with pytest.raises(sj.SojournError, match=r"another build of Sojourn.*\n  a worker: 9.9.9\+feed"):
         execute.run(small_plan(), tmp_path)
 
@@ -111,14 +111,14 @@ def test_a_run_that_takes_its_worker_along_has_failed_and_the_others_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = plan.cells(small_plan()).cells[1].run(2)
-    real = work.run
+    real = worker.run
 
-    def run(batch: work.Batch, stop: core.Stop | None = None) -> work.Done:
+    def run(batch: worker.Batch, stop: core.Stop | None = None) -> worker.Done:
         if any(run == bad for _, run in batch.runs):
             raise MemoryError("the worker died")
         return real(batch, stop)
 
-    monkeypatch.setattr(executors.work, "run", run)
+    monkeypatch.setattr(executors.worker, "run", run)
     done = execute.run(small_plan(), tmp_path)
     assert done.ran == 11
     (failure,) = done.failures

@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 from plans import check_store, hold, results_of, small_plan
 from sojourn import core, plan
-from sojourn.plan import execute, expand, identity, manifest, read, rows, work
+from sojourn.plan import execute, expand, identity, manifest, read, rows, worker
 from sojourn.plan.store import Store
 
 
@@ -164,7 +164,7 @@ def test_the_columns_are_what_the_reports_say() -> None:
     cells = plan.cells(small_plan(series="500 ms"))
     members = [(0, cells.cells[k].run(r)) for k in (0, 1) for r in (0, 1)]
     text = cells.scenarios[cells.cells[0].scenario]
-    done = work.run(work.Batch(core.build(), (text,), tuple(members)))
+    done = worker.run(worker.Batch(core.build(), (text,), tuple(members)))
     answers = core.run_batch([text], [(0, run.task) for _, run in members])
     reports = [json.loads(report) for _, report in answers]
     tables = {name: table.to_pylist() for name, table in done.tables.items()}

@@ -21,7 +21,7 @@ import pytest
 
 import words
 from shared import Command, script
-from sojourn import core, disk, papers
+from sojourn import core, papers, whole_files
 from sojourn.core import SojournError
 from sojourn.scaffold import kinds, write
 from sojourn.scaffold.command import said
@@ -385,7 +385,7 @@ def test_when_a_file_cannot_be_written_all_are_as_before(
     made = write.draft("aqm", "flow_red", start=tree)
     assert len(made.contents) > 7
     left = number
-    real: Callable[..., object] = disk.write if step == "write" else Path.replace
+    real: Callable[..., object] = whole_files.write if step == "write" else Path.replace
 
     def failing(*given: object) -> object:
         nonlocal left
@@ -396,7 +396,7 @@ def test_when_a_file_cannot_be_written_all_are_as_before(
         return real(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk if step == "write" else Path, "write" if step == "write" else "replace", failing)
+        patch.setattr(whole_files if step == "write" else Path, "write" if step == "write" else "replace", failing)
         with pytest.raises(OSError, match="No space left"):
             write.apply(made)
     assert everything(tree) == before

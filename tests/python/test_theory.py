@@ -57,7 +57,7 @@ def test_no_steady_state_is_said() -> None:
 
 def test_the_best_law_beats_every_published_one() -> None:
     # A lost packet costs as much as 5000 service times of delay.
-    best = theory.admission(1.0, delay_cost=1, loss_cost=5000)
+    best = theory.admission(load=1.0, delay_cost=1, loss_cost=5000)
     for name in PUBLISHED:
         found = theory.queue(f"dropping_function function {name} count system", load=1.0)
         assert best.cost <= found.mean_packets + 5000 * found.loss_ratio + 1e-9
@@ -68,35 +68,49 @@ def test_the_best_law_beats_every_published_one() -> None:
 def test_correlation_of_arrivals_lengthens_the_queue() -> None:
     law = "dropping_function function d1 count system"
     bursts = theory.switched(ratio=5, busy=0.3, cycle=100)
-    assert theory.queue(law, 0.9, arrivals=bursts).mean_packets > 2 * theory.queue(law, 0.9).mean_packets
+    assert theory.queue(law, load=0.9, arrivals=bursts).mean_packets > 2 * theory.queue(law, load=0.9).mean_packets
 
 
 def test_a_change_of_load_starts_and_ends_in_steady_states() -> None:
     law = "dropping_function function d1 count system"
     found = theory.after_change(law, before=0.8, load=1.1, times=[0, 20_000])
     # The buffer's end at 301 packets changes nothing that can be seen here.
-    assert found.mean_packets[0] == pytest.approx(theory.queue(law, 0.8).mean_packets, rel=1e-6)
-    assert found.mean_packets[1] == pytest.approx(theory.queue(law, 1.1).mean_packets, rel=1e-6)
+    assert found.mean_packets[0] == pytest.approx(theory.queue(law, load=0.8).mean_packets, rel=1e-6)
+    assert found.mean_packets[1] == pytest.approx(theory.queue(law, load=1.1).mean_packets, rel=1e-6)
 
 
 def test_rules_of_thumb() -> None:
     # sqrt(1.5/0.015) = 10.
-    assert theory.square_root_window(0.015) == pytest.approx(10)
+    assert theory.square_root_window(loss_ratio=0.015) == pytest.approx(10)
     # Little loss: Padhye's timeouts vanish, and b = 1 gives sqrt(3/(2p)) per round trip.
-    assert theory.padhye_rate(1e-8, 0.1) == pytest.approx(theory.square_root_window(1e-8) / 0.1, rel=1e-3)
+    assert theory.padhye_rate(loss_ratio=1e-8, rtt_s=0.1) == pytest.approx(
+        theory.square_root_window(loss_ratio=1e-8) / 0.1, rel=1e-3
+    )
     # M/D/1: a = 1/2, load 1/(1 + sqrt(1/2)) = 0.5858.
     assert theory.kleinrock(scv=0).load == pytest.approx(2 - math.sqrt(2))
     with pytest.raises(SojournError, match="allowed"):
-        theory.congestion_flows("some", 100)
+        theory.congestion_flows("some", room_packets=100)
 
 
-CONTROLLERS: list[Controller] = [Red(50, 150), Pi(), Pie(), Rem(), Avq(), Codel(), Threshold(15), TailDrop()]
+CONTROLLERS: list[Controller] = [
+    Red(min_packets=50, max_packets=150),
+    Pi(),
+    Pie(),
+    Rem(),
+    Avq(),
+    Codel(),
+    Threshold(q_th_packets=15),
+    TailDrop(),
+]
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("tcp", ["reno", "cubic"])
 def test_fixed_points_stand_still(controller: Controller, tcp: str) -> None:
-    fluid = Fluid([Link(6250, controller, 500)], [FlowClass(50, 0.1, tcp=tcp)])
+    fluid = Fluid(
+        [Link(capacity_packets_s=6250, controller=controller, buffer_packets=500)],
+        [FlowClass(flows=50, base_rtt_s=0.1, tcp=tcp)],
+    )
     found = fluid.steady()
     lost, derivative = fluid.flow(found.state)
     moved = derivative(lost) * 0.1
@@ -111,8 +125,15 @@ def test_fixed_points_stand_still(controller: Controller, tcp: str) -> None:
 def test_a_network_shares_as_its_prices_say() -> None:
     # A long flow over two links and one short flow on each: p and 2p, so the long window is 1/sqrt(2) of the short.
     fluid = Fluid(
-        [Link(1000, Pi(), 500), Link(1000, Pi(), 500)],
-        [FlowClass(10, 0.1, (0, 1)), FlowClass(10, 0.1, (0,)), FlowClass(10, 0.1, (1,))],
+        [
+            Link(capacity_packets_s=1000, controller=Pi(), buffer_packets=500),
+            Link(capacity_packets_s=1000, controller=Pi(), buffer_packets=500),
+        ],
+        [
+            FlowClass(flows=10, base_rtt_s=0.1, route=(0, 1)),
+            FlowClass(flows=10, base_rtt_s=0.1, route=(0,)),
+            FlowClass(flows=10, base_rtt_s=0.1, route=(1,)),
+        ],
     )
     found = fluid.steady()
     assert found.window_packets[0] / found.window_packets[1] == pytest.approx(math.sqrt(0.5), rel=1e-9)
@@ -121,7 +142,13 @@ def test_a_network_shares_as_its_prices_say() -> None:
 
 
 def test_links_that_are_not_full_lose_nothing() -> None:
-    fluid = Fluid([Link(1000, Pi(), 500), Link(5000, Pi(), 500)], [FlowClass(10, 0.1, (0, 1))])
+    fluid = Fluid(
+        [
+            Link(capacity_packets_s=1000, controller=Pi(), buffer_packets=500),
+            Link(capacity_packets_s=5000, controller=Pi(), buffer_packets=500),
+        ],
+        [FlowClass(flows=10, base_rtt_s=0.1, route=(0, 1))],
+    )
     found = fluid.steady()
     assert found.probability[1] == 0
     assert found.queue_packets[1] == 0
@@ -130,11 +157,22 @@ def test_links_that_are_not_full_lose_nothing() -> None:
 def test_a_large_network_settles() -> None:
     # 400 links under five controllers, 400 classes over three links each, chosen at random.
     random = np.random.default_rng(1)
-    controllers = (Red(50, 150), Pi(), Pie(), Rem(), Codel())
+    controllers = (Red(min_packets=50, max_packets=150), Pi(), Pie(), Rem(), Codel())
     fluid = Fluid(
-        [Link(float(random.uniform(2000, 20_000)), controllers[k % 5], 1000) for k in range(400)],
         [
-            FlowClass(10, float(random.uniform(0.02, 0.2)), tuple(map(int, random.choice(400, 3, replace=False))))
+            Link(
+                capacity_packets_s=float(random.uniform(2000, 20_000)),
+                controller=controllers[k % 5],
+                buffer_packets=1000,
+            )
+            for k in range(400)
+        ],
+        [
+            FlowClass(
+                flows=10,
+                base_rtt_s=float(random.uniform(0.02, 0.2)),
+                route=tuple(map(int, random.choice(400, 3, replace=False))),
+            )
             for _ in range(400)
         ],
     )
@@ -148,8 +186,11 @@ def test_a_large_network_settles() -> None:
 
 def test_a_stable_run_ends_at_the_fixed_point_and_an_unstable_one_does_not() -> None:
     def spread(rtt: float) -> tuple[float, float]:
-        fluid = Fluid([Link(6250, Red(50, 150), 1000)], [FlowClass(50, rtt)])
-        found = fluid.run(20, step_s=rtt / 20)
+        fluid = Fluid(
+            [Link(capacity_packets_s=6250, controller=Red(min_packets=50, max_packets=150), buffer_packets=1000)],
+            [FlowClass(flows=50, base_rtt_s=rtt)],
+        )
+        found = fluid.run(duration_s=20, step_s=rtt / 20)
         late = found.queue_packets[found.time_s > 15, 0]
         return float(late.std()), abs(float(late.mean()) - float(fluid.steady().queue_packets[0]))
 
@@ -172,7 +213,10 @@ def test_characteristic_roots_of_a_known_equation() -> None:
 
 def test_the_hopf_point_is_where_the_margin_ends() -> None:
     def model(rtt: float) -> Fluid:
-        return Fluid([Link(6250, Red(50, 150), 1000)], [FlowClass(50, rtt)])
+        return Fluid(
+            [Link(capacity_packets_s=6250, controller=Red(min_packets=50, max_packets=150), buffer_packets=1000)],
+            [FlowClass(flows=50, base_rtt_s=rtt)],
+        )
 
     found = stability.hopf(model, 0.01, 0.1)
     assert found is not None
@@ -184,7 +228,12 @@ def test_the_hopf_point_is_where_the_margin_ends() -> None:
 
 def test_a_low_threshold_stays_stable_as_the_rtt_grows_and_a_high_one_is_not() -> None:
     def rate(q_th: float, rtt: float) -> float:
-        return stability.growth(Fluid([Link(6250, Threshold(q_th))], [FlowClass(50, rtt)]))
+        return stability.growth(
+            Fluid(
+                [Link(capacity_packets_s=6250, controller=Threshold(q_th_packets=q_th))],
+                [FlowClass(flows=50, base_rtt_s=rtt)],
+            )
+        )
 
     assert all(rate(15, rtt) < 0 for rtt in (0.02, 0.1, 0.3))
     assert rate(100, 0.1) > 0
@@ -192,18 +241,27 @@ def test_a_low_threshold_stays_stable_as_the_rtt_grows_and_a_high_one_is_not() -
 
 def test_what_cannot_be_examined_is_said() -> None:
     with pytest.raises(SojournError, match="flat"):
-        stability.linearise(Fluid([Link(6250, Pi())], [FlowClass(50, 0.1, tcp="cubic")]))
+        stability.linearise(
+            Fluid(
+                [Link(capacity_packets_s=6250, controller=Pi())], [FlowClass(flows=50, base_rtt_s=0.1, tcp="cubic")]
+            )
+        )
     with pytest.raises(SojournError, match="route"):
-        Fluid([Link(1000, Pi())], [FlowClass(1, 0.1, (1,))])
+        Fluid([Link(capacity_packets_s=1000, controller=Pi())], [FlowClass(flows=1, base_rtt_s=0.1, route=(1,))])
     with pytest.raises(SojournError, match="step_s"):
-        Fluid([Link(1000, Pi())], [FlowClass(1, 0.1)]).run(1, step_s=0.2)
+        Fluid([Link(capacity_packets_s=1000, controller=Pi())], [FlowClass(flows=1, base_rtt_s=0.1)]).run(
+            duration_s=1, step_s=0.2
+        )
 
 
 def test_the_sawtooth_closure_gives_mathis() -> None:
     # W p W/2 x 4/3 = 1: W = sqrt(3/(2p)).
-    fluid = Fluid([Link(6250, Pi(), 500)], [FlowClass(50, 0.1, closure=SAWTOOTH)])
+    fluid = Fluid(
+        [Link(capacity_packets_s=6250, controller=Pi(), buffer_packets=500)],
+        [FlowClass(flows=50, base_rtt_s=0.1, closure=SAWTOOTH)],
+    )
     found = fluid.steady()
-    assert found.window_packets[0] == pytest.approx(theory.square_root_window(float(found.probability[0])))
+    assert found.window_packets[0] == pytest.approx(theory.square_root_window(loss_ratio=float(found.probability[0])))
 
 
 def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -256,3 +314,18 @@ def test_bad_questions_are_refused(capsys: pytest.CaptureFixture[str], words: tu
     status, out, err = asked(capsys, *words)
     assert (status, out) == (2, "")
     assert said in err
+
+
+def test_quantities_are_given_by_name() -> None:
+    with pytest.raises(
+        TypeError, match=r"^Link takes quantities by name: Link\(capacity_packets_s=\.\.\., controller="
+    ):
+        Link(6250, Pi(), 500)  # type: ignore[misc]
+    with pytest.raises(
+        TypeError, match=r"^congestion_flows takes .*: congestion_flows\(level, room_packets=\.\.\.\)$"
+    ):
+        theory.congestion_flows("mild", 1000)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"^queue takes quantities by name: queue\(scheme, load=\.\.\."):
+        theory.queue("pfifo", 1.0)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'base_rtt_s'"):
+        FlowClass(flows=1)  # type: ignore[call-arg]

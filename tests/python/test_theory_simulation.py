@@ -36,7 +36,7 @@ def beside(net: sj.Network, names: list[str], load: float, **how) -> list[tuple[
     pairs = []
     for name in names:
         own = runs[runs["scheme"] == scheme(name)]
-        found = theory.queue(scheme(name), load, **how)
+        found = theory.queue(scheme(name), load=load, **how)
         for metric, predicted in (
             ("system_packets_mean", found.mean_packets),
             ("system_packets_sd", found.sd_packets),
@@ -86,7 +86,7 @@ def test_correlated_arrivals() -> None:
     [
         (
             "red limit 4000p min 50p max 500p max_p 0.01 w 0.00002 gentle avpkt 1500B",
-            Red(50, 500, 0.01, 0.00002),
+            Red(min_packets=50, max_packets=500, max_p=0.01, w=0.00002),
         ),
         ("pi limit 4000p q_ref 200p", Pi(q_ref_packets=200)),
     ],
@@ -102,6 +102,9 @@ def test_fluid_fixed_points(text: str, controller: Red | Pi) -> None:
         warm_up=sj.s(40),
     )
     runs = sj.compare(net, [text], replicates=3, seed=1).runs
-    found = Fluid([Link(5000, controller, 4000)], [FlowClass(20, 0.1, closure=SAWTOOTH)]).steady()
+    found = Fluid(
+        [Link(capacity_packets_s=5000, controller=controller, buffer_packets=4000)],
+        [FlowClass(flows=20, base_rtt_s=0.1, closure=SAWTOOTH)],
+    ).steady()
     assert runs["queue_packets_mean"].mean() == pytest.approx(found.queue_packets[0], rel=0.1)
     assert runs["loss_ratio"].mean() == pytest.approx(found.probability[0], rel=0.1)

@@ -162,7 +162,7 @@ impl Algorithm for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Host};
+    use crate::test_host::{canonical, close, refused, Host};
 
     #[test]
     fn thresholds_and_weight_follow_the_rate() {

@@ -252,7 +252,7 @@ impl Algorithm for Avq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
 
     /// C = 1 MB/s (1000 packets a second), Ct at first 0.8 MB/s.

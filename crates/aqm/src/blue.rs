@@ -193,7 +193,7 @@ impl Algorithm for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
 
     fn params() -> Params {

@@ -156,8 +156,8 @@ impl Algorithm for Choke {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
     use crate::red::law;
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
     use alloc::vec::Vec;
 

@@ -262,8 +262,7 @@ impl Standalone for Drr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, refused, Stream};
-    use crate::testing::Host;
+    use crate::test_host::{canonical, refused, DisciplineHost, Stream};
     use crate::{Ecn, Random};
 
     /// Enough slots that the few flows of a test do not collide.
@@ -273,14 +272,14 @@ mod tests {
         Drr::new(&params)
     }
 
-    fn offer(host: &mut Host, queue: &mut Drr, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
+    fn offer(host: &mut DisciplineHost, queue: &mut Drr, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
         (0..n).map(|_| host.offer(queue, flow, bytes, Ecn::NotEct)).collect()
     }
 
     #[test]
     fn the_papers_example() {
         // Figures 2 and 3 of the paper: quantum 500, flow 1 holds 200, 750, 20; flow 2 holds 500, 500.
-        let (mut host, mut queue) = (Host::new(), drr(|params| params.quantum = Bytes::new(500)));
+        let (mut host, mut queue) = (DisciplineHost::new(), drr(|params| params.quantum = Bytes::new(500)));
         let a = [200, 750, 20].map(|bytes| offer(&mut host, &mut queue, 1, bytes, 1)[0]);
         let b = offer(&mut host, &mut queue, 2, 500, 2);
         // Flow 1: 500 sends 200, keeps 300 (750 does not fit). Flow 2: 500 sends one. Flow 1: 800 sends 750, keeps 50, sends 20.
@@ -289,7 +288,7 @@ mod tests {
 
     #[test]
     fn an_emptied_queue_forgets_its_deficit() {
-        let (mut host, mut queue) = (Host::new(), drr(|params| params.quantum = Bytes::new(500)));
+        let (mut host, mut queue) = (DisciplineHost::new(), drr(|params| params.quantum = Bytes::new(500)));
         offer(&mut host, &mut queue, 1, 100, 1);
         host.take(&mut queue);
         // 400 were left over; with them 900 would go at once, before the other flow.
@@ -300,7 +299,7 @@ mod tests {
 
     #[test]
     fn idle_flows_wait_their_turn() {
-        let (mut host, mut queue) = (Host::new(), drr(|_| ()));
+        let (mut host, mut queue) = (DisciplineHost::new(), drr(|_| ()));
         let a = offer(&mut host, &mut queue, 1, 1514, 3);
         let b = offer(&mut host, &mut queue, 2, 1514, 2);
         assert_eq!(host.take(&mut queue), Some(a[0]));
@@ -311,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_longest_queue_pays() {
-        let (mut host, mut queue) = (Host::new(), drr(|params| params.limit = Packets::new(4)));
+        let (mut host, mut queue) = (DisciplineHost::new(), drr(|params| params.limit = Packets::new(4)));
         let a = offer(&mut host, &mut queue, 1, 1000, 3);
         let b = offer(&mut host, &mut queue, 2, 100, 2);
         // The fifth packet is of the short queue; the long one loses its last.
@@ -327,7 +326,7 @@ mod tests {
 
     #[test]
     fn backlogged_flows_get_equal_bytes_whatever_their_packets() {
-        let (mut host, mut queue) = (Host::new(), drr(|params| params.limit = Packets::new(2400)));
+        let (mut host, mut queue) = (DisciplineHost::new(), drr(|params| params.limit = Packets::new(2400)));
         offer(&mut host, &mut queue, 1, 1500, 400);
         offer(&mut host, &mut queue, 2, 300, 2000);
         let mut sent = [0_i64; 3];
@@ -348,7 +347,7 @@ mod tests {
             params.limit = Packets::new(limit);
             params.quantum = Bytes::new(quantum);
         });
-        let (mut host, mut script) = (Host::new(), Stream::new(3));
+        let (mut host, mut script) = (DisciplineHost::new(), Stream::new(3));
         let mut queues: Vec<Vec<(u64, u64)>> = vec![Vec::new(); 6];
         let mut met: Vec<usize> = Vec::new();
         let (mut round, mut deficit, mut given, mut drops) = (Vec::<usize>::new(), [0; 6], false, Vec::new());

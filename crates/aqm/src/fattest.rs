@@ -59,7 +59,7 @@ impl Fattest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Stream;
+    use crate::test_host::Stream;
     use crate::Random;
 
     #[test]

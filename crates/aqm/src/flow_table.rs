@@ -142,7 +142,7 @@ fn empty<V>(slots: usize) -> Vec<Option<(u32, V)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Stream;
+    use crate::test_host::Stream;
     use crate::Random;
     use std::collections::BTreeMap;
 

@@ -20,8 +20,6 @@ mod discipline;
 pub mod fair;
 mod fattest;
 mod flow_table;
-#[cfg(test)]
-mod harness;
 mod packet;
 mod params;
 mod pool;
@@ -32,7 +30,7 @@ mod server;
 pub mod suggest;
 mod tc;
 #[cfg(test)]
-mod testing;
+mod test_host;
 mod ticks;
 
 pub mod ared;

@@ -126,8 +126,8 @@ impl Algorithm for Nlred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host};
     use crate::red::law::{Band, Curve, Linear, Region};
+    use crate::test_host::{canonical, close, refused, Fate, Host};
     use crate::Reason;
 
     fn band(gentle: bool) -> Band<Square> {

@@ -155,7 +155,7 @@ impl Algorithm for Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
 
     const PERIOD: Span = Span::from_micros(6250);

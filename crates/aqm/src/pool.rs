@@ -157,7 +157,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Stream;
+    use crate::test_host::Stream;
     use crate::Random;
     use alloc::collections::VecDeque;
 

@@ -257,7 +257,7 @@ impl Algorithm for Rem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
 
     /// A link of 8 Mbit/s sends c = 2 packets of 1000 B in 2 ms.

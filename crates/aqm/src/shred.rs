@@ -163,8 +163,8 @@ impl Algorithm for Shred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, close, refused, Fate, Host, Stream};
     use crate::red::law::{Band, Region};
+    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::Random;
     use sojourn_units::Span;
 

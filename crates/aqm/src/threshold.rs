@@ -111,7 +111,7 @@ impl Algorithm for Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{canonical, refused, Fate, Host};
+    use crate::test_host::{canonical, refused, Fate, Host};
     use crate::Ecn;
 
     fn host(at: At, ecn: bool) -> Host<Threshold> {

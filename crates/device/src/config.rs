@@ -1,16 +1,16 @@
 //! The configuration: one TOML file, checked as a whole before anything is opened.
 
 mod check;
+mod choices;
 mod keys;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub(crate) use check::{check_delay, check_label, check_rate};
+pub use choices::*;
 pub use keys::reference;
 pub use tables::*;
-pub use words::*;
 
 use crate::frame::Key;
 use crate::path::PathConfig;

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
-from sojourn.cli.output import add_force, add_jobs, output
+from sojourn.cli.options import add_jobs, add_json, add_number, add_out, add_seed, add_sets
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def add(verbs: Any) -> None:
     listed.add_argument(
         "what", choices=("aqms", "congestion-controls", "traffic", "scenarios", "metrics"), help="what to list"
     )
-    listed.add_argument("--json", action="store_true", help="print one JSON document")
+    add_json(listed, "print one JSON document")
     listed.set_defaults(command=listing)
 
     demonstration = verbs.add_parser(
@@ -73,15 +73,10 @@ def add(verbs: Any) -> None:
         "call, an online game and web objects. Print a table and a conclusion, and write a report.",
     )
     demonstration.add_argument("--quick", action="store_true", help="3 replications in place of 10")
-    demonstration.add_argument(
-        "--replicates", type=int, metavar="N", help="number of replications (default: 10, with --quick 3)"
-    )
-    demonstration.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs (default 1)")
+    add_number(demonstration, "--replicates", "number of replications (default: 10, with --quick 3)")
+    add_seed(demonstration, "seed of all runs", default=1)
     add_jobs(demonstration)
-    demonstration.add_argument(
-        "--out", metavar="DIR", help=f"folder for results and report (default {DEMO}, which is replaced)"
-    )
-    add_force(demonstration)
+    add_out(demonstration, help=f"folder for results and report (default {DEMO}, which is replaced)")
     demonstration.set_defaults(command=demo)
 
     drawn = verbs.add_parser(
@@ -104,25 +99,18 @@ def _scenario_of(parser: argparse.ArgumentParser) -> None:
 
 
 def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
-    parser.add_argument("--replicates", type=int, metavar="N", help=replicates)
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
+    add_number(parser, "--replicates", replicates)
+    add_seed(parser)
     add_jobs(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="sets",
-        metavar="KEY=VALUE",
-        help='override a value of the scenario; repeatable: --set "links.bottleneck.rate=50 Mbit/s"',
-    )
+    add_sets(parser, example=': --set "links.bottleneck.rate=50 Mbit/s"')
     parser.add_argument(
         "--series",
         metavar="INTERVAL",
         help="sample time series in every run, as in --series 50ms (default: in the first "
         "replication); none: in no run",
     )
-    output(parser, help="write a run folder: tables (Parquet), scenario, report.html")
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add_out(parser, help="write a run folder: tables (Parquet), scenario, report.html")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:

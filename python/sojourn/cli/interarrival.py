@@ -1,4 +1,4 @@
-"""``sojourn interarrival``: the most frequent inter-arrival time, by which dAQM divides (Shu 2023, section 4.1.1)."""
+"""``sojourn papers interarrival``: the mode of inter-arrivals, by which dAQM divides (Shu 2023, section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 import sojourn
 from sojourn import metrics, stats
 from sojourn.cli import text
-from sojourn.cli.output import add_jobs
+from sojourn.cli.options import add_jobs, add_json, add_number, add_seed, add_sets
 from sojourn.network import load
 from sojourn.results import Results
 
@@ -21,44 +21,26 @@ REPLICATES: Final = 5
 SHOWN: Final = 10
 
 
-def add(verbs: Any) -> None:
-    """Add the verb ``interarrival`` to `verbs`."""
-    parser = verbs.add_parser(
+def add(actions: Any) -> None:
+    """Add ``interarrival`` to the actions of ``papers``."""
+    parser = actions.add_parser(
         "interarrival",
+        help="measure the most frequent inter-arrival time at each queue, a parameter of dAQM",
         description="Measure the most frequent inter-arrival time at each queue under test, with a FIFO "
-        "in place of the "
-        "scheme: in whole milliseconds, as the parameter `interarrival` of dAQM takes it, and in bins of 0.01 ms.",
-        epilog="example: sojourn interarrival lan dumbbell",
+        "in place of the scheme: in whole milliseconds, as the parameter `interarrival` of dAQM takes it, and in "
+        "bins of 0.01 ms.",
+        epilog="example: sojourn papers interarrival lan dumbbell",
     )
     parser.add_argument(
         "files", metavar="SCENARIO", nargs="+", help="a scenario file or the name of a ready-made scenario"
     )
     parser.add_argument("--fifo", default=FIFO, metavar="SCHEME", help=f"the FIFO to use (default {FIFO})")
-    parser.add_argument(
-        "--replicates",
-        type=int,
-        default=REPLICATES,
-        metavar="N",
-        help=f"number of replications (default {REPLICATES})",
-    )
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the runs (default: the seed of the scenario)")
+    add_number(parser, "--replicates", "number of replications", default=REPLICATES)
+    add_seed(parser)
     add_jobs(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="sets",
-        metavar="KEY=VALUE",
-        help="override a value of the scenarios; repeatable",
-    )
-    parser.add_argument(
-        "--queues",
-        type=int,
-        default=SHOWN,
-        metavar="N",
-        help=f"number of queues to show, the busiest first (default {SHOWN})",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add_sets(parser, "the scenarios")
+    add_number(parser, "--queues", "number of queues to show, the busiest first", default=SHOWN)
+    add_json(parser)
     parser.set_defaults(command=_run)
 
 

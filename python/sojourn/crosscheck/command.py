@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import crosscheck, folder
-from sojourn.cli.output import add_force, add_jobs
+from sojourn.cli.options import add_force, add_jobs, add_json, add_seed
 from sojourn.core import SojournError
 from sojourn.crosscheck import page, text
 
@@ -34,13 +34,13 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="run the other system, if it is installed, instead of reading its recorded results",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of the simulator's runs (default 1)")
+    add_seed(parser, "seed of the simulator's runs", default=1)
     add_jobs(parser)
     parser.add_argument(
         "--page", metavar="FILE", help="also write the page that compares all systems (needs the peer `all`)"
     )
     add_force(parser, "--page")
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add_json(parser)
     parser.set_defaults(command=run)
 
 

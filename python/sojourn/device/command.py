@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.output import add_force, output
+from sojourn.cli.options import add_force, add_json, add_out, add_seed
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
 
@@ -49,8 +49,8 @@ def add(verbs: Any) -> None:
     listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
     listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
     listing.add_argument("--complete", action="store_true", help="leave out windows that ended early")
-    output(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
-    listing.add_argument("--json", action="store_true", help="print every window as one JSON document")
+    add_out(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
+    add_json(listing, "print every window as one JSON document")
     listing.set_defaults(command=_windows)
 
     trial = actions.add_parser(
@@ -75,7 +75,7 @@ def add(verbs: Any) -> None:
         default="random",
         help="each slot's scheme drawn by itself (default), or every scheme once in each block of slots",
     )
-    trial.add_argument("--seed", type=int, default=1, metavar="S", help="seed of schedule and traffic (default 1)")
+    add_seed(trial, "seed of schedule and traffic", default=1)
     trial.set_defaults(command=_experiment)
 
 

@@ -8,17 +8,14 @@ from sojourn import core
 from sojourn.core import SojournError
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.plan.expand import Cell, Cells
-from sojourn.plan.model import Plan
 from sojourn.plan.parts import Factor, Variation
 
 PLACEMENT: Final = "placement"
 """The factor that names the scheme. It is written into the scenario's description, which changes no result."""
 
 
-def plan_of(
-    paper: Paper, reading: Reading, condition: Condition, scenario: str, *, name: str, replications: int
-) -> Plan:
-    """Return the plan of a condition: a point of one variation for each scheme.
+def variation(paper: Paper, reading: Reading, condition: Condition, scenario: str) -> Variation:
+    """Return the variation of a condition's plan: a point for each scheme.
 
     Parameters
     ----------
@@ -28,10 +25,6 @@ def plan_of(
         Of the runs.
     scenario
         Text of the document.
-    name
-        Of the plan.
-    replications
-        Of every scheme.
 
     Raises
     ------
@@ -39,7 +32,7 @@ def plan_of(
         If a scheme stands on a link that the scenario does not have.
     """
     schemes = (*condition.schemes, *condition.beside)
-    document = core.load(scenario, source=name, sets=reading.sets_of(condition))
+    document = core.load(scenario, source=condition.name, sets=reading.sets_of(condition))
     own = {one["name"]: one["queue"] for one in document["links"]}
     links = list(dict.fromkeys(link for scheme in schemes for link in paper.on[scheme]))
     for link in links:
@@ -55,17 +48,7 @@ def plan_of(
         (scheme, *(paper.text_of(scheme, reading) if link in paper.on[scheme] else own[link] for link in links))
         for scheme in schemes
     )
-    return Plan(
-        name=name,
-        scenario=scenario,
-        vary=(Variation(factors, points),),
-        sets=reading.sets_of(condition),
-        replications=replications,
-        series=condition.series or None,
-        series_replications=replications,
-        metrics=("sojourn_ms_mean", "goodput_bit_s"),
-        description=f"{paper.title}: {condition.title}; {reading.name}",
-    )
+    return Variation(factors, points)
 
 
 def cells_of(cells: Cells) -> dict[str, Cell]:

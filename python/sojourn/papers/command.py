@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import suggest
-from sojourn.cli import text
-from sojourn.cli.output import add_jobs
+from sojourn.cli import interarrival, text
+from sojourn.cli.options import add_jobs
 from sojourn.core import SojournError
-from sojourn.papers import documents, figures
+from sojourn.papers import documents, figures, shipped
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, conditions_of
 from sojourn.papers.model import Condition, Paper
-from sojourn.papers.windows import document
 from sojourn.plan.parts import Precision
 
 INTERRUPTED = 130
@@ -36,9 +35,9 @@ def add(verbs: Any) -> None:
     run = actions.add_parser(
         "run",
         help="run a study, judge its claims, write the report",
-        description="Run the parts of a study that its store does not hold yet, judge every claim under "
-        "every reading "
-        "of what the study leaves open, and write the report. The same command continues after an interruption.",
+        description="Run the parts of a study that its store does not hold yet, judge every claim under every "
+        "reading of what the study leaves open, and write the report. The same command continues after an "
+        "interruption.",
     )
     run.add_argument(
         "name",
@@ -70,23 +69,23 @@ def add(verbs: Any) -> None:
     )
     run.add_argument("--out", metavar="DIR", help="folder for the store and the report (default out/papers/NAME)")
     run.set_defaults(command=_run)
+    interarrival.add(actions)
 
 
 def _list(options: argparse.Namespace) -> None:  # noqa: ARG001 - the form of a command
     rows = []
     for name in documents.names():
+        summary = shipped.hook(documents.folder() / name, "summary") or _summary
         try:
-            if document.is_one(documents.folder() / name):
-                study = document.load(name)
-                count = int(study.table1[[row.metric for row in study.rows]].notna().sum().sum())
-                rows.append([name, str(len(study.claims)), str(count), study.title])
-                continue
-            paper = documents.load(name)
+            rows.append([name, *map(str, summary(name))])
         except SojournError as error:
             rows.append([name, "", "", str(error)])
-            continue
-        rows.append([name, str(len(paper.claims)), str(len(paper.published)), paper.title])
     print(text.table(["paper", "claims", "printed numbers", "title"], rows))
+
+
+def _summary(name: str) -> tuple[int, int, str]:
+    paper = documents.load(name)
+    return len(paper.claims), len(paper.published), paper.title
 
 
 def chosen(paper: Paper, only: str | None) -> list[Condition]:
@@ -140,34 +139,20 @@ def precision(text: str | None, floor: int) -> Precision | None:
     return Precision(metric.strip(), within.strip(), floor=floor)
 
 
-def _run_windows(options: argparse.Namespace, name: str, where: Path) -> int:
+def _run(options: argparse.Namespace) -> int:
+    name, where = documents.located(options.name)
+    place = Path(options.out or Path("out") / "papers" / name)
+    options.out = place
+    run = shipped.hook(where / name, "run")
     try:
-        from sojourn.papers.windows import part
-    except ModuleNotFoundError as error:
-        raise SojournError(f"this paper needs {error.name}: python -m pip install 'sojourn[papers]'") from None
-
-    for flag in ("precision", "scheduler"):
-        if getattr(options, flag) is not None:
-            raise SojournError(
-                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
-            )
-    if options.hours is not None and not options.hours > 0:
-        raise SojournError(f"--hours {options.hours}: must be above 0")
-    paper = document.load(name, where)
-    place = Path(options.out or Path("out") / "papers" / paper.name)
-    chosen = part.Options("full" if options.full else "quick", options.hours, options.only, options.jobs)
-    try:
-        print(part.run(paper, place, chosen, lambda line: print(line, file=sys.stderr, flush=True)))
+        print(run(options, name, where) if run else _run_paper(options, documents.load(name, where)))
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED
     return 0
 
 
-def _run(options: argparse.Namespace) -> int:
-    name, where = documents.located(options.name)
-    if document.is_one(where / name):
-        return _run_windows(options, name, where)
+def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     if options.hours is not None:
         raise SojournError(
             "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "
@@ -175,53 +160,49 @@ def _run(options: argparse.Namespace) -> int:
         )
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page
-    from sojourn.papers.future import part
     from sojourn.plan import progress
 
-    paper = documents.load(name, where)
-    size = "full" if options.full else "quick"
-    place = Path(options.out or Path("out") / "papers" / paper.name)
+    size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    is_future = options.only is not None and options.only.casefold() == (part.name_of(paper) or "").casefold()
-    future = None
-    try:
-        measured = execute.run(
-            paper,
-            place / "store",
-            replications=paper.replications[size],
-            size=size,
-            conditions=[] if is_future else chosen(paper, options.only),
-            precision=precision(options.precision, paper.replications[size]),
-            jobs=options.jobs,
-            scheduler=options.scheduler,
-            watch=progress.for_stream(),
-            say=say,
-        )
-        if is_future or options.only is None:
-            future = part.run(paper, place, size, jobs=options.jobs, say=say)
-        traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
-    except KeyboardInterrupt:
-        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
-        return INTERRUPTED
+    hook = shipped.hook(paper.folder, "addition")
+    addition = hook() if hook else None
+    is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
+    measured = execute.run(
+        paper,
+        place / "store",
+        replications=paper.replications[size],
+        size=size,
+        conditions=[] if is_alone else chosen(paper, options.only),
+        precision=precision(options.precision, paper.replications[size]),
+        jobs=options.jobs,
+        scheduler=options.scheduler,
+        watch=progress.for_stream(),
+        say=say,
+    )
+    added = None
+    if addition is not None and (is_alone or options.only is None):
+        added = addition.run(paper, place, size, jobs=options.jobs, say=say)
+    traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
     measured = overtime.joined(measured, traces)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    more = future.section() if future else page.NOTHING
+    more = added.section() if added else page.NOTHING
     folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
-    ran = measured.ran + traces.ran + (future.ran if future else 0)
-    found = measured.found + traces.found + (future.found if future else 0)
-    print(f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
-          f"{measured.replications} replications")  # fmt: skip
-    print(f"Report: {report}")
-    if future:
-        print("\n".join(future.said))
-    print()
-    print(counts(judged))
-    return 0
+    ran, found = (sum(getattr(one, of) for one in (measured, traces, added) if one) for of in ("ran", "found"))
+    return "\n".join(
+        [
+            f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
+            f"{measured.replications} replications",
+            f"Report: {report}",
+            *(added.said if added else ()),
+            "",
+            counts(judged),
+        ]
+    )
 
 
 def counts(judged: Ledger) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from sojourn.core import SojournError
-from sojourn.papers import logic
-from sojourn.papers.logic import Sign, Statement, at_most, contrary, every, some
+from sojourn.papers.logic import Count, Sign, Statement, at_most, contrary, every, some
 from sojourn.papers.model import Claim
 from sojourn.papers.setting import HIGHER_IS_BETTER, Setting
 from sojourn.stats import Floats
@@ -38,33 +39,35 @@ def near(one: Floats, other: Floats, margin: float) -> Statement:
 
 def for_subjects(claim: Claim, one: Setting, part: Callable[[str], Statement]) -> Statement:
     """State something of each subject, or of the best of them."""
-    parts = [part(scheme) for scheme in one.subject]
+    return of_each(claim, [part(scheme) for scheme in one.subject])
+
+
+def of_each(claim: Claim, parts: Sequence[Statement], *, negates: bool = False) -> Statement:
+    """State a statement on each subject of all of them, or of one; a comparison that `negates` itself: of none."""
+    if negates and claim.is_negated:
+        return at_most(0, parts)
     return some(parts) if claim.is_best_of else every(parts)
+
+
+def against_each(claim: Claim, one: Setting, part: Callable[[str, str], Statement]) -> Statement:
+    """State something of each subject beside each scheme that it is compared with."""
+    return for_subjects(
+        claim, one, lambda scheme: every(part(scheme, other) for other in one.against if other != scheme)
+    )
 
 
 def _pairs(claim: Claim, one: Setting, metric: str, part: Callable[[Floats, Floats], Statement]) -> Statement:
     of = one.values[metric]
-    return for_subjects(
-        claim, one, lambda scheme: every(part(of[scheme], of[other]) for other in one.against if other != scheme)
-    )
+    return against_each(claim, one, lambda scheme, other: part(of[scheme], of[other]))
 
 
-def _lower(claim: Claim, one: Setting, metric: str) -> Statement:
+def _ordered(claim: Claim, one: Setting, metric: str, *, is_lower: bool) -> Statement:
+    """State that subjects are lower, or higher; "slightly" is by no more than the margin."""
+
     def part(subject: Floats, against: Floats) -> Statement:
-        below = above(against, subject)
-        if not claim.is_slight:
-            return below
-        return every([below, above(subject, against, 1 - one.words.margin, is_strict=False)])
-
-    return _pairs(claim, one, metric, part)
-
-
-def _higher(claim: Claim, one: Setting, metric: str) -> Statement:
-    def part(subject: Floats, against: Floats) -> Statement:
-        over = above(subject, against)
-        if not claim.is_slight:
-            return over
-        return every([over, above(against, subject, 1 - one.words.margin, is_strict=False)])
+        low, high = (subject, against) if is_lower else (against, subject)
+        apart = above(high, low)
+        return every([apart, above(low, high, 1 - one.words.margin, is_strict=False)]) if claim.is_slight else apart
 
     return _pairs(claim, one, metric, part)
 
@@ -75,9 +78,7 @@ def _comparable(claim: Claim, one: Setting, metric: str) -> Statement:
 
 def _alike(claim: Claim, one: Setting, metric: str) -> Statement:  # noqa: ARG001 - one form for all
     of = one.values[metric]
-    return every(
-        near(of[a], of[b], one.words.margin) for k, a in enumerate(one.subject) for b in one.subject[k + 1 :]
-    )
+    return every(near(of[a], of[b], one.words.margin) for a, b in combinations(one.subject, 2))
 
 
 def _share(claim: Claim, excess: Floats, whole: Floats, margin: float) -> Statement:
@@ -98,9 +99,7 @@ def _lower_by(claim: Claim, one: Setting, metric: str) -> Statement:
 
 def _higher_by(claim: Claim, one: Setting, metric: str) -> Statement:
     of = one.values[metric]
-    highest = of[
-        max((scheme for scheme in one.figure if scheme in of), key=lambda scheme: float(np.mean(of[scheme])))
-    ]
+    highest = max((of[name] for name in one.figure if name in of), key=lambda values: float(np.mean(values)))
 
     def part(subject: Floats, against: Floats) -> Statement:
         whole = highest if one.words.percent == "of_highest" else against
@@ -109,63 +108,44 @@ def _higher_by(claim: Claim, one: Setting, metric: str) -> Statement:
     return _pairs(claim, one, metric, part)
 
 
-def _that_are_lower(one: Setting, metric: str, scheme: str, others: Iterable[str]) -> list[Statement]:
+def _those_below(one: Setting, metric: str, scheme: str, others: Iterable[str], sign: float = 1.0) -> list[Statement]:
+    """Return a statement for each other scheme: that it is lower; with a `sign` of -1, higher."""
     of = one.values[metric]
-    return [above(of[scheme], of[other]) for other in others if other != scheme]
+    return [above(sign * of[scheme], sign * of[other]) for other in others if other != scheme]
 
 
-def _nth_lowest(claim: Claim, one: Setting, metric: str) -> Statement:
-    together = tuple(dict.fromkeys((*one.subject, *one.against)))
+def _ranked(claim: Claim, one: Setting, metric: str, *, least: int | None) -> Statement:
+    if claim.rank is None:
+        raise SojournError(f"claim {claim.id}: {claim.comparison} needs a rank")
+    most, together = claim.rank - 1, tuple(dict.fromkeys((*one.subject, *one.against)))
 
     def part(scheme: str) -> Statement:
-        return logic.Count(tuple(_that_are_lower(one, metric, scheme, together)), _rank(claim) - 1, _rank(claim) - 1)
+        return Count(tuple(_those_below(one, metric, scheme, together)), most if least is None else least, most)
 
     return for_subjects(claim, one, part)
 
 
-def _among_lowest(claim: Claim, one: Setting, metric: str) -> Statement:
-    together = tuple(dict.fromkeys((*one.subject, *one.against)))
-    return for_subjects(
-        claim, one, lambda scheme: at_most(_rank(claim) - 1, _that_are_lower(one, metric, scheme, together))
-    )
-
-
-def _further(one: Setting, parts: Sequence[Statement]) -> Statement:
+def _extreme(claim: Claim, one: Setting, metric: str, *, sign: float) -> Statement:
     """State that so many of the figure's schemes lie on the other side that the subject is in its half, or third.
 
     Of n schemes, one is below the median if at least n - n // 2 others are above it, and among the lowest third if
     n - n // 3 are. Equal values are on no side.
     """
     count = len(one.figure)
-    return logic.Count(tuple(parts), count - count // (3 if one.words.side == "third" else 2), count)
-
-
-def _low(claim: Claim, one: Setting, metric: str) -> Statement:
-    of = one.values[metric]
+    least = count - count // (3 if one.words.side == "third" else 2)
     return for_subjects(
-        claim,
-        one,
-        lambda scheme: _further(one, [above(of[other], of[scheme]) for other in one.figure if other != scheme]),
+        claim, one, lambda scheme: Count(tuple(_those_below(one, metric, scheme, one.figure, sign)), least, count)
     )
 
 
-def _high(claim: Claim, one: Setting, metric: str) -> Statement:
-    return for_subjects(claim, one, lambda scheme: _further(one, _that_are_lower(one, metric, scheme, one.figure)))
-
-
 def _better(claim: Claim, one: Setting, metric: str) -> Statement:
-    return (_higher if metric in HIGHER_IS_BETTER else _lower)(claim, one, metric)
+    return _ordered(claim, one, metric, is_lower=metric not in HIGHER_IS_BETTER)
 
 
 def _best(claim: Claim, one: Setting, metric: str) -> Statement:
-    of, sign = one.values[metric], 1.0 if metric in HIGHER_IS_BETTER else -1.0
-    each = [
-        every(above(sign * of[scheme], sign * of[other]) for other in one.against if other != scheme)
-        for scheme in one.subject
-    ]
-    if claim.is_negated:
-        return at_most(0, each)
-    return some(each) if claim.is_best_of else every(each)
+    sign = 1.0 if metric in HIGHER_IS_BETTER else -1.0
+    each = [every(_those_below(one, metric, scheme, one.against, sign)) for scheme in one.subject]
+    return of_each(claim, each, negates=True)
 
 
 def _below(claim: Claim, one: Setting, metric: str) -> Statement:
@@ -175,24 +155,23 @@ def _below(claim: Claim, one: Setting, metric: str) -> Statement:
 
 def _equals(claim: Claim, one: Setting, metric: str) -> Statement:
     wanted = _number(claim.value)
-    return for_subjects(
-        claim,
-        one,
-        lambda scheme: (
-            near(one.values[metric][scheme], np.full_like(one.values[metric][scheme], wanted), one.words.margin)
-            if wanted
-            else contrary(Sign(np.abs(one.values[metric][scheme])))
-        ),
-    )
+
+    def part(scheme: str) -> Statement:
+        values = one.values[metric][scheme]
+        return (
+            near(values, np.full_like(values, wanted), one.words.margin) if wanted else contrary(Sign(np.abs(values)))
+        )
+
+    return for_subjects(claim, one, part)
 
 
 OF_SCHEMES: Final[Mapping[str, Maker]] = {
-    "lower": _lower,
-    "higher": _higher,
-    "lowest": _lower,
-    "highest": _higher,
-    "nth_lowest": _nth_lowest,
-    "among_lowest": _among_lowest,
+    "lower": partial(_ordered, is_lower=True),
+    "higher": partial(_ordered, is_lower=False),
+    "lowest": partial(_ordered, is_lower=True),
+    "highest": partial(_ordered, is_lower=False),
+    "nth_lowest": partial(_ranked, least=None),
+    "among_lowest": partial(_ranked, least=0),
     "lower_by": _lower_by,
     "higher_by": _higher_by,
     "comparable": _comparable,
@@ -201,8 +180,8 @@ OF_SCHEMES: Final[Mapping[str, Maker]] = {
     "best": _best,
     "below": _below,
     "equals": _equals,
-    "low": _low,
-    "high": _high,
+    "low": partial(_extreme, sign=-1.0),
+    "high": partial(_extreme, sign=1.0),
 }
 """By name."""
 
@@ -221,12 +200,6 @@ def amount_of_times(claim: Claim) -> float:
     if not found:
         raise SojournError(f"claim {claim.id}: amount={claim.amount!r} is not a factor; allowed: 6 times")
     return float(found[1])
-
-
-def _rank(claim: Claim) -> int:
-    if claim.rank is None:
-        raise SojournError(f"claim {claim.id}: {claim.comparison} needs a rank")
-    return claim.rank
 
 
 def _number(text: str) -> float:

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Final
 
 from sojourn.papers.model import Claim, Condition
+from sojourn.papers.points import amount
 
 OF_SWEEPS: Final = (
     "increases_with",
@@ -59,6 +60,11 @@ class Place:
 
     points: tuple[Condition, ...]
     others: tuple[tuple[Condition, ...], ...] = ()
+
+    @property
+    def groups(self) -> tuple[tuple[Condition, ...], ...]:
+        """The points, and the groups that they are compared with."""
+        return (self.points, *self.others)
 
 
 class NotThereError(Exception):
@@ -121,10 +127,11 @@ def level_of(text: str) -> float:
     >>> level_of("5 kbit/s"), level_of("99 %"), level_of("start")
     (5000.0, 99.0, nan)
     """
-    found = re.fullmatch(r"([0-9.]+) ?([A-Za-z%/]*)", text.strip())
-    if not found or found[2] not in _UNITS:
+    try:
+        value, unit = amount(text)
+    except ValueError:
         return math.nan
-    return float(found[1]) * _UNITS[found[2]]
+    return float(value) * _UNITS.get(unit, math.nan)
 
 
 def part_of(at: str, levels: Sequence[float]) -> list[int]:

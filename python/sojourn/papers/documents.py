@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import nesting, suggest
+from sojourn import suggest
 from sojourn.core import SojournError
 from sojourn.papers import runs as running
+from sojourn.papers.checks import as_tuples, need, read_toml
 from sojourn.papers.model import Claim, Paper, Published, Row
-from sojourn.papers.runs import need
 
 DOCUMENTS: Final = ("claims.toml", "schemes.toml", "readings.toml", "traffic.toml", "runs.toml", "published.csv")
 
-_RENAMED: Final = {
-    "except": "left_out",
-    "negated": "is_negated",
-    "best_of": "is_best_of",
-    "slightly": "is_slight",
-}
-_OF_CLAIM: Final = set(Claim.__slots__)
+_RENAMED: Final = {"except": "left_out", "negated": "is_negated", "best_of": "is_best_of", "slightly": "is_slight"}
+_NEEDED: Final = ("id", "section", "place", "quote", "subject", "comparison", "metric")
 
 
 def folder() -> Path:
@@ -78,9 +74,7 @@ def load(name: str, where: Path | None = None) -> Paper:
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
     if missing:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")
-    claims, schemes, readings, runs = (
-        read_toml(place / one) for one in ("claims.toml", "schemes.toml", "readings.toml", "runs.toml")
-    )
+    claims, schemes, readings, runs = (read_toml(place / one) for one in DOCUMENTS[:3] + DOCUMENTS[4:5])
     entries = [*need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
     groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
     file = place / "runs.toml"
@@ -106,31 +100,22 @@ def load(name: str, where: Path | None = None) -> Paper:
         readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
         places=tuple(runs.get("places", ())),
-        packet=str(need(runs, "packet", file)) if "places" in runs else "",
         kinds=tuple(runs.get("kinds", ())),
         on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
-    _check_schemes(paper)
+    of_claims = ((f"claims.toml: claim {one.id}", (*paper.subject_of(one), *paper.against_of(one)))
+                 for one in paper.claims)  # fmt: skip
+    of_runs = ((f"runs.toml: condition {one.name}", (*one.schemes, *one.beside)) for one in paper.conditions)
+    check_schemes(paper.folder, (*of_claims, *of_runs), paper.texts)
     return paper
 
 
-def _check_schemes(paper: Paper) -> None:
-    for claim in paper.claims:
-        unknown = [one for one in (*paper.subject_of(claim), *paper.against_of(claim)) if one not in paper.texts]
-        if unknown:
-            raise SojournError(f"{paper.folder}/claims.toml: claim {claim.id}: unknown scheme {unknown[0]!r}")
-    for condition in paper.conditions:
-        for one in (*condition.schemes, *condition.beside):
-            if one not in paper.texts:
-                raise SojournError(f"{paper.folder}/runs.toml: condition {condition.name}: unknown scheme {one!r}")
-
-
-def read_toml(file: Path) -> dict[str, Any]:
-    """Read a document; an error names the file."""
-    try:
-        return nesting.loads_toml(file.read_text(encoding="utf-8"), file)
-    except UnicodeDecodeError as error:
-        raise SojournError(f"{file}: {error}") from None
+def check_schemes(folder: Path, used: Iterable[tuple[str, Iterable[str]]], known: Container[str]) -> None:
+    """Refuse a scheme that is not known; `used` are schemes by where they are named."""
+    for where, schemes in used:
+        for one in schemes:
+            if one not in known:
+                raise SojournError(f"{folder}/{where}: unknown scheme {one!r}")
 
 
 def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:
@@ -165,16 +150,9 @@ def read_claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...
         shared = {key: value for key, value in sentence.items() if key != "claims"}
         for one in need(sentence, "claims", file):
             whole = {_RENAMED.get(key, key): value for key, value in (shared | one).items()}
-            name = whole.get("id", "without id")
-            missing = [key for key in ("id", "section", "place", "quote", "subject", "comparison", "metric")
-                       if key not in whole]  # fmt: skip
-            if missing:
-                raise SojournError(f"{file}: claim {name}: `{missing[0]}` is missing")
+            for key in _NEEDED:
+                need(whole, key, f"{file}: claim {whole.get('id', 'without id')}")
             # What is not of a claim yet (ranges of sweeps, other conditions) belongs to comparisons to come.
-            known: dict[str, Any] = {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in whole.items()
-                if key in _OF_CLAIM
-            }
+            known = {key: value for key, value in as_tuples(whole).items() if key in Claim.__slots__}
             found.append(Claim(**known))
     return tuple(found)

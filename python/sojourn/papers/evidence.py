@@ -78,9 +78,8 @@ def _conditions(claim: Claim, conditions: Sequence[Condition]) -> list[Condition
     except NotThereError:
         return []
     found = []
-    for place in places:
-        for group in (place.points, *place.others):
-            found += [group[0], group[-1]] if claim.comparison in OF_SWEEPS else list(group)
+    for group in (group for place in places for group in place.groups):
+        found += [group[0], group[-1]] if claim.comparison in OF_SWEEPS else list(group)
     return list(dict.fromkeys(found))
 
 

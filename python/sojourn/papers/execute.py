@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -16,9 +15,10 @@ import pyarrow.compute as pc
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import chosen_links, groups, network_metrics
+from sojourn.papers import chosen_links, kinds, places, shipped
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.runs import slug
 from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
@@ -62,8 +62,6 @@ class Measured:
         Of every scheme.
     ran, found
         Runs made now, and found in the store.
-    samples
-        By name of the condition and scheme, where the base samples over time: times and queue of a minute.
     """
 
     raw: dict[Key, Raw]
@@ -72,7 +70,6 @@ class Measured:
     ran: int = 0
     found: int = 0
     conditions: tuple[Condition, ...] = field(default=())
-    samples: dict[tuple[str, str], tuple[Floats, Floats]] = field(default_factory=dict)
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""
@@ -99,7 +96,7 @@ class Measured:
         if chosen.get("plr") == "flowmonitor":
             found["loss_ratio"] = raw["flow loss_ratio"]
         if chosen.get("fairness", "all") != "all":
-            found[groups.JAIN] = raw[f"{groups.JAIN}@{chosen['fairness']}"]
+            found[kinds.JAIN] = raw[f"{kinds.JAIN}@{chosen['fairness']}"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -160,7 +157,7 @@ def run(
         for reading in paper.readings
         if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
     ]
-    runner = _Runner(paper, store, jobs, scheduler, watch)
+    runner = Runner(paper, store, jobs, scheduler, watch)
     modes: dict[Key, str] = {}
     for reading, own in work:
         if paper.mode:
@@ -170,38 +167,38 @@ def run(
     if precision is not None:
         for reading, own in work:
             say(f"{reading.name}: {precision.metric} within {precision.within}")
-            goal = [replace(one, precision=(precision,)) for one in _plans(paper, reading, own, modes, replications)]
+            plans = (plan_of(paper, reading, one, modes.get((reading.name, one.name), ""), count) for one in own)
+            goal = [replace(one, precision=(precision,)) for one in plans]
             count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
     raw: dict[Key, Raw] = {}
-    samples: dict[tuple[str, str], tuple[Floats, Floats]] = {}
     for number, (reading, own) in enumerate(work, 1):
         say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
-        plans = _plans(paper, reading, own, modes, count)
-        outcome, several = runner.drive(reading, plans)
-        parts = [
-            (cells, schemes_of(paper, reading, one, modes.get((reading.name, one.name), "")))
-            for one, cells in zip(own, several, strict=True)
-        ]
-        measured = _raw(paper, outcome, parts, Store.open(store), is_base=reading is paper.readings[0])
-        raw |= {(reading.name, one.name): of for one, of in zip(own, measured, strict=True)}
-        if reading is paper.readings[0]:
-            samples |= _samples(own, several, Store.open(store))
-    return Measured(raw, modes, count, runner.ran, runner.found, chosen, samples)
+        raw |= runner.measure(reading, own, modes, count)
+    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
 
 
 @dataclass
-class _Runner:
-    """Runs plans; those of one reading together."""
+class Runner:
+    """Runs plans of a paper; those of one reading together.
+
+    Parameters
+    ----------
+    paper, store, jobs, scheduler, watch
+        As for :func:`run`.
+    ran, found
+        Runs made so far, and found in the store.
+    """
 
     paper: Paper
     store: Path
-    jobs: int | None
-    scheduler: str | None
-    watch: Watch | None
+    jobs: int | None = None
+    scheduler: str | None = None
+    watch: Watch | None = None
     ran: int = 0
     found: int = 0
 
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
+        """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
         several = [expand.cells(plan) for plan in plans]
         whole = expand.together(f"{self.paper.name}, {reading.name}", several)
         outcome = execute.run_cells(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
@@ -216,6 +213,7 @@ class _Runner:
         return outcome, several
 
     def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
+        """Return the inter-arrival time of each condition whose schemes need one: the :func:`mode` of FIFO runs."""
         needed = [
             one
             for one in conditions
@@ -241,31 +239,63 @@ class _Runner:
             for one, cells in zip(needed, several, strict=True)
         }
 
+    def measure(
+        self, reading: Reading, conditions: Sequence[Condition], modes: Mapping[Key, str], replications: int
+    ) -> dict[Key, Raw]:
+        """Run the schemes of conditions, and return their metrics."""
+        texts = [modes.get((reading.name, one.name), "") for one in conditions]
+        plans = [plan_of(self.paper, reading, *one, replications) for one in zip(conditions, texts, strict=True)]
+        outcome, several = self.drive(reading, plans)
+        states = {state.cell.run(0): state for state in outcome.cells}
+        code = build()
+        runs: list[dict[str, list[str]]] = []
+        for condition, text, cells in zip(conditions, texts, several, strict=True):
+            own = chosen_links.cells_of(cells)
+            if not own:
+                by_text = {cell.scheme.canonical: cell for cell in cells}
+                schemes = schemes_of(self.paper, reading, condition, text)
+                own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
+            runs.append(
+                {
+                    name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
+                    for name, cell in own.items()
+                }
+            )
+        scenarios = [next(iter(cells.scenarios.values())) for cells in several]
+        table = self._table(runs, scenarios, is_base=reading is self.paper.readings[0])
+        columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
+        found: dict[Key, Raw] = {}
+        for condition, of in zip(conditions, runs, strict=True):
+            rows = {name: table.index.get_indexer(pd.Index(ids)) for name, ids in of.items()}
+            found[reading.name, condition.name] = {
+                metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()
+            }
+        return found
 
-def _plans(
-    paper: Paper, reading: Reading, conditions: Iterable[Condition], modes: Mapping[Key, str], replications: int
-) -> list[Plan]:
-    return [plan_of(paper, reading, one, modes.get((reading.name, one.name), ""), replications) for one in conditions]
+    def _table(
+        self, runs: Sequence[Mapping[str, list[str]]], scenarios: Sequence[str], *, is_base: bool
+    ) -> pd.DataFrame:
+        """Return all metrics of the runs of conditions, a row per run."""
+        paper, store = self.paper, Store.open(self.store)
+        wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
+        table = _table(store, wanted, is_base=is_base)
+        if paper.places:
+            table = table.join(places.table(store, wanted, scenarios, paper.places))
+        if paper.kinds:
+            table = table.join(kinds.table(store, wanted, paper.kinds))
+        more = shipped.hook(paper.folder, "columns")
+        if more is None:
+            return table
+        each = [(text, [one for ids in of.values() for one in ids]) for text, of in zip(scenarios, runs, strict=True)]
+        return table.join(more(paper, store, each))
 
 
 def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
     """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
-    if condition.schemes[0] in paper.on:
-        return chosen_links.plan_of(
-            paper,
-            reading,
-            condition,
-            _scenario(paper, reading, condition),
-            name=_plan_name(paper, reading, condition, "schemes"),
-            replications=replications,
-        )
-    texts: dict[str | None, Scheme] = {}
-    for scheme in schemes_of(paper, reading, condition, interarrival).values():
-        texts.setdefault(scheme.canonical, scheme)
-    return Plan(
+    scenario = _scenario(paper, reading, condition)
+    usual = Plan(
         name=_plan_name(paper, reading, condition, "schemes"),
-        scenario=_scenario(paper, reading, condition),
-        schemes=tuple(texts.values()),
+        scenario=scenario,
         sets=reading.sets_of(condition),
         replications=replications,
         series=condition.series or None,
@@ -273,6 +303,12 @@ def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: 
         metrics=("sojourn_ms_mean", "goodput_bit_s"),
         description=f"{paper.title}: {condition.title}; {reading.name}",
     )
+    if condition.schemes[0] in paper.on:
+        return replace(usual, vary=(chosen_links.variation(paper, reading, condition, scenario),))
+    texts: dict[str | None, Scheme] = {}
+    for scheme in schemes_of(paper, reading, condition, interarrival).values():
+        texts.setdefault(scheme.canonical, scheme)
+    return replace(usual, schemes=tuple(texts.values()))
 
 
 def mode(values: Sequence[float]) -> str:
@@ -311,64 +347,7 @@ def schemes_of(paper: Paper, reading: Reading, condition: Condition, interarriva
 
 
 def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
-    slug = re.sub(r"[^a-z0-9]+", "-", reading.name.lower()).strip("-")
-    return f"{paper.name}-{condition.name}-{slug}-{what}"
-
-
-def _raw(
-    paper: Paper,
-    outcome: execute.Outcome,
-    parts: Sequence[tuple[Cells, Mapping[str, Scheme]]],
-    store: Store,
-    *,
-    is_base: bool,
-) -> list[Raw]:
-    """Return the metrics of plans that ran together, each with its schemes by id."""
-    states = {state.cell.run(0): state for state in outcome.cells}
-    code = build()
-    runs: list[dict[str, list[str]]] = []
-    for cells, schemes in parts:
-        own = chosen_links.cells_of(cells)
-        if not own:
-            by_text = {cell.scheme.canonical: cell for cell in cells}
-            own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
-        runs.append(
-            {name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)] for name, cell in own.items()}
-        )
-    wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
-    table = _table(store, wanted, is_base=is_base)
-    layouts = [
-        network_metrics.layout(next(iter(cells.scenarios.values())), paper.places, paper.packet)
-        for cells, _ in parts
-        if paper.places
-    ]
-    if layouts:
-        table = table.join(network_metrics.table(store, wanted, layouts))
-    if paper.kinds:
-        table = table.join(groups.table(store, wanted, paper.kinds))
-    columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
-    found: list[Raw] = []
-    for of in runs:
-        rows = {name: table.index.get_indexer(pd.Index(ids)) for name, ids in of.items()}
-        found.append(
-            {metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()}
-        )
-    for layout, metric in zip(layouts, found, strict=False):
-        metric.update(network_metrics.latencies_by_scheme(layout, metric))
-    return found
-
-
-def _samples(
-    conditions: Sequence[Condition], several: Sequence[Cells], store: Store
-) -> dict[tuple[str, str], tuple[Floats, Floats]]:
-    """Return a minute of the queue of the first replication of every placement that is sampled."""
-    code = build()
-    found = {}
-    for condition, cells in zip(conditions, several, strict=True):
-        if condition.series:
-            for scheme, cell in chosen_links.cells_of(cells).items():
-                found[condition.name, scheme] = network_metrics.minute(store, cell.run(0).id(code))
-    return found
+    return f"{paper.name}-{condition.name}-{slug(reading.name)}-{what}"
 
 
 def _table(store: Store, runs: Sequence[str], *, is_base: bool) -> pd.DataFrame:

@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import nesting
 from sojourn.core import SojournError
+from sojourn.papers.checks import check, choose, read_toml
 from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.runs import slug
 from sojourn.plan.read import in_base_unit
 
 FILE: Final = "figures.toml"
@@ -72,6 +73,10 @@ class Figure:
         Of `series`: whether claims are judged on them, so that they are run under every reading.
     faint
         Of `series`: schemes to be drawn in grey.
+    last
+        Of `series`: only this time at the end of the run is drawn; empty: all of it.
+    readings
+        ``all``: under every reading of the simulation; otherwise the base and those that are shown.
     """
 
     name: str
@@ -94,6 +99,8 @@ class Figure:
     replications: int = 1
     judged: bool = False
     faint: tuple[str, ...] = ()
+    last: str = ""
+    readings: str = ""
 
     @property
     def slug(self) -> str:
@@ -123,10 +130,7 @@ def load(paper: Paper) -> tuple[Figure, ...]:
     file = paper.folder / FILE
     if not file.is_file():
         return ()
-    try:
-        entries = nesting.loads_toml(file.read_text(encoding="utf-8"), file).get("figure", [])
-    except UnicodeDecodeError as error:
-        raise SojournError(f"{file}: {error}") from None
+    entries = read_toml(file).get("figure", [])
     found = tuple(_figure(paper, file, entry) for entry in entries)
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -138,12 +142,7 @@ def load(paper: Paper) -> tuple[Figure, ...]:
 def _figure(paper: Paper, file: Path, entry: dict[str, Any]) -> Figure:
     where = f"{file}: {entry.get('name', 'a figure without name')}"
     allowed = {one.name: one for one in fields(Figure)}
-    unknown = next((key for key in entry if key not in allowed), None)
-    if unknown:
-        raise SojournError(f"{where}: unknown key `{unknown}`; allowed: {', '.join(allowed)}")
-    missing = next((key for key in _NEEDED if key not in entry), None)
-    if missing:
-        raise SojournError(f"{where}: `{missing}` is missing")
+    check(entry, allowed, where, needed=_NEEDED)
     values: dict[str, Any] = {}
     for key, value in entry.items():
         kind, allows = _TYPES[str(allowed[key].type).split("[")[0]]
@@ -159,14 +158,13 @@ def _figure(paper: Paper, file: Path, entry: dict[str, Any]) -> Figure:
 def _check(paper: Paper, figure: Figure, where: str) -> None:
     lists: tuple[tuple[str, Sequence[str], Sequence[str]], ...] = (
         ("kind", [figure.kind], KINDS),
+        ("readings", [figure.readings], ("", "all")),
         ("schemes", paper.schemes((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
         ("rows", figure.rows, [row.name for row in paper.rows]),
         ("series", figure.series, [*SERIES, *(f"{name}@{kind}" for name in OF_KINDS for kind in paper.kinds)]),
     )
     for key, given, allowed in lists:
-        wrong = next((one for one in given if one not in allowed), None)
-        if wrong is not None:
-            raise SojournError(f"{where}: {key}: {wrong!r}; allowed: {', '.join(allowed)}")
+        choose(given, allowed, f"{where}: {key}")
     if figure.kind == "series" and not (figure.series and figure.every and figure.replications > 0):
         raise SojournError(f"{where}: a figure of kind series needs `series`, `every` and 1 or more `replications`")
     if figure.kind == "lines" and not (figure.sweep or figure.conditions):
@@ -267,8 +265,3 @@ def unit_of(series: str) -> tuple[str, float]:
     name, _, kind = series.partition("@")
     title, size = OF_KINDS[name] if kind else (SERIES[name], 1.0)
     return title.format(kind.upper()), size
-
-
-def slug(name: str) -> str:
-    """Return a name as an id of a page."""
-    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")

@@ -36,6 +36,16 @@ class Outcome(Enum):
     UNJUDGEABLE = "no run can decide"
     NOT_RUN = "not run"
 
+    @property
+    def key(self) -> str:
+        """Its class on a page."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def sign(self) -> str:
+        """Its sign on a page."""
+        return "✓✗?–·"[list(Outcome).index(self)]
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -54,6 +64,14 @@ class Verdict:
     outcome: Outcome
     replications: int | None = None
     why: str = ""
+
+    @property
+    def said(self) -> str:
+        """The outcome in words: with the replications that would decide it, or with what is missing."""
+        if self.outcome is Outcome.UNDECIDED:
+            count = f"about {self.replications}" if self.replications else "no practical number of"
+            return f"undecided: {count} replications would decide it"
+        return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value
 
 
 def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level: float = LEVEL) -> Verdict:

@@ -37,6 +37,10 @@ class Ledger:
         found = Counter(of[reading].outcome for of in self.verdicts.values())
         return {outcome: found[outcome] for outcome in Outcome}
 
+    def under(self, claim: Claim, outcome: Outcome) -> list[str]:
+        """Return the names of the readings under which a claim has an outcome."""
+        return [name for name, verdict in self.verdicts[claim.id].items() if verdict.outcome is outcome]
+
     @property
     def turned(self) -> list[Claim]:
         """The claims that hold under at least one reading and do not hold under another."""
@@ -53,8 +57,7 @@ def conditions_of(claim: Claim, conditions: Sequence[Condition]) -> tuple[Condit
         places = places_of(claim, conditions)
     except NotThereError:
         return ()
-    found = [one for place in places for group in (place.points, *place.others) for one in group]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(one for place in places for group in place.groups for one in group))
 
 
 def words(chosen: Mapping[str, str]) -> Words:

@@ -194,8 +194,6 @@ class Paper:
     on
         Of the schemes by id: the links that have it, where others keep the queue of the scenario. A scheme that is
         not there has the queues under test.
-    packet
-        Size of a packet where the study's latency has one (``1446 B``).
     kinds
         Groups of flows whose shares the study compares (``tcp``, ``udp``); none where it does not.
     """
@@ -220,7 +218,6 @@ class Paper:
     open_readings: dict[str, Any]
     places: tuple[str, ...] = ()
     on: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    packet: str = ""
     kinds: tuple[str, ...] = ()
 
     def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -230,6 +227,11 @@ class Paper:
     def text_of(self, scheme: str, reading: Reading) -> str:
         """Return the text of a scheme under a reading."""
         return self.other_texts.get(scheme, {}).get(reading.values.get("scheme", ""), self.texts[scheme])
+
+    def spelled(self, scheme: str) -> str:
+        """Return the text of a scheme, with the links that have it."""
+        links = self.on.get(scheme, ())
+        return f"{self.texts[scheme]} on {', '.join(links)}" if links else self.texts[scheme]
 
     def figure_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""

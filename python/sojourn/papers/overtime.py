@@ -13,20 +13,17 @@ from typing import Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn.core import SojournError
-from sojourn.papers import figures
-from sojourn.papers.execute import Measured, Raw, plan_of, schemes_of
+from sojourn.papers import chosen_links, figures, shipped
+from sojourn.papers.execute import Measured, Raw, Runner, plan_of, schemes_of
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Paper, Reading
-from sojourn.plan import execute, expand, read
+from sojourn.plan import read
 from sojourn.plan.store import Store
 from sojourn.stats import Floats
-
-START_S: Final = 2.0
-"""What a study's "slow start" is judged on: its flows begin within one second, and reach their window in the next."""
+from sojourn.units import to_ns
 
 _KIND: Final = r":([^_\[]+)"
-"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.groups`."""
+"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.kinds`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Traces:
     of
         By figure, reading and condition: traces by series and scheme.
     metrics
-        What claims are judged on, by reading and condition; see :func:`of_time`.
+        What claims are judged on, by reading and condition.
     ran, found
         Runs made now, and found in the store.
     """
@@ -102,7 +99,8 @@ def run(
     """
     of: dict[Key, Mapping[tuple[str, str], Trace]] = {}
     metrics: dict[tuple[str, str], Raw] = {}
-    ran = found = 0
+    more = shipped.hook(paper.folder, "over_time")
+    runner = Runner(paper, store, jobs)
     for figure in figures.load(paper):
         if figure.kind != "series":
             continue
@@ -111,14 +109,15 @@ def run(
                 is_shown = reading.is_shown or reading is paper.readings[0]
                 if not (is_shown or figure.judged) or (reading.name, condition.name) not in measured.raw:
                     continue
-                samples, label_of, outcome = _one(paper, measured, figure, condition, reading, store, jobs)
+                before = runner.ran, runner.found
+                samples, label_of = _one(runner, measured, figure, condition, reading)
                 if is_shown:
                     of[figure.name, reading.name, condition.name] = _traces(figure, samples, label_of)
-                if figure.judged:
-                    metrics[reading.name, condition.name] = of_time(samples, label_of, paper.kinds)
-                ran, found = ran + outcome.ran, found + outcome.found
-                say(f"{figure.name}, {condition.name}, {reading.name}: {outcome.ran} runs, {outcome.found} found")
-    return Traces(of, metrics, ran, found)
+                if figure.judged and more is not None:
+                    metrics[reading.name, condition.name] = more(samples, label_of, paper.kinds)
+                ran, found = runner.ran - before[0], runner.found - before[1]
+                say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
+    return Traces(of, metrics, runner.ran, runner.found)
 
 
 def joined(measured: Measured, traces: Traces) -> Measured:
@@ -127,15 +126,10 @@ def joined(measured: Measured, traces: Traces) -> Measured:
 
 
 def _one(
-    paper: Paper,
-    measured: Measured,
-    figure: Figure,
-    condition: Condition,
-    reading: Reading,
-    store: Path,
-    jobs: int | None,
-) -> tuple[pd.DataFrame, Mapping[str, str], execute.Outcome]:
-    """Return samples, the label that they have of each scheme, and what was run."""
+    runner: Runner, measured: Measured, figure: Figure, condition: Condition, reading: Reading
+) -> tuple[pd.DataFrame, Mapping[str, str]]:
+    """Run a figure's schemes, and return their samples and the label that these have of each scheme."""
+    paper = runner.paper
     own = tuple(one for one in paper.schemes(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
     mode = measured.modes.get((reading.name, condition.name), "")
@@ -143,48 +137,42 @@ def _one(
     usual = plan_of(paper, reading, condition, mode, count)
     # All figures of a paper with kinds have the series of flows, so that they share their runs.
     of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
-    plan = replace(
-        usual,
-        name=f"{usual.name}-{figure.slug}",
-        sets=(*usual.sets, *of_flows),
-        series=figure.every,
-        series_replications=count,
-        replications=count,
-    )
-    outcome = execute.run(plan, store, jobs=jobs)
-    if outcome.failures:
-        first = outcome.failures[0]
-        raise SojournError(f"{plan.name}: {len(outcome.failures)} runs failed; the first: {first.cell}: {first.why}")
-    samples = read.frame(expand.cells(plan), Store.open(store), "series")
+    plan = replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
+    _, (cells,) = runner.drive(reading, [plan])
+    samples = read.frame(cells, Store.open(runner.store), "series")
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
+    if figure.last:
+        samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
+    if chosen_links.cells_of(cells):
+        samples["label"] = samples[chosen_links.PLACEMENT]
+        return samples, {name: name for name in own}
     # A plan has schemes of one text once.
     labels = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}
     schemes = schemes_of(paper, reading, condition, mode)
-    return samples, {name: labels[scheme.canonical] for name, scheme in schemes.items()}, outcome
+    return samples, {name: labels[scheme.canonical] for name, scheme in schemes.items()}
 
 
-def _traces(
-    figure: Figure, samples: pd.DataFrame, label_of: Mapping[str, str]
-) -> Mapping[tuple[str, str], Trace]:  # fmt: skip
+def _traces(figure: Figure, samples: pd.DataFrame, label_of: Mapping[str, str]) -> dict[tuple[str, str], Trace]:
     found: dict[tuple[str, str], Trace] = {}
     for label, part in samples.groupby("label", sort=False):
         for series in figure.series:
             name, _, kind = series.partition("@")
             if kind and name == "goodput_total_bit_s":
-                trace = _over_flows(part, kind, "sum")
+                trace = over_flows(part, kind, "sum")
             elif kind:
                 trace = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
             else:
                 trace = _trace(part[part["name"] == name], "replication")
-            found |= {(series, scheme): trace for scheme in _of_label(label_of, label)}
+            found |= {(series, scheme): trace for scheme in of_label(label_of, label)}
     return found
 
 
-def _of_label(label_of: Mapping[str, str], label: object) -> list[str]:
+def of_label(label_of: Mapping[str, str], label: object) -> list[str]:
+    """Return the schemes that have a label."""
     return [scheme for scheme, of in label_of.items() if of == str(label)]
 
 
-def _over_flows(samples: pd.DataFrame, kind: str, what: str) -> Trace:
+def over_flows(samples: pd.DataFrame, kind: str, what: str) -> Trace:
     """Return the sum or the mean over the flows of a kind."""
     own = samples[samples["kind"] == kind].groupby(["replication", "t_s"], sort=True)["value"]
     return _trace(own.agg(what).reset_index(), "replication")
@@ -193,38 +181,6 @@ def _over_flows(samples: pd.DataFrame, kind: str, what: str) -> Trace:
 def _trace(samples: pd.DataFrame, rows: str) -> Trace:
     table = samples.pivot_table(index=rows, columns="t_s", values="value", dropna=False)
     return Trace(table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64))
-
-
-def of_time(samples: pd.DataFrame, label_of: Mapping[str, str], kinds: Sequence[str]) -> Raw:
-    """Return what time series say of two kinds of flows, by metric and scheme: one value per replication.
-
-    ``goodput_ratio@start``: throughput of a flow of the first kind over that of the second, in the first
-    :data:`START_S` seconds. ``time_above@udp``: the share of the intervals in which a flow of the second kind,
-    ``udp``, has more than one of the first; flows of a kind by their mean.
-
-    Parameters
-    ----------
-    samples
-        Time series of each flow: columns ``label``, ``kind``, ``replication``, ``t_s``, ``value``.
-    label_of
-        The label of each scheme.
-    kinds
-        Of flows; nothing is said of other than two.
-    """
-    if len(kinds) != 2:
-        return {}
-    above = f"time_above@{kinds[1]}"
-    found: Raw = {"goodput_ratio@start": {}, above: {}}
-    for label, part in samples.groupby("label", sort=False):
-        traces = [_over_flows(part, kind, "mean") for kind in kinds]
-        at_first = traces[0].t_s <= START_S
-        first, second = (one.values for one in traces)  # noqa: PD011 - no data frame
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = first[:, at_first].mean(axis=1) / second[:, at_first].mean(axis=1)
-        for scheme in _of_label(label_of, label):
-            found["goodput_ratio@start"][scheme] = ratio
-            found[above][scheme] = (second > first).mean(axis=1)
-    return found
 
 
 def shown(traces: Traces, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
@@ -105,15 +105,15 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
     shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
     with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
-        drawn = _grid(drawing, shape, top=top, sharex=False, sharey=True)
+        every = _grid(drawing, shape, len(panels) * columns, top=top, sharey=True)
         for k, line in enumerate(panels):
-            for axes, panel in zip(drawn[k], line, strict=False):
+            for axes, panel in zip(every[k * columns :], line, strict=False):
                 _dots(axes, panel, readings, own)
-            for axes in drawn[k][len(line) :]:
+            for axes in every[k * columns + len(line) : (k + 1) * columns]:
                 axes.set_visible(False)
-        drawn[0][0].set_yticks(range(len(rows)), rows)
-        drawn[0][0].set_ylim(len(rows) - 0.5, -0.5)
-        _legend(drawing, drawn[0][0], _ACROSS)
+        every[0].set_yticks(range(len(rows)), rows)
+        every[0].set_ylim(len(rows) - 0.5, -0.5)
+        _legend(drawing, every[0], _ACROSS)
     return drawing
 
 
@@ -122,46 +122,29 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
     # Printed numbers and readings share the height of a row, from top to bottom.
     lanes = own + bool(printed)
     lane = {k: (k + 0.5) / lanes * 0.84 - 0.42 for k in range(lanes)}
-    if printed:
-        axes.scatter(
-            [value for value, _ in printed],
-            [row + lane[0] for _, row in printed],
-            s=26,
-            marker="D",
-            facecolors=PAPER,
-            edgecolors=INK,
-            linewidths=1.2,
-            zorder=3,
-            label="printed",
-        )
+
+    def marks(points: Sequence[tuple[float, float]], size: float, marker: str, **look: Any) -> None:
+        if points:
+            x, y = zip(*points, strict=True)
+            axes.scatter(x, y, s=size, marker=marker, **look)
+
+    spots = [(value, row + lane[0]) for value, row in printed]
+    marks(spots, 26, "D", facecolors=PAPER, edgecolors=INK, linewidths=1.2, zorder=3, label="printed")
     others = [
-        (of.mean, row) for of_row in panel.measured[own:] for row, of in enumerate(of_row) if math.isfinite(of.mean)
+        (of.mean, float(row))
+        for of_row in panel.measured[own:]
+        for row, of in enumerate(of_row)
+        if math.isfinite(of.mean)
     ]
-    if others:
-        axes.scatter(
-            [mean for mean, _ in others],
-            [row for _, row in others],
-            s=48,
-            marker="|",
-            color=MUTED,
-            linewidths=0.9,
-            label=f"{len(panel.measured) - own} other readings (means)",
-        )
+    more = f"{len(panel.measured) - own} other readings (means)"
+    marks(others, 48, "|", color=MUTED, linewidths=0.9, label=more)
     for k, name in enumerate(readings[:own]):
         seen = [(of, row + lane[k + bool(printed)]) for row, of in enumerate(panel.measured[k])]
         ends = [(at, of.low, of.high) for of, at in seen if of.low is not None and of.high is not None]
         if ends:
             axes.hlines(*zip(*ends, strict=True), color=_COLORS[k], linewidth=1.6)
-        axes.scatter(
-            [of.mean for of, _ in seen],
-            [at for _, at in seen],
-            s=15,
-            marker=_MARKERS[k],
-            color=_COLORS[k],
-            linewidths=0,
-            zorder=3,
-            label=name,
-        )
+        means = [(of.mean, at) for of, at in seen]
+        marks(means, 15, _MARKERS[k], color=_COLORS[k], linewidths=0, zorder=3, label=name)
     between = [row + 0.5 for row in range(len(panel.measured[0]) - 1)]
     axes.hlines(between, 0, 1, transform=axes.get_yaxis_transform(), color=MUTED, linewidth=0.25)
     axes.grid(visible=False, axis="y")
@@ -195,11 +178,10 @@ def lines(
     rows = math.ceil(len(panels) / columns)
     shape = _Shape(rows, columns, 1.75, 0.55, 0.58, 0.55)
     with plot.new_figure(plot.WIDTH, shape.height(0.52) + 0.2) as drawing:
-        drawn = _grid(drawing, shape, top=0.52, sharex=True, sharey=False, bottom=0.2)
+        every = _grid(drawing, shape, len(panels), top=0.52, sharex=True, bottom=0.2)
         x_of = [x for panel in panels for line, _ in panel.lines.values() for x in line]
         if log:
-            drawn[0][0].set_xscale("log")
-        every = [axes for line in drawn for axes in line]
+            every[0].set_xscale("log")
         for axes, panel in zip(every, panels, strict=False):
             _lines(axes, panel, seen, labels)
             axes.set_title(panel.title, fontsize=9.5)
@@ -210,10 +192,8 @@ def lines(
                 axes.xaxis.set_major_locator(LogLocator(subs=subs))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(FuncFormatter(_short))
-        for axes in every[len(panels) :]:
-            axes.set_visible(False)
-        _legend(drawing, drawn[0][0], 8)
-        drawn[-1][0].set_xlabel(x, loc="left", fontsize=9.5)
+        _legend(drawing, every[0], 8)
+        every[-columns].set_xlabel(x, loc="left", fontsize=9.5)
     return drawing
 
 
@@ -233,17 +213,13 @@ def _lines(axes: Axes, panel: Lines, seen: Mapping[str, Look], labels: Mapping[s
         axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
         if len(x) == 1:
             axes.plot([x[0], x[0]], [low[0], high[0]], color=look.color, linewidth=1.6)
-        axes.plot(
-            x,
-            mean,
-            color=look.color,
-            linestyle=look.dashes,
-            linewidth=1.3,
-            marker=look.marker,
-            markersize=4.2,
-            markeredgewidth=0,
-            label=labels[name],
-        )
+        style: dict[str, Any] = {
+            "color": look.color,
+            "linestyle": look.dashes,
+            "linewidth": 1.3,
+            "label": labels[name],
+        }
+        axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, **style)
         means += mean.tolist()
     _scale(axes, means)
 
@@ -287,8 +263,7 @@ def series(
     rows = math.ceil(len(traces) / columns)
     shape = _Shape(rows, columns, 0.85, 0.75, 0.16, 0.3)
     with plot.new_figure(plot.WIDTH, shape.height(0.22) + 0.2) as drawing:
-        drawn = _grid(drawing, shape, top=0.22, sharex=True, sharey=True, bottom=0.2)
-        every = [axes for line in drawn for axes in line]
+        every = _grid(drawing, shape, len(traces), top=0.22, sharex=True, sharey=True, bottom=0.2)
         tops: list[float] = []
         for axes, (name, trace) in zip(every, traces.items(), strict=False):
             color = MUTED if name in faint else seen[name].color
@@ -299,12 +274,10 @@ def series(
             axes.tick_params(axis="both", labelsize=_SMALL)
             axes.margins(x=0)
             tops.append(float(np.nanmax(high, initial=0.0)))
-        for axes in every[len(traces) :]:
-            axes.set_visible(False)
         for axes in every[max(len(traces) - columns, 0) : len(traces)]:
             axes.tick_params(labelbottom=True)
         _scale(every[0], tops)
-        drawn[-1][0].set_xlabel("Time (s)", loc="left", fontsize=9.5)
+        every[-columns].set_xlabel("Time (s)", loc="left", fontsize=9.5)
         drawing.supylabel(title, fontsize=9.5, x=0.004, ha="left")
     return drawing
 
@@ -325,9 +298,16 @@ class _Shape:
 
 
 def _grid(
-    drawing: Picture, shape: _Shape, *, top: float, sharex: bool, sharey: bool, bottom: float = 0.0
-) -> list[list[Axes]]:
-    """Place panels by hand: a layout that measures every text takes seconds for thirty panels."""
+    drawing: Picture,
+    shape: _Shape,
+    count: int,
+    *,
+    top: float,
+    sharex: bool = False,
+    sharey: bool = False,
+    bottom: float = 0.0,
+) -> list[Axes]:
+    """Place panels by hand and hide those after `count`; a layout that measures every text takes seconds."""
     drawing.set_layout_engine(None)
     height = float(drawing.get_figheight())
     width = (plot.WIDTH - shape.left - 0.1 - (shape.columns - 1) * shape.between) / shape.columns
@@ -346,7 +326,17 @@ def _grid(
             "hspace": shape.above / shape.panel,
         },
     )
-    return [list(line) for line in panels]
+    every = list(panels.flat)
+    for axes in every[count:]:
+        axes.set_visible(False)
+    return every
+
+
+def interval(axes: Axes, of: Estimate, spot: float, color: str, marker: str = "o", size: float = 20) -> None:
+    """Draw a mean as a mark and its 95 % interval as a bar, in a row of a panel."""
+    if of.low is not None and of.high is not None:
+        axes.plot([of.low, of.high], [spot, spot], color=color, linewidth=2)
+    axes.scatter([of.mean], [spot], color=color, marker=marker, s=size, zorder=3)
 
 
 def _width(labels: Sequence[str]) -> float:
@@ -356,17 +346,8 @@ def _width(labels: Sequence[str]) -> float:
 
 def _legend(drawing: Picture, axes: Axes, columns: int) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    drawing.legend(
-        handles,
-        labels,
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        fontsize=_SMALL,
-        markerscale=1.3,
-        borderaxespad=0.1,
-        columnspacing=1.6,
-    )
+    style = {"fontsize": _SMALL, "markerscale": 1.3, "borderaxespad": 0.1, "columnspacing": 1.6}
+    drawing.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, 1.0), ncols=columns, **style)
 
 
 def _range(trace: Trace) -> tuple[Floats, Floats]:

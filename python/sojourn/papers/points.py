@@ -34,7 +34,7 @@ def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
     if isinstance(given, list):
         return given
     try:
-        (start, unit), (end, _), (step, _) = (_amount(given[key]) for key in ("from", "to", "step"))
+        (start, unit), (end, _), (step, _) = (amount(given[key]) for key in ("from", "to", "step"))
     except (AttributeError, KeyError, ValueError):
         start, unit, end, step = Decimal(0), "", Decimal(-1), Decimal(0)
     count = int((end - start) / step) + 1 if step > 0 else 0
@@ -57,7 +57,7 @@ def filled(text: str, at: str) -> str:
     """
 
     def part(found: re.Match[str]) -> str:
-        value, unit = _amount(at)
+        value, unit = amount(at)
         return f"{(value / Decimal(found[1]) - Decimal(found[2] or 0)).normalize():f} {unit}".strip()
 
     return _PART.sub(part, text)
@@ -81,7 +81,8 @@ def each(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _amount(text: str) -> tuple[Decimal, str]:
+def amount(text: str) -> tuple[Decimal, str]:
+    """Return the number and the unit of a text; ValueError if it has none."""
     found = _AMOUNT.fullmatch(text.strip())
     if not found:
         raise ValueError(f"{text!r} is not a number with a unit")

@@ -52,7 +52,7 @@ class Data:
     @property
     def readings(self) -> list[Reading]:
         """The readings that it is drawn under."""
-        return shown(self.paper, self.measured, self.conditions)
+        return shown(self.paper, self.measured, self.conditions, every=self.figure.readings == "all")
 
     def of(self, reading: Reading, condition: Condition, row: Row) -> dict[str, Estimate]:
         """Return the estimates of a row."""
@@ -83,12 +83,12 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
     }
 
 
-def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition]) -> list[Reading]:
+def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition], *, every: bool = False) -> list[Reading]:
     """Return the readings that pictures and tables show, out of those under which some of the conditions were run."""
     return [
         one
         for one in paper.readings
-        if (one.is_shown or one is paper.readings[0])
+        if (every or one.is_shown or one is paper.readings[0])
         and any((one.name, condition.name) in measured.raw for condition in conditions)
     ]
 
@@ -164,15 +164,11 @@ def _lines(data: Data) -> list[dict[str, Any]]:
         label = f"{factor[:1].upper()}{factor[1:]} ({units})" if units else factor
         is_log = data.figure.log and min(x) > 0
         drawn = picture.lines(panels, picture.looks_of(data.paper), data.paper.printed, label, log=is_log)
-        levels_of = (
-            f" {_names(data.paper, constant)} do not depend on it and are drawn as horizontal lines."
-            if constant
-            else ""
-        )
+        across = f" {_names(data.paper, constant)} do not depend on it and are drawn as horizontal lines."
         caption = (
             f"{data.figure.title}; reading: {reading.name}. Lines: means over {data.measured.replications} "
             f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: their 95 % intervals."
-            f"{levels_of} An axis over several decades is logarithmic and also shows zero."
+            f"{across if constant else ''} An axis over several decades is logarithmic and also shows zero."
         )
         found.append(_picture(data, drawn, k, caption, reading.name))
     return found
@@ -236,10 +232,7 @@ def _ours(data: Data) -> list[dict[str, Any]]:
     """Return, for each row and condition, the schemes with the lowest and the highest mean."""
     base = data.paper.readings[0]
     return [
-        {
-            "title": title(row),
-            "cells": [_extremes(data, data.of(base, one, row)) for one in _ends(data)],
-        }
+        {"title": title(row), "cells": [_extremes(data, data.of(base, one, row)) for one in _ends(data)]}
         for row in data.rows
     ]
 
@@ -263,16 +256,15 @@ def _extremes(data: Data, of: Mapping[str, Estimate]) -> dict[str, str]:
 def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
     lines = []
     for condition in data.conditions:
-        of = {row.name: data.of(reading, condition, row) for row in data.rows}
+        of = [data.of(reading, condition, row) for row in data.rows]
+        head = f"{_head(data, condition)}, " if len(data.conditions) > 1 else ""
         lines += [
             {
-                "head": f"{_head(data, condition)}, {data.paper.printed[name]}"
-                if len(data.conditions) > 1
-                else data.paper.printed[name],
-                "cells": [number(of[row.name].get(name, NOTHING)) for row in data.rows],
+                "head": f"{head}{data.paper.printed[name]}",
+                "cells": [number(one.get(name, NOTHING)) for one in of],
             }
             for name in data.schemes
-            if any(name in one for one in of.values())
+            if any(name in one for one in of)
         ]
     return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
 
@@ -320,4 +312,4 @@ def _missing(data: Data) -> list[str]:
 
 def _names(paper: Paper, schemes: Sequence[str]) -> str:
     found = [paper.printed[name] for name in schemes]
-    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else found[0]
+    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)

@@ -9,53 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.core import SojournError
+from sojourn.papers.checks import as_tuples, check, choose, need
 from sojourn.papers.model import DAQM, Condition, Reading
 from sojourn.papers.points import each, filled, listed
 
 AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
 """In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
 
-_OF_CONDITION: Final = (
-    "name",
-    "title",
-    "flow",
-    "model",
-    "schemes",
-    "beside",
-    "sweep",
-    "at",
-    "table",
-    "append",
-    "fixed",
-    "set",
-    "scenario",
-    "series",
-)
-_OF_SWEEP: Final = (
-    "name",
-    "title",
-    "flow",
-    "model",
-    "schemes",
-    "beside",
-    "sweep",
-    "points",
-    "quick",
-    "append",
-    "fixed",
-    "set",
-    "scenario",
-    "series",
-)
+_OF_CONDITION: Final = tuple("set" if key == "sets" else key for key in Condition.__slots__ if key != "sizes")
+_OF_SWEEP: Final = (*(key for key in _OF_CONDITION if key not in ("at", "table")), "points", "quick")
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
 _OF_VARY: Final = ("name", "reading")
-
-
-def need(table: Mapping[str, Any], key: str, file: Path) -> Any:
-    """Return a value of a document."""
-    if key not in table:
-        raise SojournError(f"{file}: `{key}` is missing")
-    return table[key]
 
 
 def conditions(
@@ -68,9 +32,11 @@ def conditions(
     SojournError
         Unknown and missing keys, two conditions of one name or of the same traffic.
     """
-    found = [
-        _condition(one, groups, tuple(sizes), file, "condition", _OF_CONDITION) for one in runs.get("condition", ())
-    ]
+    found = []
+    for one in runs.get("condition", ()):
+        where = f"{file}: condition {one.get('name', 'without name')}"
+        check(one, _OF_CONDITION, where)
+        found.append(_condition(one, groups, sizes, where))
     taken = {_traffic(one) for one in found}
     for one in runs.get("sweep", ()):
         found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
@@ -88,46 +54,29 @@ def _traffic(one: Condition) -> tuple[str, ...]:
 
 
 def _condition(
-    table: Mapping[str, Any],
-    groups: Mapping[str, tuple[str, ...]],
-    sizes: tuple[str, ...],
-    file: Path,
-    what: str,
-    allowed: Sequence[str],
+    table: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], where: str
 ) -> Condition:
-    name = table.get("name", "without name")
-    _check(table, allowed, file, f"{what} {name}")
-    values: dict[str, Any] = {
-        "sets" if key == "set" else key: tuple(value) if isinstance(value, list) else value
-        for key, value in table.items()
-        if key not in ("points", "quick")
-    }
     for key in ("name", "title", "flow", "model", "schemes"):
-        need(values, key, file)
+        need(table, key, where)
+    values = as_tuples({key: value for key, value in table.items() if key not in ("points", "quick", "set")})
     for key in ("schemes", "beside"):
         given = values.get(key, ())
         values[key] = tuple(
             scheme for one in ((given,) if isinstance(given, str) else given) for scheme in groups.get(one, (one,))
         )
     values["append"] = _append(values.get("append", ""))
-    values["sizes"] = sizes
-    values["sets"] = each(values.get("sets", ()))
-    return Condition(**values)
+    return Condition(**values, sizes=tuple(sizes), sets=each(table.get("set", ())))
 
 
 def _points(
     table: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> list[Condition]:
     name = table.get("name", "without name")
-    _check(table, _OF_SWEEP, file, f"sweep {name}")
-    points = listed(need(table, "points", file), f"{file}: sweep {name}")
+    where = f"{file}: sweep {name}"
+    check(table, _OF_SWEEP, where, needed=("points", "sweep"))
+    points = listed(table["points"], where)
     quick: list[str] = table.get("quick", points)
-    stray = [one for one in quick if one not in points]
-    if stray:
-        raise SojournError(
-            f"{file}: sweep {name}: quick: {stray[0]!r} is not one of its points; allowed: {', '.join(points)}"
-        )
-    need(table, "sweep", file)
+    choose(quick, points, f"{where}: quick", " is not one of its points")
     found = []
     for at in points:
         own = dict(table) | {
@@ -139,7 +88,7 @@ def _points(
             "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
         }
         its = tuple(size for size in sizes if size != "quick" or at in quick)
-        found.append(_condition(own, groups, its, file, "sweep", (*_OF_SWEEP, "at")))
+        found.append(_condition(own, groups, its, where))
     return found
 
 
@@ -173,17 +122,17 @@ def readings(
     for kind, allowed in (("run", _OF_READING), ("vary", _OF_VARY)):
         for one in runs.get(kind, ()):
             name = str(need(one, "name", file))
-            _check(one, allowed, file, f"reading {name}")
+            where = f"{file}: reading {name}"
+            check(one, allowed, where)
             values = {key: str(value) for key, value in need(one, "reading", file).items()}
             for key, value in values.items():
                 if key not in known:
-                    raise SojournError(f"{file}: reading {name}: unknown reading `{key}`")
+                    raise SojournError(f"{where}: unknown reading `{key}`")
                 if value not in known[key]["values"]:
-                    choices = ", ".join(known[key]["values"])
-                    raise SojournError(f"{file}: reading {name}: {key}={value!r}; allowed: {choices}")
+                    raise SojournError(f"{where}: {key}={value!r}; allowed: {', '.join(known[key]['values'])}")
             only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
             for pattern in only:
-                _matching([pattern], of, name, file)
+                _matching([pattern], of, where)
             found.append(
                 Reading(
                     name=name,
@@ -194,7 +143,7 @@ def readings(
                     conditions={
                         size: tuple(
                             condition.name
-                            for condition in _matching(one.get(size, ["*"]), of, name, file)
+                            for condition in _matching(one.get(size, ["*"]), of, where)
                             if size in condition.sizes
                         )
                         for size in sizes
@@ -208,18 +157,12 @@ def readings(
     return tuple(found)
 
 
-def _matching(patterns: Sequence[str], of: Sequence[Condition], name: str, file: Path) -> list[Condition]:
+def _matching(patterns: Sequence[str], of: Sequence[Condition], where: str) -> list[Condition]:
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in of):
             known = ", ".join(one.name for one in of)
-            raise SojournError(f"{file}: reading {name}: {pattern!r} is not a condition; there are: {known}")
+            raise SojournError(f"{where}: {pattern!r} is not a condition; there are: {known}")
     return [one for one in of if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
-
-
-def _check(table: Mapping[str, Any], allowed: Sequence[str], file: Path, what: str) -> None:
-    unknown = [key for key in table if key not in allowed]
-    if unknown:
-        raise SojournError(f"{file}: {what}: unknown key `{unknown[0]}`; allowed: {', '.join(allowed)}")
 
 
 def slug(text: str) -> str:

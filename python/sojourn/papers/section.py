@@ -1,11 +1,16 @@
-"""Parts of a report that only one paper has."""
+"""Parts of a report that only one paper has; their words are in its ``report.toml``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
+from sojourn.papers.checks import read_toml
 from sojourn.plot import Picture
 from sojourn.report import svg
 
@@ -56,3 +61,41 @@ class Section:
     title: str
     text: tuple[str, ...] = ()
     drawings: tuple[Drawing, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a paper's sections and drawings, from ``report.toml``; values fill in what is there in braces.
+
+    Parameters
+    ----------
+    folder
+        Of the paper.
+    """
+
+    folder: Path
+
+    def section(self, name: str, drawings: Iterable[Drawing] = (), *, key: str = "", **values: Any) -> Section:
+        """Return a section; `key` is its table if that has another name."""
+        table = _words(self.folder)["section"][key or name]
+        text = tuple(one.format(**values) for one in table.get("text", ()))
+        return Section(name, table["title"].format(**values), text, tuple(drawings))
+
+    def drawing(
+        self,
+        name: str,
+        picture: Picture | None,
+        heads: Iterable[str] = (),
+        rows: Iterable[tuple[str, ...]] = (),
+        *,
+        key: str = "",
+        **values: Any,
+    ) -> Drawing:
+        """Return a drawing with its caption; `key` is that of the caption if it has another name."""
+        caption = _words(self.folder)["drawing"][key or name].format(**values)
+        return Drawing(name, picture, caption, tuple(heads), tuple(rows))
+
+
+@cache
+def _words(folder: Path) -> dict[str, Any]:
+    return read_toml(folder / "report.toml")

@@ -16,13 +16,14 @@ What each comparison means is said in ``claims.toml``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise, permutations, product
+from functools import partial
+from itertools import combinations, pairwise, permutations, product
 from typing import Final
 
 import numpy as np
 from scipy import stats as scipy_stats
 
-from sojourn.papers.comparisons import Maker, above, amount_of_times, for_subjects, near
+from sojourn.papers.comparisons import Maker, above, against_each, amount_of_times, for_subjects, near, of_each
 from sojourn.papers.conditions import part_of
 from sojourn.papers.logic import Sign, Statement, at_least, at_most, every, exactly, some
 from sojourn.papers.model import Claim
@@ -89,18 +90,14 @@ def _rises(columns: Sequence[Floats], margin: float) -> Statement:
     return every([Sign(slope(columns)), *steps])
 
 
-def _increases_with(claim: Claim, one: Setting, metric: str) -> Statement:
-    return for_subjects(claim, one, lambda scheme: _rises(_series(one, metric, scheme), one.words.margin))
-
-
-def _decreases_with(claim: Claim, one: Setting, metric: str) -> Statement:
-    return for_subjects(claim, one, lambda scheme: _rises(_series(one, metric, scheme)[::-1], one.words.margin))
+def _monotone(claim: Claim, one: Setting, metric: str, *, step: int) -> Statement:
+    return for_subjects(claim, one, lambda scheme: _rises(_series(one, metric, scheme)[::step], one.words.margin))
 
 
 def _insensitive_to(claim: Claim, one: Setting, metric: str) -> Statement:
     def part(scheme: str) -> Statement:
         columns = _series(one, metric, scheme)
-        return every(near(a, b, one.words.margin) for place, a in enumerate(columns) for b in columns[place + 1 :])
+        return every(near(a, b, one.words.margin) for a, b in combinations(columns, 2))
 
     return for_subjects(claim, one, part)
 
@@ -123,21 +120,7 @@ def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> State
         signs = [(1.0, 1.0), (-1.0, -1.0)] if widens else [(1.0, -1.0), (-1.0, 1.0)]
         return some(every([Sign(a * trend), Sign(b * both)]) for a, b in signs)
 
-    return _against(claim, one, part)
-
-
-def _against(claim: Claim, one: Setting, part: Callable[[str, str], Statement]) -> Statement:
-    return for_subjects(
-        claim, one, lambda scheme: every(part(scheme, other) for other in one.against if other != scheme)
-    )
-
-
-def _gap_increases_with(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _gap_with(claim, one, metric, widens=True)
-
-
-def _gap_decreases_with(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _gap_with(claim, one, metric, widens=False)
+    return against_each(claim, one, part)
 
 
 def _peaks_at(claim: Claim, one: Setting, metric: str) -> Statement:
@@ -150,10 +133,7 @@ def _peaks_at(claim: Claim, one: Setting, metric: str) -> Statement:
         outside = [place for place in range(len(columns)) if place not in candidates]
         return some(every(above(columns[place], columns[other]) for other in outside) for place in candidates)
 
-    each = [part(scheme) for scheme in one.subject]
-    if claim.is_negated:
-        return at_most(0, each)
-    return some(each) if claim.is_best_of else every(each)
+    return of_each(claim, [part(scheme) for scheme in one.subject], negates=True)
 
 
 def _peak_greater(claim: Claim, one: Setting, metric: str) -> Statement:
@@ -166,7 +146,7 @@ def _peak_greater(claim: Claim, one: Setting, metric: str) -> Statement:
             for s in ours
         )
 
-    return _against(claim, one, part)
+    return against_each(claim, one, part)
 
 
 def _elsewhere(
@@ -176,20 +156,12 @@ def _elsewhere(
     return for_subjects(claim, one, lambda scheme: every(part(scheme, one.points, group) for group in one.others))
 
 
-def _higher_in(claim: Claim, one: Setting, metric: str) -> Statement:
+def _mean_in(claim: Claim, one: Setting, metric: str, *, is_alike: bool) -> Statement:
     def part(scheme: str, here: tuple[At, ...], there: tuple[At, ...]) -> Statement:
         ours, theirs = common(mean_over(here, metric, scheme), mean_over(there, metric, scheme))
-        if not claim.amount:
-            return above(ours, theirs)
-        return near(ours, amount_of_times(claim) * theirs, one.words.margin)
-
-    return _elsewhere(claim, one, part)
-
-
-def _alike_in(claim: Claim, one: Setting, metric: str) -> Statement:
-    def part(scheme: str, here: tuple[At, ...], there: tuple[At, ...]) -> Statement:
-        ours, theirs = common(mean_over(here, metric, scheme), mean_over(there, metric, scheme))
-        return near(ours, theirs, one.words.margin)
+        if is_alike:
+            return near(ours, theirs, one.words.margin)
+        return near(ours, amount_of_times(claim) * theirs, one.words.margin) if claim.amount else above(ours, theirs)
 
     return _elsewhere(claim, one, part)
 
@@ -234,7 +206,7 @@ def _gap_greater_in(claim: Claim, one: Setting, metric: str) -> Statement:
 
         return every(beside(group) for group in one.others)
 
-    return _against(claim, one, part)
+    return against_each(claim, one, part)
 
 
 def _not_nothing(one: Floats, other: Floats) -> tuple[Floats, Floats]:
@@ -330,7 +302,7 @@ def rank_correlation(drivers: Sequence[Floats], values: Sequence[Floats]) -> Flo
     return found
 
 
-def _correlated(claim: Claim, one: Setting, metric: str, sign: float) -> Sign:
+def _correlated(claim: Claim, one: Setting, metric: str, *, sign: float) -> Sign:
     pairs = list(product(one.points, one.subject))
     drivers = [point.values[claim.driver][scheme] for point, scheme in pairs]
     values = [point.values[metric][scheme] for point, scheme in pairs]
@@ -339,28 +311,20 @@ def _correlated(claim: Claim, one: Setting, metric: str, sign: float) -> Sign:
     return Sign(sign * better * rank_correlation(drivers, values))
 
 
-def _follows(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _correlated(claim, one, metric, 1.0)
-
-
-def _opposes(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _correlated(claim, one, metric, -1.0)
-
-
 OVER_SWEEPS: Final[Mapping[str, Maker]] = {
-    "increases_with": _increases_with,
-    "decreases_with": _decreases_with,
+    "increases_with": partial(_monotone, step=1),
+    "decreases_with": partial(_monotone, step=-1),
     "insensitive_to": _insensitive_to,
-    "gap_increases_with": _gap_increases_with,
-    "gap_decreases_with": _gap_decreases_with,
+    "gap_increases_with": partial(_gap_with, widens=True),
+    "gap_decreases_with": partial(_gap_with, widens=False),
     "peaks_at": _peaks_at,
     "peak_greater": _peak_greater,
 }
 """By name, those over the points of one sweep."""
 
 BETWEEN_CONDITIONS: Final[Mapping[str, Maker]] = {
-    "higher_in": _higher_in,
-    "alike_in": _alike_in,
+    "higher_in": partial(_mean_in, is_alike=False),
+    "alike_in": partial(_mean_in, is_alike=True),
     "better_in": _better_in,
     "gap_greater_in": _gap_greater_in,
     "rank_better_in": _rank_better_in,
@@ -368,5 +332,9 @@ BETWEEN_CONDITIONS: Final[Mapping[str, Maker]] = {
 }
 """By name, those of one condition beside others."""
 
-POOLED: Final[Mapping[str, Maker]] = {"follows": _follows, "opposes": _opposes, "rank_alike_in": _rank_alike_in}
+POOLED: Final[Mapping[str, Maker]] = {
+    "follows": partial(_correlated, sign=1.0),
+    "opposes": partial(_correlated, sign=-1.0),
+    "rank_alike_in": _rank_alike_in,
+}
 """By name, those over all conditions at once."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
-from sojourn.cli.output import add_force, add_jobs
+from sojourn.cli.options import add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.processors import cores
 from sojourn.topology import command as topology
@@ -70,29 +70,13 @@ def add(verbs: Any) -> None:
         help="a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
         "betweenness, closeness, degree, random",
     )
-    parser.add_argument(
-        "--runs", type=int, default=240, metavar="N", help="number of runs that the search may use (default 240)"
-    )
-    parser.add_argument(
-        "--replicates",
-        type=int,
-        default=3,
-        metavar="N",
-        help="replications of each placement in the search (default 3)",
-    )
-    parser.add_argument(
-        "--fresh", type=int, default=10, metavar="N", help="replications of the final comparison (default 10)"
-    )
+    add_number(parser, "--runs", "number of runs that the search may use", default=240)
+    add_number(parser, "--replicates", "replications of each placement in the search", default=3)
+    add_number(parser, "--fresh", "replications of the final comparison", default=10)
     add_jobs(parser)
     topology.options(parser)
-    parser.add_argument(
-        "--out",
-        default=_OUT,
-        metavar="DIR",
-        help=f"folder for results and report; the same search continues in it (default {_OUT})",
-    )
-    add_force(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add_out(parser, help="folder for results and report; the same search continues in it", default=_OUT)
+    add_json(parser)
     parser.set_defaults(command=run)
 
 

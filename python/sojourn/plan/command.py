@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.output import add_jobs, output
+from sojourn.cli.options import add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -44,7 +44,7 @@ def _add_plan(verbs: Any) -> None:
         "written.",
     )
     _plan_and_store(check)
-    check.add_argument("--jobs", type=int, metavar="N", help="number of threads to assume (default: one per core)")
+    add_number(check, "--jobs", "number of threads to assume (default: one per core)")
     check.add_argument("--no-pilot", action="store_true", help="do not time any run")
     check.set_defaults(command=_check)
     run = actions.add_parser(
@@ -60,7 +60,7 @@ def _add_plan(verbs: Any) -> None:
         action="store_true",
         help="repeat runs that the store holds, including those of another build of Sojourn",
     )
-    run.add_argument("--max-runs", type=int, metavar="N", help="stop after N runs; the same command continues")
+    add_number(run, "--max-runs", "stop after N runs; the same command continues")
     run.set_defaults(command=_run)
     for name, help_, command in (
         ("status", "print the progress of a plan", _status),
@@ -70,9 +70,9 @@ def _add_plan(verbs: Any) -> None:
         action = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.")
         _plan_and_store(action)
         if name == "report":
-            output(action, metavar="FILE", required=True, help="the page to write")
+            add_out(action, metavar="FILE", required=True, help="the page to write")
         if name in ("status", "show"):
-            action.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+            add_json(action)
         action.set_defaults(command=command)
     verify = actions.add_parser(
         "verify",
@@ -140,7 +140,7 @@ def _add_results(verbs: Any) -> None:
     out.add_argument(
         "--table", choices=rows.EVERY, default="runs", help="table to export as CSV or Parquet (default runs)"
     )
-    output(out, metavar="PATH", required=True, help="the file to write (for Flent a folder)")
+    add_out(out, metavar="PATH", required=True, help="the file to write (for Flent a folder)")
     out.set_defaults(command=_export)
 
 

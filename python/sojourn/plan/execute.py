@@ -20,7 +20,7 @@ from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
-from sojourn.plan.work import Batch, Done
+from sojourn.plan.worker import Batch, Done
 from sojourn.processors import cores
 
 if TYPE_CHECKING:

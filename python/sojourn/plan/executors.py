@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.plan import work
-from sojourn.plan.work import Batch, Done
+from sojourn.plan import worker
+from sojourn.plan.worker import Batch, Done
 
 LOOK_EVERY_S: Final = 2.0
 
@@ -79,7 +79,7 @@ class Threads:
         while (item := self._todo.get()) is not None:
             number, batch = item
             try:
-                self._done.put((number, work.run(batch, self._stop)))
+                self._done.put((number, worker.run(batch, self._stop)))
             except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
 
@@ -133,7 +133,7 @@ class Cluster:
 
     def submit(self, number: int, batch: Batch) -> None:
         """Hand a batch over."""
-        future = self._client.submit(work.run, batch, pure=False, key=f"sojourn-{id(self)}-{number}")
+        future = self._client.submit(worker.run, batch, pure=False, key=f"sojourn-{id(self)}-{number}")
         self._futures[number] = future
         future.add_done_callback(self._told(number))
 
@@ -183,7 +183,7 @@ class Cluster:
     def _check(self) -> None:
         """Refuse workers of another build."""
         try:
-            found = self._client.run(work.facts, on_error="return")
+            found = self._client.run(worker.facts, on_error="return")
         except Exception as error:  # whatever a foreign worker raises when it cannot unpickle
             found = {"a worker": error}
         refuse(

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from sojourn.core import SojournError
-from sojourn.plan import work
+from sojourn.plan import worker
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
 
@@ -45,7 +45,7 @@ def pilot(cells: Cells, budget_s: float = BUDGET_S) -> Pilot:
     chosen = list(cells)[::step]
     chosen = [*chosen[:1], *chosen[:0:-1]]
     for cell in chosen:
-        done = work.run(work.Batch(build(), (cells.scenarios[cell.scenario],), ((0, cell.run(0)),)))
+        done = worker.run(worker.Batch(build(), (cells.scenarios[cell.scenario],), ((0, cell.run(0)),)))
         if done.failed:
             raise SojournError(f"{cells.plan.origin}: cell {cell}: {done.failed[0]}")
         runs += 1

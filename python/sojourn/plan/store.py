@@ -40,7 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sojourn import disk
+from sojourn import whole_files
 from sojourn.core import Document, SojournError
 from sojourn.plan import manifest, rows
 from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
@@ -406,9 +406,9 @@ class Store:
         if taken:
             self._publish({**self._files, **taken})
         for path, content in new.items():
-            disk.put(self.folder / path, content)
+            whole_files.put(self.folder / path, content)
         for folder in dict.fromkeys((self.folder / path).parent for path in new):
-            disk.flush(folder)
+            whole_files.flush(folder)
         away = set(gone)
         kept = {path: found for path, found in self._files.items() if path not in away}
         self._publish({**kept, **{path: (content,) for path, content in contents.items()}})
@@ -418,8 +418,8 @@ class Store:
     def _publish(self, files: Files) -> None:
         text = manifest.dump(files)
         for path in (MANIFEST, COPY):
-            disk.put(self.folder / path, text)
-            disk.flush((self.folder / path).parent)
+            whole_files.put(self.folder / path, text)
+            whole_files.flush((self.folder / path).parent)
             # The first counts.
             self._files = files
 
@@ -454,8 +454,8 @@ class Store:
         else:
             # The manifest first: a store has one as soon as it is a store.
             self._publish({MARK: (Content.of(new),)})
-            disk.put(self.folder / MARK, new)
-            disk.flush(self.folder)
+            whole_files.put(self.folder / MARK, new)
+            whole_files.flush(self.folder)
         for path in self.unfinished():
             (self.folder / path).unlink(missing_ok=True)
 
@@ -475,7 +475,9 @@ class Store:
     def unfinished(self) -> list[str]:
         """Return the files that an interrupted writer left, which the manifest does not list."""
         listed = self.listed()
-        partial = [file for folder in ("", *FOLDERS) for file in (self.folder / folder).glob(f"*{disk.PARTIAL}")]
+        partial = [
+            file for folder in ("", *FOLDERS) for file in (self.folder / folder).glob(f"*{whole_files.PARTIAL}")
+        ]
         found = [str(file.relative_to(self.folder)) for file in partial]
         # What somebody has put into the folder of plans is left alone.
         for folder in FOLDERS:
@@ -520,7 +522,7 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _is_partial(file: Path) -> bool:
-    return file.name.endswith(disk.PARTIAL)
+    return file.name.endswith(whole_files.PARTIAL)
 
 
 def ordered(table: pa.Table) -> pa.Table:

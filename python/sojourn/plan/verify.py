@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.plan import manifest, rows, store, work
+from sojourn.plan import manifest, rows, store, worker
 from sojourn.plan.executors import Threads
 from sojourn.plan.identity import Run, scenario_hash
 from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
@@ -298,10 +298,10 @@ class _Repair:
 
     def _repeat(self, held: list[dict[str, Any]]) -> dict[str, pa.Table]:
         batches = [
-            work.Batch(core.build(), *self._batch(held[at : at + _BATCH])) for at in range(0, len(held), _BATCH)
+            worker.Batch(core.build(), *self._batch(held[at : at + _BATCH])) for at in range(0, len(held), _BATCH)
         ]
         threads = Threads(self._jobs)
-        done: list[work.Done] = []
+        done: list[worker.Done] = []
         try:
             for number, batch in enumerate(batches):
                 threads.submit(number, batch)

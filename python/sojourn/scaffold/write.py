@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from sojourn import disk, suggest
+from sojourn import suggest, whole_files
 from sojourn.core import SojournError
 from sojourn.scaffold.kinds import KINDS, Kind, Left, Place, fill, kind
 
@@ -157,20 +157,20 @@ def apply(made: Draft) -> None:
                 folders.append(folder)
             if path.exists():
                 kept[path] = path.read_bytes()
-            partial = path.with_name(path.name + disk.PARTIAL)
+            partial = path.with_name(path.name + whole_files.PARTIAL)
             staged.append(partial)
-            disk.write(partial, text.encode())
+            whole_files.write(partial, text.encode())
             if path in kept:
                 partial.chmod(path.stat().st_mode)
         for partial in staged:
-            path = partial.with_name(partial.name.removesuffix(disk.PARTIAL))
+            path = partial.with_name(partial.name.removesuffix(whole_files.PARTIAL))
             partial.replace(path)
             done.append(path)
     except BaseException:
         for path in done:
             with suppress(OSError):
                 if path in kept:
-                    disk.write(path, kept[path])
+                    whole_files.write(path, kept[path])
                 else:
                     path.unlink()
         for partial in staged:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn import core, folder, toml
 from sojourn.cli import text
-from sojourn.cli.output import output
+from sojourn.cli.options import add_number, add_out
 from sojourn.core import SojournError
 from sojourn.tune.command import common
 
@@ -43,16 +43,9 @@ def add(verbs: Any) -> None:
         help=f"a metric; repeatable (default: {' and '.join(_METRICS)})",
     )
     parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="(default sobol)")
-    parser.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="number of base samples, a power of 2 for Sobol (default: Sobol 128, Morris 32)",
-    )
-    parser.add_argument(
-        "--replicates", type=int, default=2, metavar="N", help="replications of each point (default 2)"
-    )
-    output(parser, help="write a folder: indices, points, scenario, report.html")
+    add_number(parser, "--samples", "number of base samples, a power of 2 for Sobol (default: Sobol 128, Morris 32)")
+    add_number(parser, "--replicates", "replications of each point", default=2)
+    add_out(parser, help="write a folder: indices, points, scenario, report.html")
     parser.set_defaults(command=run)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sojourn.by_name import by_name
 from sojourn.core import SojournError
 
 
@@ -20,20 +21,22 @@ def _positive(name: str, value: float) -> float:
     return value
 
 
-def square_root_window(loss_ratio: float, *, packets_per_ack: float = 1.0) -> float:
+@by_name
+def square_root_window(*, loss_ratio: float, packets_per_ack: float = 1.0) -> float:
     """Return Reno's mean window in packets at a loss ratio: sqrt(3 / (2 b p)).
 
     Mathis, Semke, Mahdavi and Ott 1997, with b packets for each acknowledgement.
 
     Examples
     --------
-    >>> round(square_root_window(0.015), 6)
+    >>> round(square_root_window(loss_ratio=0.015), 6)
     10.0
     """
     return math.sqrt(1.5 / (_positive("packets_per_ack", packets_per_ack) * _share("loss_ratio", loss_ratio)))
 
 
-def cubic_window(loss_ratio: float, rtt_s: float, *, c: float = 0.4, beta: float = 0.7) -> float:
+@by_name
+def cubic_window(*, loss_ratio: float, rtt_s: float, c: float = 0.4, beta: float = 0.7) -> float:
     """Return CUBIC's mean window in packets (RFC 9438, 5.1), the larger of the cubic and the Reno-friendly one.
 
     Parameters
@@ -49,17 +52,18 @@ def cubic_window(loss_ratio: float, rtt_s: float, *, c: float = 0.4, beta: float
     --------
     With the RFC's constants the cubic part is 1.054 (rtt/p)^(3/4): at 0.1 s and 1e-6, 1.054 x 1e5^0.75.
 
-    >>> round(cubic_window(1e-6, 0.1))
+    >>> round(cubic_window(loss_ratio=1e-6, rtt_s=0.1))
     5926
     """
     p, rtt = _share("loss_ratio", loss_ratio), _positive("rtt_s", rtt_s)
     cubic = math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt / p, 0.75)
     # Section 4.3: additive increase of 3 (1 - beta)/(1 + beta) gives Reno's mean window.
-    return max(cubic, square_root_window(p))
+    return max(cubic, square_root_window(loss_ratio=p))
 
 
+@by_name
 def padhye_rate(
-    loss_ratio: float, rtt_s: float, *, rto_s: float = 0.2, packets_per_ack: float = 1.0, window: float = math.inf
+    *, loss_ratio: float, rtt_s: float, rto_s: float = 0.2, packets_per_ack: float = 1.0, window: float = math.inf
 ) -> float:
     """Return Reno's rate in packets/s with timeouts (Padhye, Firoiu, Towsley and Kurose 1998, equation 32).
 
@@ -79,14 +83,15 @@ def padhye_rate(
     return min(window / rtt, 1 / (rtt * math.sqrt(2 * b * p / 3) + timeouts))
 
 
-def appenzeller_buffer(bdp_packets: float, flows: int) -> float:
+@by_name
+def appenzeller_buffer(*, bdp_packets: float, flows: int) -> float:
     """Return the buffer in packets that keeps a link of many unsynchronised flows busy: BDP / sqrt(n).
 
     Appenzeller, Keslassy and McKeown 2004.
 
     Examples
     --------
-    >>> appenzeller_buffer(1000, 100)
+    >>> appenzeller_buffer(bdp_packets=1000, flows=100)
     100.0
     """
     return _positive("bdp_packets", bdp_packets) / math.sqrt(_positive("flows", flows))
@@ -95,7 +100,8 @@ def appenzeller_buffer(bdp_packets: float, flows: int) -> float:
 _LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}
 
 
-def congestion_flows(level: str, room_packets: float) -> int:
+@by_name
+def congestion_flows(level: str, *, room_packets: float) -> int:
     """Return the number of flows of a level of congestion (RFC 7928, section 8.2.1): N = S sqrt(l / 0.76).
 
     Parameters
@@ -109,7 +115,7 @@ def congestion_flows(level: str, room_packets: float) -> int:
     --------
     The RFC rounds to 0.036, 0.081 and 0.114 of S.
 
-    >>> [congestion_flows(level, 1000) for level in ("mild", "medium", "heavy")]
+    >>> [congestion_flows(level, room_packets=1000) for level in ("mild", "medium", "heavy")]
     [36, 81, 115]
     """
     if level not in _LEVELS:

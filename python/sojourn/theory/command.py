@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn.cli import text
+from sojourn.cli.options import add_json
 from sojourn.core import SojournError
 
 
@@ -87,12 +88,7 @@ def add(verbs: Any) -> None:
     )
     stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
     stability.add_argument("--flows", type=float, required=True, metavar="N", help="number of flows")
-    stability.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
-    stability.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    stability.add_argument(
-        "--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)"
-    )
-    _json(stability)
+    _link(stability)
     stability.set_defaults(command=_stability)
 
     buffer = actions.add_parser(
@@ -101,20 +97,20 @@ def add(verbs: Any) -> None:
         description="Compute rules of thumb for a link.",
     )
     buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
-    buffer.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
-    buffer.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
-    buffer.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
-    _json(buffer)
+    _link(buffer)
     buffer.set_defaults(command=_rules)
 
 
 def _load(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--load", type=float, default=1.0, metavar="RHO", help="arrivals over capacity (default 1)")
-    _json(parser)
+    add_json(parser)
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+def _link(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rate", required=True, metavar="RATE", help="rate of the link, as in 75 Mbit/s")
+    parser.add_argument("--rtt", required=True, metavar="TIME", help="base round-trip time")
+    parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="packet size on the wire (default 1500 B)")
+    add_json(parser)
 
 
 def _service(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +173,7 @@ def _queue(options: argparse.Namespace) -> None:
         service = theory.phase_type(scv=options.scv)
     found = theory.queue(
         options.scheme,
-        options.load,
+        load=options.load,
         arrivals=arrivals,
         service=service,
         quantiles=options.quantile,
@@ -186,7 +182,7 @@ def _queue(options: argparse.Namespace) -> None:
     runs = None
     if options.scv > 0:
         runs = theory.loss_runs(
-            options.scheme, options.load, arrivals=arrivals, service=service, endless=not options.buffer
+            options.scheme, load=options.load, arrivals=arrivals, service=service, endless=not options.buffer
         )
     rows: list[tuple[str, float | str, str]] = [
         ("mean number in the system", found.mean_packets, "packets"),
@@ -214,7 +210,12 @@ def _design(options: argparse.Namespace) -> None:
     from sojourn import theory
 
     level = _numbers("--delay", options.delay, 2) if options.delay else None
-    goal = theory.Goal(options.mean, options.loss, options.response, (level[0], level[1]) if level else None)
+    goal = theory.Goal(
+        mean_packets=options.mean,
+        loss_ratio=options.loss,
+        response=options.response,
+        quantile=(level[0], level[1]) if level else None,
+    )
     found = theory.design(options.shape, goal, load=options.load, d_max=options.d_max, width=options.width)
     rows: list[tuple[str, float | str, str]] = [
         ("location", found.location, "packets"),
@@ -251,7 +252,8 @@ def _stability(options: argparse.Namespace) -> None:
     rtt = _base("--rtt", options.rtt, _TIMES)
 
     def model(base: float) -> Fluid:
-        return Fluid([Link(capacity, own, limit)], [FlowClass(options.flows, base)])
+        link = Link(capacity_packets_s=capacity, controller=own, buffer_packets=limit)
+        return Fluid([link], [FlowClass(flows=options.flows, base_rtt_s=base)])
 
     linear = stability.linearise(model(rtt))
     growth = float(stability.roots(linear)[0].real)
@@ -296,9 +298,17 @@ def _rules(options: argparse.Namespace) -> None:
         ("bandwidth-delay product", bdp, "packets"),
         ("window of a flow when the link is full", window, "packets"),
         ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", ""),
-        ("buffer for many flows, BDP / sqrt(n)", theory.appenzeller_buffer(bdp, options.flows), "packets"),
+        (
+            "buffer for many flows, BDP / sqrt(n)",
+            theory.appenzeller_buffer(bdp_packets=bdp, flows=options.flows),
+            "packets",
+        ),
         *(
-            (f"flows of {level} congestion, buffer = BDP", float(theory.congestion_flows(level, 2 * bdp)), "")
+            (
+                f"flows of {level} congestion, buffer = BDP",
+                float(theory.congestion_flows(level, room_packets=2 * bdp)),
+                "",
+            )
             for level in ("mild", "medium", "heavy")
         ),
     ]

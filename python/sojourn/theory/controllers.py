@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from sojourn.by_name import by_name
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 
@@ -37,7 +38,8 @@ class Controller(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Red:
     """RED: p from an average of the queue.
 
@@ -86,7 +88,8 @@ class Red:
         return queue, np.ones_like(p), queue[None, :]
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pi:
     """PI: p follows the queue's excess and its change.
 
@@ -115,7 +118,8 @@ class Pi:
         return np.full_like(p, self.q_ref_packets), np.ones_like(p), p[None, :]
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pie:
     """PIE: PI of the queueing delay with gains that follow p (RFC 8033, section 4.2 and 5.1's steps).
 
@@ -148,7 +152,8 @@ class Pie:
         return self.target_s * capacity, np.ones_like(p), p[None, :]
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rem:
     """REM: p exponential in a price of backlog and rate.
 
@@ -180,7 +185,8 @@ class Rem:
         return np.maximum(queue, 0.0), np.ones_like(p), (-np.log1p(-p) / np.log(self.phi))[None, :]
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Avq:
     """AVQ: packets that would not fit into a slower virtual queue are lost; that queue is short for the link's delay.
 
@@ -210,7 +216,8 @@ class Avq:
         return np.zeros_like(p), np.full_like(p, self.gamma), np.full((1, len(p)), self.gamma)
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Codel:
     """CoDel's control law: while the delay is above target, the rate of losses, sqrt(count)/interval, increases.
 
@@ -246,7 +253,8 @@ class Codel:
         return capacity * self.target_s * (1 + excess), np.ones_like(p), count[None, :]
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """A threshold so low that the queue forms and drains within a round trip: p = rho^b (1 - rho)/(1 - rho^(b + 1)).
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from scipy import optimize
 
+from sojourn.by_name import by_name
 from sojourn.core import SojournError
 from sojourn.theory.queue import Queue, queue
 
@@ -114,7 +115,8 @@ SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
 """By name; the locations are those printed, which leave out no digit but those that rounding took."""
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """The goal for a queue; exactly one of the four is given.
 
@@ -241,7 +243,7 @@ def design(
 
 
 def _found(scheme: str, load: float, goal: Goal) -> Queue:
-    return queue(scheme, load, quantiles=goal.levels)
+    return queue(scheme, load=load, quantiles=goal.levels)
 
 
 def _maker(shape: str, d_max: float, width: float | None) -> tuple[Callable[[float], str], bool]:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
+from sojourn.by_name import by_name
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 from sojourn.theory.controllers import Controller
@@ -33,7 +34,8 @@ SAWTOOTH: Final = 4 / 3
 root of 3/(2p) (Mathis et al. 1997), where the mean-field equation alone gives that of 2/p."""
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A link with its queue.
 
@@ -52,7 +54,8 @@ class Link:
     buffer_packets: float = np.inf
 
 
-@dataclass(frozen=True, slots=True)
+@by_name
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowClass:
     """Flows that share a route and a base round-trip time.
 
@@ -263,8 +266,9 @@ class Fluid:
             x[place] = 1.0 if type(controller).__name__ == "Avq" else 0.0
         return x
 
+    @by_name
     def run(
-        self, duration_s: float, *, step_s: float | None = None, start: Floats | None = None, samples: int = 2000
+        self, *, duration_s: float, step_s: float | None = None, start: Floats | None = None, samples: int = 2000
     ) -> Run:
         """Integrate from `start`, by Heun's method with the history of indications interpolated.
 

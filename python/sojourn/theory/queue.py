@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn import _native
+from sojourn.by_name import by_name
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 
@@ -196,10 +197,11 @@ class Queue:
     quantiles: Mapping[float, float] = field(default_factory=dict)
 
 
+@by_name
 def queue(
     scheme: str | Law,
-    load: float,
     *,
+    load: float,
     arrivals: Arrivals | None = None,
     service: Service | None = None,
     quantiles: Sequence[float] = (),
@@ -266,10 +268,11 @@ class LossRuns:
     lengths: Floats
 
 
+@by_name
 def loss_runs(
     scheme: str | Law,
-    load: float,
     *,
+    load: float,
     arrivals: Arrivals | None = None,
     service: Service | None = None,
     longest: int = 50,
@@ -361,7 +364,8 @@ class Admission:
     cost: float
 
 
-def admission(load: float, *, delay_cost: float, loss_cost: float) -> Admission:
+@by_name
+def admission(*, load: float, delay_cost: float, loss_cost: float) -> Admission:
     """Return the best of all d(n) for Poisson arrivals and exponential service, by policy iteration.
 
     Parameters

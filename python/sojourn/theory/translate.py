@@ -25,22 +25,36 @@ Values = Mapping[str, str]
 
 _MAKERS: Final[Mapping[str, Callable[[Values], Controller]]] = {
     "red": lambda of: Red(
-        _number(of["min"]),
-        _number(of["max"]),
-        _number(of["max_p"]),
-        _number(of["w"]),
-        of["gentle"] == "true",
+        min_packets=_number(of["min"]),
+        max_packets=_number(of["max"]),
+        max_p=_number(of["max_p"]),
+        w=_number(of["w"]),
+        gentle=of["gentle"] == "true",
         # `wait` doubles the mean gap between losses, back to 1/p.
-        of["wait"] != "true",
+        spaced=of["wait"] != "true",
     ),
-    "pi": lambda of: Pi(_number(of["a"]), _number(of["b"]), _number(of["q_ref"]), _number(of["tupdate"])),
-    "pie": lambda of: Pie(_number(of["target"]), _number(of["tupdate"]), _number(of["alpha"]), _number(of["beta"])),
+    "pi": lambda of: Pi(
+        a=_number(of["a"]),
+        b=_number(of["b"]),
+        q_ref_packets=_number(of["q_ref"]),
+        tupdate_s=_number(of["tupdate"]),
+    ),
+    "pie": lambda of: Pie(
+        target_s=_number(of["target"]),
+        tupdate_s=_number(of["tupdate"]),
+        alpha=_number(of["alpha"]),
+        beta=_number(of["beta"]),
+    ),
     "rem": lambda of: Rem(
-        _number(of["gamma"]), _number(of["alpha"]), _number(of["phi"]), _number(of["b_ref"]), _number(of["tupdate"])
+        gamma=_number(of["gamma"]),
+        alpha=_number(of["alpha"]),
+        phi=_number(of["phi"]),
+        b_ref_packets=_number(of["b_ref"]),
+        tupdate_s=_number(of["tupdate"]),
     ),
-    "avq": lambda of: Avq(_number(of["gamma"]), _number(of["alpha"])),
-    "codel": lambda of: Codel(_number(of["target"]), _number(of["interval"])),
-    "threshold": lambda of: Threshold(_number(of["q_th"])),
+    "avq": lambda of: Avq(gamma=_number(of["gamma"]), alpha=_number(of["alpha"])),
+    "codel": lambda of: Codel(target_s=_number(of["target"]), interval_s=_number(of["interval"])),
+    "threshold": lambda of: Threshold(q_th_packets=_number(of["q_th"])),
     "pfifo": lambda _: TailDrop(),
 }
 

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
+from sojourn.cli.options import add_json
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def add(verbs: Any) -> None:
     )
     show.add_argument("topology", metavar="TOPOLOGY", help=SOURCE)
     options(show)
-    show.add_argument("--json", action="store_true", help="print one JSON document")
+    add_json(show, "print one JSON document")
     show.set_defaults(command=run_show)
     export = actions.add_parser(
         "export",

@@ -6,7 +6,7 @@ import importlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ class Node:
 
     name: str
     label: str
+    _: KW_ONLY
     longitude: float | None = None
     latitude: float | None = None
 
@@ -64,6 +65,7 @@ class Link:
     """
 
     ends: tuple[int, int]
+    _: KW_ONLY
     rate_bit_s: int | None = None
     delay_ns: int | None = None
     weight: float | None = None
@@ -232,7 +234,8 @@ def distance_km(a: Node, b: Node) -> float | None:
 
     Examples
     --------
-    >>> round(distance_km(Node("a", "a", 0.0, 0.0), Node("b", "b", 90.0, 0.0)))  # a quarter of the equator
+    >>> a, b = (Node("", "", longitude=degrees, latitude=0.0) for degrees in (0.0, 90.0))
+    >>> round(distance_km(a, b))  # a quarter of the equator
     10008
     """
     if a.longitude is None or a.latitude is None or b.longitude is None or b.latitude is None:

@@ -91,10 +91,10 @@ def _topohub(key: str) -> Topology:
             "or topohub:caida/2024-08/5384"
         )
     ids = {str(node["id"]): k for k, node in enumerate(document["nodes"])}
-    nodes = [
-        Node("", str(node.get("name") or node["id"]), *(float(x) for x in node.get("pos") or ()))
-        for node in document["nodes"]
-    ]
+    nodes = []
+    for node in document["nodes"]:
+        longitude, latitude = map(float, node["pos"]) if node.get("pos") else (None, None)
+        nodes.append(Node("", str(node.get("name") or node["id"]), longitude=longitude, latitude=latitude))
     links = [Link((ids[str(edge["source"])], ids[str(edge["target"])])) for edge in document["edges"]]
     demands = {
         (ids[str(a)], ids[str(b)]): float(value)
@@ -172,8 +172,8 @@ def _graphml(text: str, source: str, name: str) -> Topology:
         Node(
             "",
             data.get("label") or key,
-            _degrees(data, "Longitude", 180.0, source),
-            _degrees(data, "Latitude", 90.0, source),
+            longitude=_degrees(data, "Longitude", 180.0, source),
+            latitude=_degrees(data, "Latitude", 90.0, source),
         )
         for key, data in handler.nodes.items()
     ]
@@ -183,7 +183,7 @@ def _graphml(text: str, source: str, name: str) -> Topology:
             if end not in places:
                 raise SojournError(f"{source}, line {edge['']}: an edge to node {end!r}, which is not there")
         a, b = (places[end] for end in edge["ends"])
-        links.append(Link((a, b), _speed(edge, source), weight=_weight(edge, source)))
+        links.append(Link((a, b), rate_bit_s=_speed(edge, source), weight=_weight(edge, source)))
     return assemble(name, nodes, links)
 
 
@@ -254,9 +254,9 @@ def _edges(text: str, source: str, name: str) -> Topology:
         links.append(
             Link(
                 (a, b),
-                None if given[0] is None else rate_bit_s(given[0], f"{where} rate"),
-                None if given[1] is None else time_ns(given[1], f"{where} delay"),
-                _weight({"": line, "weight": given[2]}, source),
+                rate_bit_s=None if given[0] is None else rate_bit_s(given[0], f"{where} rate"),
+                delay_ns=None if given[1] is None else time_ns(given[1], f"{where} delay"),
+                weight=_weight({"": line, "weight": given[2]}, source),
             )
         )
     return assemble(name, [Node("", label) for label in places], links)

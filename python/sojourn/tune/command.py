@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.output import add_force, add_jobs
+from sojourn.cli.options import add_jobs, add_number, add_out
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
@@ -52,19 +52,13 @@ def add(verbs: Any) -> None:
         metavar="KEY=A,B",
         help="variants for the final comparison only, as in flows=5,50; repeatable",
     )
-    tune.add_argument("--trials", type=int, metavar="N", help="number of parameter sets to try (default 60)")
-    tune.add_argument("--replicates", type=int, metavar="N", help="replications of each trial (default 3)")
-    tune.add_argument("--fresh", type=int, metavar="N", help="replications of the final comparison (default 10)")
+    add_number(tune, "--trials", "number of parameter sets to try (default 60)")
+    add_number(tune, "--replicates", "replications of each trial (default 3)")
+    add_number(tune, "--fresh", "replications of the final comparison (default 10)")
     tune.add_argument(
         "--sampler", choices=("tpe", "nsga2", "random"), help="how parameter sets are chosen (default tpe)"
     )
-    tune.add_argument(
-        "--out",
-        default=_OUT,
-        metavar="DIR",
-        help=f"folder for results and report; the same tuning continues in it (default {_OUT})",
-    )
-    add_force(tune)
+    add_out(tune, help="folder for results and report; the same tuning continues in it", default=_OUT)
     tune.set_defaults(command=run)
 
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::harness::{canonical, close, refused, Fate, Host, Stream};
 use crate::red::law;
+use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::{Ecn, Random};
 use alloc::vec::Vec;
 use sojourn_units::Span;

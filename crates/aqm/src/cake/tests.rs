@@ -1,6 +1,5 @@
 use super::*;
-use crate::harness::{canonical, refused};
-use crate::testing::Host;
+use crate::test_host::{canonical, refused, DisciplineHost};
 use crate::{AckFields, Ecn, Packet};
 use alloc::vec;
 
@@ -15,14 +14,14 @@ fn cake(text: &str) -> Cake {
 
 /// A host that gives every fact of a packet, and asks again when the shaper says so.
 struct Link {
-    host: Host,
+    host: DisciplineHost,
     cake: Cake,
     serial: u64,
 }
 
 impl Link {
     fn new(text: &str) -> Self {
-        Self { host: Host::new(), cake: cake(text), serial: 0 }
+        Self { host: DisciplineHost::new(), cake: cake(text), serial: 0 }
     }
 
     fn offer(&mut self, packet: Packet) -> u64 {

@@ -1,7 +1,6 @@
 use super::*;
 use crate::fair;
-use crate::harness::{canonical, refused, Stream};
-use crate::testing::Host;
+use crate::test_host::{canonical, refused, DisciplineHost, Stream};
 use crate::{Discipline, Ecn, FairQueue, Fifo, Random};
 use std::vec::Vec;
 
@@ -11,15 +10,15 @@ fn cobalt(change: impl FnOnce(&mut Params)) -> Fifo<Cobalt> {
     Fifo::new(params)
 }
 
-fn offer(host: &mut Host, queue: &mut dyn Discipline, n: usize, ecn: Ecn) {
+fn offer(host: &mut DisciplineHost, queue: &mut dyn Discipline, n: usize, ecn: Ecn) {
     for _ in 0..n {
         host.offer(queue, 0, 1500, ecn);
     }
 }
 
 /// One packet passes at 0 ms without waiting, so `drop_next` is 100 ms; then `n` wait from 0 ms on and the clock shows 10 ms.
-fn backlogged(n: usize, ecn: Ecn, change: impl FnOnce(&mut Params)) -> (Host, Fifo<Cobalt>) {
-    let (mut host, mut queue) = (Host::new(), cobalt(change));
+fn backlogged(n: usize, ecn: Ecn, change: impl FnOnce(&mut Params)) -> (DisciplineHost, Fifo<Cobalt>) {
+    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(change));
     offer(&mut host, &mut queue, 1, ecn);
     host.take(&mut queue);
     assert_eq!(host.internal(&mut queue, "drop_next_s"), 0.1);
@@ -29,7 +28,7 @@ fn backlogged(n: usize, ecn: Ecn, change: impl FnOnce(&mut Params)) -> (Host, Fi
 }
 
 /// A dequeue every 0.1 ms until `until_ms`: the times at which the number of signals grew, in ms.
-fn signals(host: &mut Host, queue: &mut Fifo<Cobalt>, until_ms: u64) -> Vec<f64> {
+fn signals(host: &mut DisciplineHost, queue: &mut Fifo<Cobalt>, until_ms: u64) -> Vec<f64> {
     let mut times = Vec::new();
     let end = Instant::ZERO + Span::from_millis(until_ms);
     while host.now < end {
@@ -70,7 +69,7 @@ fn signals_are_spaced_by_the_count_they_have_raised() {
 }
 
 /// After the four signals above: count 5, next step due at 333.1671 ms, all that waited gone, dropping off.
-fn calm() -> (Host, Fifo<Cobalt>) {
+fn calm() -> (DisciplineHost, Fifo<Cobalt>) {
     let (mut host, mut queue) = backlogged(5000, Ecn::NotEct, |_| ());
     signals(&mut host, &mut queue, 300);
     while queue.drain().is_some() {}
@@ -80,7 +79,7 @@ fn calm() -> (Host, Fifo<Cobalt>) {
 }
 
 /// A packet that does not wait passes.
-fn pass(host: &mut Host, queue: &mut Fifo<Cobalt>, at_ms: f64) {
+fn pass(host: &mut DisciplineHost, queue: &mut Fifo<Cobalt>, at_ms: f64) {
     host.at_ms(at_ms);
     offer(host, queue, 1, Ecn::NotEct);
     assert!(host.take(queue).is_some());
@@ -162,7 +161,7 @@ fn exactly_target_is_not_above_it() {
 
 #[test]
 fn overflow_raises_blue_once_per_target_and_starts_dropping() {
-    let (mut host, mut queue) = (Host::new(), cobalt(|params| params.limit = Limit::packets(2)));
+    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(|params| params.limit = Limit::packets(2)));
     for (ms, p) in [(5.0, 0.0), (5.1, 1.0), (5.2, 1.0), (10.1, 1.0), (10.2, 2.0)] {
         host.at_ms(ms);
         offer(&mut host, &mut queue, 3, Ecn::NotEct);
@@ -182,7 +181,7 @@ fn overflow_raises_blue_once_per_target_and_starts_dropping() {
 
 #[test]
 fn an_empty_queue_lowers_blue_once_per_target() {
-    let (mut host, mut queue) = (Host::new(), cobalt(|params| params.limit = Limit::packets(1)));
+    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(|params| params.limit = Limit::packets(1)));
     host.at_ms(6.0);
     offer(&mut host, &mut queue, 2, Ecn::NotEct);
     host.random.fixed = Some(0.999);
@@ -252,7 +251,7 @@ fn blue_drops_with_its_probability() {
         params.p_inc = Probability::clamped(0.25);
         params.target = Span::from_secs(1);
     };
-    let (mut host, mut queue) = (Host::new(), cobalt(change));
+    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(change));
     host.at_ms(1500.0);
     offer(&mut host, &mut queue, 10_001, Ecn::NotEct);
     assert_eq!(host.internal(&mut queue, "drop_probability"), 0.25);
@@ -302,7 +301,7 @@ fn the_table_and_newtons_steps_follow_the_root() {
 #[test]
 fn fair_queueing_tells_blue_of_overflow() {
     let fair = fair::Params { limit: sojourn_units::Packets::new(10), ..fair::Params::default() };
-    let (mut host, mut queue) = (Host::new(), FairQueue::<Cobalt>::new(fair, Params::default()));
+    let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Cobalt>::new(fair, Params::default()));
     host.at_ms(6.0);
     offer(&mut host, &mut queue, 11, Ecn::NotEct);
     assert_eq!(host.internal(&mut queue, "drop_probability"), 1.0 / 256.0);
@@ -312,7 +311,7 @@ fn fair_queueing_tells_blue_of_overflow() {
 #[test]
 #[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn random_traffic_agrees_with_a_direct_model() {
-    let (mut host, mut queue) = (Host::new(), cobalt(|params| params.limit = Limit::packets(50)));
+    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(|params| params.limit = Limit::packets(50)));
     let mut traffic = Stream::new(9);
     // Everything in ns.
     let (mut waiting, mut count, mut drop_next, mut dropping) =

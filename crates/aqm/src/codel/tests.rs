@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::Host;
+use crate::test_host::DisciplineHost;
 use crate::{Discipline, Ecn, Fifo};
 use std::vec::Vec;
 
@@ -9,14 +9,14 @@ fn codel(change: impl FnOnce(&mut Params)) -> Fifo<Codel> {
     Fifo::new(params)
 }
 
-fn fill(host: &mut Host, queue: &mut Fifo<Codel>, n: usize, ecn: Ecn) {
+fn fill(host: &mut DisciplineHost, queue: &mut Fifo<Codel>, n: usize, ecn: Ecn) {
     for _ in 0..n {
         host.offer(queue, 0, 1500, ecn);
     }
 }
 
 /// A queue that never empties, all enqueued at 0; asks for a packet every `step_us`, and gives the times of drops in ms.
-fn drop_times(queue: &mut Fifo<Codel>, host: &mut Host, step_us: u64, until_ms: u64) -> Vec<f64> {
+fn drop_times(queue: &mut Fifo<Codel>, host: &mut DisciplineHost, step_us: u64, until_ms: u64) -> Vec<f64> {
     let mut times = Vec::new();
     let mut now = host.now;
     while now < Instant::ZERO + Span::from_millis(until_ms) {
@@ -39,7 +39,7 @@ fn close(times: &[f64], expected: &[f64], resolution_ms: f64) {
 
 #[test]
 fn exact_law_spaces_drops_by_interval_over_square_root() {
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.limit = Limit::packets(20_000)));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.limit = Limit::packets(20_000)));
     fill(&mut host, &mut queue, 10_000, Ecn::NotEct);
     host.at_ms(10.0);
     // First dequeue at 10 ms: sojourn 10 >= 5, so first_above = 110. Drop 1 at 110; then after
@@ -55,7 +55,7 @@ fn newton_law_spaces_the_drop_after_the_second_by_half_an_interval() {
         params.control_law = ControlLaw::Newton;
         params.limit = Limit::packets(20_000);
     };
-    let (mut host, mut queue) = (Host::new(), codel(newton));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(newton));
     fill(&mut host, &mut queue, 10_000, Ecn::NotEct);
     host.at_ms(10.0);
     // y1 = 1; each step y <- y (3 - n y^2) / 2:
@@ -71,7 +71,7 @@ fn newton_law_spaces_the_drop_after_the_second_by_half_an_interval() {
 
 #[test]
 fn newton_reads_time_in_units_of_1024_ns() {
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = ControlLaw::Newton));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.control_law = ControlLaw::Newton));
     fill(&mut host, &mut queue, 100, Ecn::NotEct);
     // 5 ms are 4882.8 units, so the target is 4882: 4,999,168 ns. One nanosecond before, nothing starts.
     host.at_ms(4.999_167);
@@ -108,7 +108,7 @@ fn newton_steps_are_the_equation_in_sixteen_bits() {
 
 #[test]
 fn nothing_is_dropped_before_an_interval_above_target() {
-    let (mut host, mut queue) = (Host::new(), codel(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|_| ()));
     fill(&mut host, &mut queue, 1000, Ecn::NotEct);
     host.at_ms(4.999);
     host.take(&mut queue);
@@ -128,7 +128,7 @@ fn nothing_is_dropped_before_an_interval_above_target() {
 
 #[test]
 fn one_sojourn_below_target_starts_the_interval_again() {
-    let (mut host, mut queue) = (Host::new(), codel(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|_| ()));
     fill(&mut host, &mut queue, 2, Ecn::NotEct);
     host.at_ms(50.0);
     fill(&mut host, &mut queue, 10, Ecn::NotEct);
@@ -143,8 +143,8 @@ fn one_sojourn_below_target_starts_the_interval_again() {
 #[test]
 fn nothing_is_dropped_while_at_most_an_mtu_waits_behind_the_head() {
     for (behind, drops) in [(1514, 0), (1515, 1)] {
-        let (mut host, mut queue) = (Host::new(), codel(|_| ()));
-        let feed = |host: &mut Host, queue: &mut Fifo<Codel>| {
+        let (mut host, mut queue) = (DisciplineHost::new(), codel(|_| ()));
+        let feed = |host: &mut DisciplineHost, queue: &mut Fifo<Codel>| {
             host.offer(queue, 0, behind, Ecn::NotEct);
         };
         feed(&mut host, &mut queue);
@@ -160,7 +160,7 @@ fn nothing_is_dropped_while_at_most_an_mtu_waits_behind_the_head() {
 }
 
 /// Drops until `ms`, then two packets that never waited end the dropping phase.
-fn end_phase(host: &mut Host, queue: &mut Fifo<Codel>) {
+fn end_phase(host: &mut DisciplineHost, queue: &mut Fifo<Codel>) {
     while host.take(queue).is_some() {}
     assert_eq!(host.internal(queue, "dropping"), 0.0);
 }
@@ -169,7 +169,7 @@ fn end_phase(host: &mut Host, queue: &mut Fifo<Codel>) {
 fn a_phase_soon_after_the_last_resumes_its_rate() {
     // 16 intervals = 1.6 s after drop_next the memory is lost.
     for (pause_ms, resumed) in [(1000.0, true), (1_599.0, true), (1_601.0, false)] {
-        let (mut host, mut queue) = (Host::new(), codel(|params| params.limit = Limit::packets(20_000)));
+        let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.limit = Limit::packets(20_000)));
         fill(&mut host, &mut queue, 10_000, Ecn::NotEct);
         host.at_ms(10.0);
         assert_eq!(drop_times(&mut queue, &mut host, 100, 450).len(), 6);
@@ -197,7 +197,7 @@ fn a_phase_soon_after_the_last_resumes_its_rate() {
 
 #[test]
 fn a_phase_of_one_drop_leaves_no_memory() {
-    let (mut host, mut queue) = (Host::new(), codel(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|_| ()));
     for begin in [0.0, 300.0] {
         host.at_ms(begin);
         fill(&mut host, &mut queue, 10, Ecn::NotEct);
@@ -215,7 +215,7 @@ fn a_phase_of_one_drop_leaves_no_memory() {
 #[test]
 fn a_phase_of_two_drops_leaves_no_memory_under_either_law() {
     for law in [ControlLaw::Exact, ControlLaw::Newton] {
-        let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = law));
+        let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.control_law = law));
         fill(&mut host, &mut queue, 10, Ecn::NotEct);
         for ms in [10.0, 110.01, 210.01] {
             host.at_ms(ms);
@@ -238,7 +238,7 @@ fn a_phase_of_two_drops_leaves_no_memory_under_either_law() {
 
 #[test]
 fn several_drops_may_fall_due_at_one_dequeue() {
-    let (mut host, mut queue) = (Host::new(), codel(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|_| ()));
     fill(&mut host, &mut queue, 100, Ecn::NotEct);
     host.at_ms(10.0);
     host.take(&mut queue);
@@ -252,7 +252,7 @@ fn several_drops_may_fall_due_at_one_dequeue() {
 
 #[test]
 fn ecn_marks_and_delivers_what_would_be_dropped() {
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.ecn = true));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.ecn = true));
     fill(&mut host, &mut queue, 400, Ecn::Ect0);
     host.at_ms(10.0);
     host.take(&mut queue);
@@ -266,7 +266,7 @@ fn ecn_marks_and_delivers_what_would_be_dropped() {
     assert_eq!(host.take_packet(&mut queue).map(|packet| packet.ecn), Some(Ecn::Ect0));
     assert_eq!((host.log.marked.as_slice(), host.log.dropped.len()), (&[1, 2, 3][..], 0));
     // What is not ECN-capable is dropped all the same.
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.ecn = true));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.ecn = true));
     fill(&mut host, &mut queue, 400, Ecn::NotEct);
     host.at_ms(10.0);
     host.take(&mut queue);
@@ -277,7 +277,8 @@ fn ecn_marks_and_delivers_what_would_be_dropped() {
 
 #[test]
 fn ce_threshold_marks_every_capable_packet_above_it_whatever_ecn_says() {
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.ce_threshold = Some(Span::from_millis(1))));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), codel(|params| params.ce_threshold = Some(Span::from_millis(1))));
     fill(&mut host, &mut queue, 10, Ecn::Ect1);
     host.offer(&mut queue, 0, 1500, Ecn::NotEct);
     host.at_ms(1.0);
@@ -294,7 +295,7 @@ fn ce_threshold_marks_every_capable_packet_above_it_whatever_ecn_says() {
 fn limit_drops_arrivals_and_may_count_them() {
     for (count_overflow, count) in [(false, 0.0), (true, 3.0)] {
         let (mut host, mut queue) = (
-            Host::new(),
+            DisciplineHost::new(),
             codel(|params| {
                 params.limit = Limit::packets(2);
                 params.count_overflow = count_overflow;
@@ -308,7 +309,7 @@ fn limit_drops_arrivals_and_may_count_them() {
 
 #[test]
 fn the_last_packet_ends_the_phase() {
-    let (mut host, mut queue) = (Host::new(), codel(|params| params.mtu = Bytes::ZERO));
+    let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.mtu = Bytes::ZERO));
     fill(&mut host, &mut queue, 3, Ecn::NotEct);
     host.at_ms(10.0);
     host.take(&mut queue);
@@ -324,7 +325,7 @@ fn the_last_packet_ends_the_phase() {
 #[test]
 fn linux_remembers_when_the_sojourn_time_rose_over_a_request_that_finds_nothing() {
     for (law, dropped) in [(ControlLaw::Exact, 0), (ControlLaw::Newton, 1)] {
-        let (mut host, mut queue) = (Host::new(), codel(|params| params.control_law = law));
+        let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.control_law = law));
         fill(&mut host, &mut queue, 3, Ecn::NotEct);
         host.at_ms(10.0);
         // Sojourn 10 ms with 3000 B left behind: from now on above target.

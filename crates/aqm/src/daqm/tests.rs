@@ -1,6 +1,5 @@
 use super::*;
-use crate::harness::{canonical, refused};
-use crate::testing::Host;
+use crate::test_host::{canonical, refused, DisciplineHost};
 use crate::{Config, Discipline, Ecn, Random, Value};
 use alloc::format;
 use std::vec::Vec;
@@ -10,7 +9,7 @@ fn daqm(text: &str) -> std::boxed::Box<dyn Discipline> {
 }
 
 /// Arrivals at these times.
-fn arrive(host: &mut Host, queue: &mut dyn Discipline, at_ms: &[f64]) {
+fn arrive(host: &mut DisciplineHost, queue: &mut dyn Discipline, at_ms: &[f64]) {
     for ms in at_ms {
         host.at_ms(*ms);
         host.offer(queue, 0, 1000, Ecn::NotEct);
@@ -22,8 +21,8 @@ fn arrive(host: &mut Host, queue: &mut dyn Discipline, at_ms: &[f64]) {
 /// S2 = (b-a)/2 = 0.125; S3 = ((c-b)/2 - 0.125)/2 = (-0.125-0.125)/2 = -0.125; S0 = 12.
 /// Lengths at 4, 6, 8, 10, 12 ms, each before an arrival at the same instant: 2, 3, 4, 4, 6:
 /// Q1 = 2-3 = -1; a = (4-2)/2 = 1; b = (4-3)/2 = 0.5; c = (6-4)/2 = 1; Q2 = b-a = -0.5; Q3 = 0.5 - -0.5 = 1; Q0 = 6.
-fn six(text: &str) -> (Host, std::boxed::Box<dyn Discipline>) {
-    let (mut host, mut queue) = (Host::new(), daqm(&format!("interarrival 2ms sample 2ms {text}")));
+fn six(text: &str) -> (DisciplineHost, std::boxed::Box<dyn Discipline>) {
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm(&format!("interarrival 2ms sample 2ms {text}")));
     arrive(&mut host, &mut *queue, &[0.0, 2.0, 5.0, 6.0, 10.0, 11.0]);
     host.at_ms(12.0);
     (host, queue)
@@ -107,7 +106,7 @@ fn hits_and_drops_at_a_dequeue_are_counted() {
     // 9 wait, 9 > 6: a hit. With peek it drops the head; a loss of the five looked at for S3 (never above 1000) adds 5.
     for (text, head_drops) in [("", 1.0), ("interarrival 1ms s3 1000 inspect lose ", 6.0)] {
         let (mut host, mut queue) =
-            (Host::new(), daqm(&format!("{text}s0 none q0 6p drop_rate 0.4 drop_duration 5ms")));
+            (DisciplineHost::new(), daqm(&format!("{text}s0 none q0 6p drop_rate 0.4 drop_duration 5ms")));
         arrive(&mut host, &mut *queue, &[1.0; 9]);
         host.at_ms(10.0);
         host.take(&mut *queue);
@@ -123,7 +122,7 @@ fn hits_and_drops_at_a_dequeue_are_counted() {
 
 #[test]
 fn a_hit_drops_the_head_delivers_the_next_and_opens_a_phase() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none q0 6p drop_rate 0.4 drop_duration 100ms"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("s0 none q0 6p drop_rate 0.4 drop_duration 100ms"));
     arrive(&mut host, &mut *queue, &[1.0; 9]);
     host.at_ms(10.0);
     assert_eq!(host.take(&mut *queue), Some(1), "9 > 6: packet 0 is dropped, 1 delivered");
@@ -148,7 +147,8 @@ fn a_hit_drops_the_head_delivers_the_next_and_opens_a_phase() {
 
 #[test]
 fn the_drop_rate_is_a_probability() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none q0 5p drop_rate 0.3 drop_duration 1h limit 100000p"));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), daqm("s0 none q0 5p drop_rate 0.3 drop_duration 1h limit 100000p"));
     arrive(&mut host, &mut *queue, &[1.0; 6]);
     host.take(&mut *queue);
     arrive(&mut host, &mut *queue, &[2.0; 10_000]);
@@ -160,7 +160,7 @@ fn the_drop_rate_is_a_probability() {
 #[test]
 fn nothing_is_looked_at_with_five_packets_or_before_the_target() {
     for (waiting, now_ms, hit) in [(5, 100.001, false), (6, 100.0, false), (6, 100.001, true)] {
-        let (mut host, mut queue) = (Host::new(), daqm("target 100ms s0 1ms"));
+        let (mut host, mut queue) = (DisciplineHost::new(), daqm("target 100ms s0 1ms"));
         arrive(&mut host, &mut *queue, &std::vec![1.0; waiting]);
         host.at_ms(now_ms);
         host.take(&mut *queue);
@@ -170,7 +170,7 @@ fn nothing_is_looked_at_with_five_packets_or_before_the_target() {
 
 #[test]
 fn tail_drop_comes_before_the_phase() {
-    let (mut host, mut queue) = (Host::new(), daqm("limit 7p s0 none q0 5p drop_rate 1 drop_duration 1s"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("limit 7p s0 none q0 5p drop_rate 1 drop_duration 1s"));
     arrive(&mut host, &mut *queue, &[1.0; 8]);
     assert_eq!(host.log.dropped, [(7, Reason::Overflow)]);
     host.take(&mut *queue);
@@ -180,7 +180,8 @@ fn tail_drop_comes_before_the_phase() {
 
 /// Nine packets whose third sojourn derivative is 0.125 with an interarrival of 2 ms (see `six`); what leaves and what is lost.
 fn inspected(text: &str) -> (Vec<u64>, Vec<u64>) {
-    let (mut host, mut queue) = (Host::new(), daqm(&format!("s0 none interarrival 2ms drop_duration 1h {text}")));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), daqm(&format!("s0 none interarrival 2ms drop_duration 1h {text}")));
     arrive(&mut host, &mut *queue, &[0.0, 2.0, 5.0, 6.0, 10.0, 11.0, 11.0, 11.0, 11.0]);
     let left = host.take_all(&mut *queue);
     (left, host.log.dropped.iter().map(|(serial, _)| *serial).collect())
@@ -207,7 +208,7 @@ fn what_becomes_of_packets_that_are_looked_at() {
 fn sent_packets_are_not_looked_at_again() {
     // 12 wait; q0 would hit at every look. S1 takes two: the second leaves without a look.
     let (mut host, mut queue) =
-        (Host::new(), daqm("s0 none s1 1000 q0 5p interarrival 2ms drop_duration 0ms inspect deliver"));
+        (DisciplineHost::new(), daqm("s0 none s1 1000 q0 5p interarrival 2ms drop_duration 0ms inspect deliver"));
     arrive(&mut host, &mut *queue, &[1.0; 12]);
     host.at_ms(2.0);
     let mut drops = Vec::new();
@@ -222,7 +223,7 @@ fn sent_packets_are_not_looked_at_again() {
 fn a_sent_packet_is_one_less_even_where_too_few_wait_for_a_look() {
     // Of 6 the look drops the third and sends the first; the second leaves of 5. The next look is then due at once.
     let (mut host, mut queue) =
-        (Host::new(), daqm("s0 none s1 1000 q0 5p interarrival 2ms drop_duration 0ms inspect deliver"));
+        (DisciplineHost::new(), daqm("s0 none s1 1000 q0 5p interarrival 2ms drop_duration 0ms inspect deliver"));
     arrive(&mut host, &mut *queue, &[1.0; 6]);
     host.at_ms(2.0);
     host.take(&mut *queue);
@@ -237,7 +238,7 @@ fn a_sent_packet_is_one_less_even_where_too_few_wait_for_a_look() {
 
 #[test]
 fn measured_spacing_counts_only_packets_that_left() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none s1 1000 interarrival measured"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("s0 none s1 1000 interarrival measured"));
     arrive(&mut host, &mut *queue, &[0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0, 255.0]);
     host.take(&mut *queue);
     assert!(host.internal(&mut *queue, "interarrival_ms").is_nan(), "one packet has no spacing");
@@ -252,7 +253,7 @@ fn measured_spacing_counts_only_packets_that_left() {
 
 #[test]
 fn packets_that_came_together_give_no_spacing_to_divide_by() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none s1 0 s2 0 s3 0 interarrival measured"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("s0 none s1 0 s2 0 s3 0 interarrival measured"));
     arrive(&mut host, &mut *queue, &[1.0; 20]);
     host.at_ms(2.0);
     assert_eq!(host.take_all(&mut *queue).len(), 20);
@@ -260,7 +261,7 @@ fn packets_that_came_together_give_no_spacing_to_divide_by() {
 
 #[test]
 fn departures_take_each_sojourn_at_its_own_departure() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none s1 1000 interarrival 2ms sojourn departures"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("s0 none s1 1000 interarrival 2ms sojourn departures"));
     arrive(&mut host, &mut *queue, &[0.0; 20]);
     for ms in [1.0, 4.0, 5.0, 7.0, 8.0] {
         host.at_ms(ms);
@@ -274,7 +275,8 @@ fn departures_take_each_sojourn_at_its_own_departure() {
 
 #[test]
 fn departures_measure_spacings_older_than_the_five() {
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none s1 1000 interarrival measured sojourn departures"));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), daqm("s0 none s1 1000 interarrival measured sojourn departures"));
     let at: Vec<f64> = (0..20).map(f64::from).collect();
     arrive(&mut host, &mut *queue, &at);
     for left in 1..=7 {
@@ -306,7 +308,7 @@ fn samples_caught_up_after_idle_equal_a_timers() {
     for ring in ["slides", "restarts"] {
         let params = Params { ring: Value::read(ring).unwrap(), ..Params::default() };
         let (mut lazy, mut timer) = (Daqm::new(&params), Daqm::new(&params));
-        let mut random = crate::harness::Stream::new(3);
+        let mut random = crate::test_host::Stream::new(3);
         let (mut queue, mut now) = (Queue::default(), Instant::ZERO);
         for _ in 0..2000 {
             // Idle for 0 to 200 ms, seldom for hours.
@@ -338,7 +340,7 @@ fn samples_caught_up_after_idle_equal_a_timers() {
 #[test]
 fn samples_begin_at_the_start_of_the_clock() {
     // The first event is at 70 ms: samples at 0, 15, 30, 45 and 60 ms saw an empty queue.
-    let (mut host, mut queue) = (Host::new(), daqm("s0 none q1 1000"));
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm("s0 none q1 1000"));
     arrive(&mut host, &mut *queue, &[70.0; 8]);
     host.take(&mut *queue);
     assert_eq!(host.internal(&mut *queue, "q1"), 0.0);
@@ -356,7 +358,7 @@ fn samples_begin_at_the_start_of_the_clock() {
 fn flags_reset_by_an_arrival_leave_the_uniform_rate() {
     let text = "s0 none q0 5p drop_rate 0.1 q0_drop_rate 0.9 drop_duration 100ms";
     for (flags, rates) in [("phase", [0.9, 0.9]), ("enqueue", [0.9, 0.1])] {
-        let (mut host, mut queue) = (Host::new(), daqm(&format!("{text} flags {flags}")));
+        let (mut host, mut queue) = (DisciplineHost::new(), daqm(&format!("{text} flags {flags}")));
         arrive(&mut host, &mut *queue, &[1.0; 8]);
         host.take(&mut *queue);
         host.random.fixed = Some(0.95);
@@ -371,7 +373,7 @@ fn flags_reset_by_an_arrival_leave_the_uniform_rate() {
 fn flags_that_no_arrival_resets_stop_every_look() {
     for (flags, arrival, hits) in [("phase", false, 2), ("enqueue", false, 1), ("enqueue", true, 2)] {
         let text = format!("s0 none q0 5p drop_rate 0 drop_duration 10ms flags {flags}");
-        let (mut host, mut queue) = (Host::new(), daqm(&text));
+        let (mut host, mut queue) = (DisciplineHost::new(), daqm(&text));
         arrive(&mut host, &mut *queue, &[1.0; 20]);
         host.take(&mut *queue);
         if arrival {

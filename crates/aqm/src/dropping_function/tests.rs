@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, refused, Fate, Host};
+use crate::test_host::{canonical, close, refused, Fate, Host};
 use crate::{Config, Ecn, Value};
 
 fn host(text: &str) -> Host<DroppingFunction> {

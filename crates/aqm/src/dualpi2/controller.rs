@@ -100,7 +100,7 @@ impl Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Stream;
+    use crate::test_host::Stream;
     use crate::Random;
 
     fn rfc() -> Controller {

@@ -1,6 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, refused};
-use crate::testing::Host;
+use crate::test_host::{canonical, close, refused, DisciplineHost};
 use crate::Parameters;
 use std::string::ToString;
 use std::vec::Vec;
@@ -23,7 +22,7 @@ fn build(mut params: Params, change: impl FnOnce(&mut Params)) -> DualPi2 {
 }
 
 /// `n` arrivals of 1500 B.
-fn offer(host: &mut Host, queue: &mut DualPi2, ecn: Ecn, n: usize) -> Vec<u64> {
+fn offer(host: &mut DisciplineHost, queue: &mut DualPi2, ecn: Ecn, n: usize) -> Vec<u64> {
     (0..n).map(|_| host.offer(queue, 1, 1500, ecn)).collect()
 }
 
@@ -34,7 +33,7 @@ fn set(queue: &mut DualPi2, base: f64) {
     queue.coupled = queue.params.coupling_factor * base;
 }
 
-fn dropped(host: &Host) -> Vec<u64> {
+fn dropped(host: &DisciplineHost) -> Vec<u64> {
     host.log
         .dropped
         .iter()
@@ -49,7 +48,7 @@ fn dropped(host: &Host) -> Vec<u64> {
 fn the_last_bit_of_the_ecn_field_chooses_the_queue() {
     for (text_any, expected) in [(false, [Ecn::Ect1, Ecn::Ce].as_slice()), (true, &[Ecn::Ect0, Ecn::Ect1, Ecn::Ce])] {
         for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
-            let (mut host, mut queue) = (Host::new(), queue(|p| p.any_ect = text_any));
+            let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.any_ect = text_any));
             offer(&mut host, &mut queue, ecn, 1);
             let l4s = f64::from(u8::from(expected.contains(&ecn)));
             assert_eq!(host.internal(&mut queue, "l4s_packets"), l4s, "{ecn:?}");
@@ -61,7 +60,7 @@ fn the_last_bit_of_the_ecn_field_chooses_the_queue() {
 #[test]
 fn both_queues_share_one_limit() {
     let held = |queue: &mut DualPi2| {
-        let mut host = Host::new();
+        let mut host = DisciplineHost::new();
         for _ in 0..400 {
             offer(&mut host, queue, CLASSIC, 1);
             offer(&mut host, queue, L4S, 1);
@@ -80,7 +79,7 @@ fn both_queues_share_one_limit() {
 
 #[test]
 fn a_limit_in_time_holds_at_the_highest_rate_and_lets_one_packet_in() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.limit = BufferLimit::Time(Span::from_millis(10))));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.limit = BufferLimit::Time(Span::from_millis(10))));
     host.rate = BitRate::ZERO;
     offer(&mut host, &mut queue, CLASSIC, 3);
     assert_eq!(queue.backlog().packets, 1, "nothing is known of the rate");
@@ -95,7 +94,7 @@ fn a_limit_in_time_holds_at_the_highest_rate_and_lets_one_packet_in() {
 #[test]
 fn p_follows_the_older_head_and_is_squared_for_classic_and_coupled_for_l4s() {
     for first in [CLASSIC, L4S] {
-        let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+        let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
         offer(&mut host, &mut queue, first, 2);
         host.at_ms(10.0);
         offer(&mut host, &mut queue, if first == L4S { CLASSIC } else { L4S }, 2);
@@ -116,7 +115,7 @@ fn p_follows_the_older_head_and_is_squared_for_classic_and_coupled_for_l4s() {
 #[test]
 fn classic_packets_are_dropped_or_marked_evenly_with_the_square() {
     for (ecn, marks) in [(Ecn::NotEct, false), (Ecn::Ect0, true)] {
-        let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+        let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
         let serials = offer(&mut host, &mut queue, ecn, 22);
         set(&mut queue, 0.4);
         host.take_all(&mut queue);
@@ -132,7 +131,7 @@ fn classic_packets_are_dropped_or_marked_evenly_with_the_square() {
 
 #[test]
 fn l4s_packets_are_marked_with_the_coupled_probability() {
-    let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
     let serials = offer(&mut host, &mut queue, L4S, 8);
     set(&mut queue, 0.25);
     host.take_all(&mut queue);
@@ -140,7 +139,7 @@ fn l4s_packets_are_marked_with_the_coupled_probability() {
     assert_eq!(host.log.marked, [serials[2], serials[4]]);
     assert_eq!(host.log.dropped, []);
     // CE on arrival stays CE and is not marked again.
-    let (mut host, mut queue) = (Host::new(), super::tests::queue(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), super::tests::queue(|_| ()));
     offer(&mut host, &mut queue, Ecn::Ce, 8);
     set(&mut queue, 0.25);
     assert_eq!(host.take_all(&mut queue).len(), 8);
@@ -151,7 +150,7 @@ fn l4s_packets_are_marked_with_the_coupled_probability() {
 fn nothing_happens_below_two_mtu_unless_mtu_is_0() {
     // Two packets of 1514 B: the first leaves 1514 B behind.
     for (mtu, expected) in [(1514, 0), (0, 2), (757, 1)] {
-        let (mut host, mut queue) = (Host::new(), queue(|p| p.mtu = Bytes::new(mtu)));
+        let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.mtu = Bytes::new(mtu)));
         for _ in 0..2 {
             host.offer(&mut queue, 1, 1514, Ecn::Ect0);
         }
@@ -167,7 +166,7 @@ fn nothing_happens_below_two_mtu_unless_mtu_is_0() {
 #[test]
 fn the_ramp_goes_from_0_at_min_th_to_1_at_min_th_plus_range() {
     let mut queue = queue(|_| ());
-    let mut host = Host::new();
+    let mut host = DisciplineHost::new();
     offer(&mut host, &mut queue, L4S, 2);
     for (us, expected) in [(0, 0.0), (800, 0.0), (900, 0.25), (1000, 0.5), (1100, 0.75), (1200, 1.0), (9000, 1.0)] {
         close(queue.native(Span::from_micros(us), true), expected);
@@ -185,7 +184,7 @@ fn the_ramp_goes_from_0_at_min_th_to_1_at_min_th_plus_range() {
 #[test]
 fn the_larger_of_native_and_coupled_probability_marks() {
     for (base, ms, expected) in [(0.1, 1.0, 0.5), (0.4, 1.0, 0.8), (0.0, 0.9, 0.25), (0.2, 0.0, 0.4)] {
-        let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+        let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
         offer(&mut host, &mut queue, L4S, 9);
         set(&mut queue, base);
         host.at_ms(ms);
@@ -196,7 +195,7 @@ fn the_larger_of_native_and_coupled_probability_marks() {
 
 #[test]
 fn the_step_marks_beyond_its_threshold_whatever_p_is() {
-    let (mut host, mut queue) = (Host::new(), linux(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), linux(|_| ()));
     let serials = offer(&mut host, &mut queue, L4S, 3);
     host.at_ms(1.0);
     host.take(&mut queue);
@@ -205,7 +204,8 @@ fn the_step_marks_beyond_its_threshold_whatever_p_is() {
     host.take_all(&mut queue);
     assert_eq!(host.log.marked, serials[1..]);
     // In packets: those that leave more than 2 behind.
-    let (mut host, mut queue) = (Host::new(), linux(|p| p.step_thresh = StepThreshold::Packets(Packets::new(2))));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), linux(|p| p.step_thresh = StepThreshold::Packets(Packets::new(2))));
     let serials = offer(&mut host, &mut queue, L4S, 5);
     host.take_all(&mut queue);
     assert_eq!(host.log.marked, serials[..2]);
@@ -213,7 +213,7 @@ fn the_step_marks_beyond_its_threshold_whatever_p_is() {
 
 #[test]
 fn the_step_spares_packets_that_found_a_short_queue() {
-    let (mut host, mut queue) = (Host::new(), linux(|p| p.min_qlen_step = Packets::new(3)));
+    let (mut host, mut queue) = (DisciplineHost::new(), linux(|p| p.min_qlen_step = Packets::new(3)));
     let serials = offer(&mut host, &mut queue, L4S, 5);
     host.at_ms(9.0);
     host.take(&mut queue);
@@ -227,7 +227,7 @@ fn the_step_spares_packets_that_found_a_short_queue() {
 
 #[test]
 fn overload_drops_in_both_queues_whatever_the_ecn_field() {
-    let (mut host, mut classic) = (Host::new(), queue(|_| ()));
+    let (mut host, mut classic) = (DisciplineHost::new(), queue(|_| ()));
     let serials = offer(&mut host, &mut classic, Ecn::Ect0, 9);
     set(&mut classic, 0.6);
     host.take_all(&mut classic);
@@ -235,7 +235,7 @@ fn overload_drops_in_both_queues_whatever_the_ecn_field() {
     assert_eq!(dropped(&host), [serials[2], serials[5]]);
     assert_eq!(host.log.marked, []);
 
-    let (mut host, mut l4s) = (Host::new(), queue(|_| ()));
+    let (mut host, mut l4s) = (DisciplineHost::new(), queue(|_| ()));
     let serials = offer(&mut host, &mut l4s, L4S, 7);
     set(&mut l4s, 0.6);
     host.take_all(&mut l4s);
@@ -247,7 +247,7 @@ fn overload_drops_in_both_queues_whatever_the_ecn_field() {
 
 #[test]
 fn without_drop_on_overload_ecn_capable_packets_are_only_marked() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.drop_on_overload = false));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.drop_on_overload = false));
     offer(&mut host, &mut queue, L4S, 50);
     offer(&mut host, &mut queue, Ecn::Ect0, 50);
     offer(&mut host, &mut queue, Ecn::NotEct, 10);
@@ -258,7 +258,7 @@ fn without_drop_on_overload_ecn_capable_packets_are_only_marked() {
     assert!(dropped(&host).iter().all(|serial| *serial >= 100));
     assert!(!host.log.dropped.is_empty() && host.log.marked.len() > 50);
     // With it, p' goes on to 1: p_C = 1 drops all that leave 2 MTU behind.
-    let (mut host, mut queue) = (Host::new(), super::tests::queue(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), super::tests::queue(|_| ()));
     offer(&mut host, &mut queue, Ecn::Ect0, 50);
     host.at_ms(2000.0);
     assert_eq!(host.internal(&mut queue, "base_probability"), 1.0);
@@ -268,7 +268,7 @@ fn without_drop_on_overload_ecn_capable_packets_are_only_marked() {
 
 #[test]
 fn drop_enqueue_decides_on_arrivals_and_leaves_only_the_native_marking_for_departures() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.drop_enqueue = true));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.drop_enqueue = true));
     set(&mut queue, 0.4);
     let serials = offer(&mut host, &mut queue, CLASSIC, 9);
     // The first three arrivals find less than 3028 B; the 7th that counts is the 10th.
@@ -278,7 +278,7 @@ fn drop_enqueue_decides_on_arrivals_and_leaves_only_the_native_marking_for_depar
     assert_eq!(host.take_all(&mut queue), serials);
     assert_eq!(host.log.dropped.len(), 1);
 
-    let (mut host, mut queue) = (Host::new(), super::tests::queue(|p| p.drop_enqueue = true));
+    let (mut host, mut queue) = (DisciplineHost::new(), super::tests::queue(|p| p.drop_enqueue = true));
     set(&mut queue, 0.25);
     // p_CL = 0.5 from the 4th on: 0.5, 1.0, 1.5 marks the 6th, then the 8th.
     let serials = offer(&mut host, &mut queue, L4S, 8);
@@ -293,7 +293,7 @@ fn drop_enqueue_decides_on_arrivals_and_leaves_only_the_native_marking_for_depar
 
 /// Serial numbers of classic packets in the order of service, all queues backlogged.
 fn classic_turns(queue: &mut DualPi2, n: usize) -> Vec<usize> {
-    let mut host = Host::new();
+    let mut host = DisciplineHost::new();
     offer(&mut host, queue, L4S, n);
     let classic = offer(&mut host, queue, CLASSIC, n);
     (0..n).filter(|_| host.take(queue).is_some_and(|serial| serial >= classic[0])).collect()
@@ -315,7 +315,7 @@ fn round_robin_gives_classic_its_weight() {
 
 #[test]
 fn the_credit_moves_only_while_both_wait_and_starts_again_when_both_are_empty() {
-    let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
     offer(&mut host, &mut queue, L4S, 20);
     offer(&mut host, &mut queue, CLASSIC, 1);
     let start = host.internal(&mut queue, "credit_bytes");
@@ -335,7 +335,7 @@ fn the_credit_moves_only_while_both_wait_and_starts_again_when_both_are_empty() 
 
 #[test]
 fn a_dropped_packet_does_not_move_the_credit() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.classic_protection = Share::new(1.0)));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.classic_protection = Share::new(1.0)));
     offer(&mut host, &mut queue, CLASSIC, 5);
     offer(&mut host, &mut queue, L4S, 5);
     queue.params.classic_protection = Share::new(0.0);
@@ -351,7 +351,7 @@ fn a_dropped_packet_does_not_move_the_credit() {
 
 #[test]
 fn a_time_shifted_fifo_sends_the_packet_that_has_waited_longest_less_the_shift() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.scheduler = Scheduler::TsFifo));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.scheduler = Scheduler::TsFifo));
     let classic = offer(&mut host, &mut queue, CLASSIC, 3);
     host.at_ms(50.0);
     let l4s = offer(&mut host, &mut queue, L4S, 1);
@@ -366,7 +366,7 @@ fn a_time_shifted_fifo_sends_the_packet_that_has_waited_longest_less_the_shift()
 
 #[test]
 fn random_marking_draws_twice_for_classic_and_once_for_l4s() {
-    let (mut host, mut queue) = (Host::new(), linux(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), linux(|_| ()));
     offer(&mut host, &mut queue, Ecn::Ect0, 8);
     set(&mut queue, 0.3);
     host.random.fixed = Some(0.31);
@@ -376,7 +376,7 @@ fn random_marking_draws_twice_for_classic_and_once_for_l4s() {
     host.take(&mut queue);
     assert_eq!((host.random.draws, host.log.marked.len()), (3, 1));
 
-    let (mut host, mut queue) = (Host::new(), linux(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), linux(|_| ()));
     offer(&mut host, &mut queue, L4S, 8);
     set(&mut queue, 0.3);
     host.random.fixed = Some(0.59);
@@ -429,7 +429,7 @@ fn a_given_rtt_replaces_the_controllers_parameters() {
 
 #[test]
 fn reset_forgets_what_was_learnt_and_keeps_the_packets() {
-    let (mut host, mut queue) = (Host::new(), queue(|p| p.max_rtt = Some(Span::from_millis(50))));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|p| p.max_rtt = Some(Span::from_millis(50))));
     offer(&mut host, &mut queue, CLASSIC, 9);
     offer(&mut host, &mut queue, L4S, 9);
     host.at_ms(100.0);
@@ -443,7 +443,7 @@ fn reset_forgets_what_was_learnt_and_keeps_the_packets() {
 
 #[test]
 fn drain_goes_by_age_and_the_l4s_queue_first_among_equals() {
-    let (mut host, mut queue) = (Host::new(), queue(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
     let classic = offer(&mut host, &mut queue, CLASSIC, 2);
     let l4s = offer(&mut host, &mut queue, L4S, 1);
     host.at_ms(1.0);

@@ -1,8 +1,7 @@
 //! DualPI2 beside a direct model on random traffic: floating point, one update at a time, two plain lists of packets.
 
 use super::{BufferLimit, DualPi2, L4sAqm, Marking, Params, Scheduler, Share, StepThreshold};
-use crate::harness::Stream;
-use crate::testing::Host;
+use crate::test_host::{DisciplineHost, Stream};
 use crate::{Ecn, Random, Reason, Standalone};
 use sojourn_units::{Bytes, Packets, Span};
 use std::collections::VecDeque;
@@ -199,7 +198,7 @@ impl Model {
 }
 
 fn walk(params: &Params, seed: u64, steps: usize) {
-    let (mut host, mut queue) = (Host::new(), DualPi2::new(params));
+    let (mut host, mut queue) = (DisciplineHost::new(), DualPi2::new(params));
     let mut model = Model::new(params.clone());
     let mut choose = Stream::new(seed);
     let mut load = 60;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::codel::Codel;
 use crate::pfifo::{Bfifo, Pfifo};
-use crate::testing::Host;
+use crate::test_host::DisciplineHost;
 use crate::Ecn;
 use sojourn_units::Span;
 
@@ -12,13 +12,13 @@ fn plain(change: impl FnOnce(&mut Params)) -> FairQueue<Pfifo> {
     FairQueue::new(fair, Default::default())
 }
 
-fn offer(host: &mut Host, queue: &mut dyn Discipline, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
+fn offer(host: &mut DisciplineHost, queue: &mut dyn Discipline, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
     (0..n).map(|_| host.offer(queue, flow, bytes, Ecn::NotEct)).collect()
 }
 
 #[test]
 fn deficit_round_robin_carries_the_deficit() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 1000, 4);
     let b = offer(&mut host, &mut queue, 2, 1000, 4);
     // A: 1514 -1000 = 514, -1000 = -486: turn over, +1514 = 1028. B the same. A: 28, -972. B the same.
@@ -28,7 +28,7 @@ fn deficit_round_robin_carries_the_deficit() {
 
 #[test]
 fn a_queue_whose_deficit_is_exactly_used_up_has_ended_its_turn() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 757, 3);
     let b = offer(&mut host, &mut queue, 2, 757, 3);
     // 1514 - 2 x 757 = 0, which is not above 0 (section 4.2: "zero or less").
@@ -37,7 +37,7 @@ fn a_queue_whose_deficit_is_exactly_used_up_has_ended_its_turn() {
 
 #[test]
 fn a_flow_that_was_idle_goes_before_all_backlogged_ones() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 1514, 5);
     let b = offer(&mut host, &mut queue, 2, 1514, 5);
     assert_eq!(host.take(&mut queue), Some(a[0]));
@@ -51,7 +51,7 @@ fn a_flow_that_was_idle_goes_before_all_backlogged_ones() {
 
 #[test]
 fn a_new_queue_that_empties_becomes_old_before_it_is_removed() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 1514, 5);
     assert_eq!(host.take(&mut queue), Some(a[0]));
     let sparse = offer(&mut host, &mut queue, 3, 100, 1);
@@ -76,7 +76,7 @@ fn a_new_queue_that_empties_becomes_old_before_it_is_removed() {
 
 #[test]
 fn a_sparse_flow_in_the_old_list_waits_its_turn() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 500, 9);
     let sparse = offer(&mut host, &mut queue, 3, 100, 1);
     // A: 1514 - 4 x 500 = -486 after four packets; requeued with 1028. Sparse: served, then old, behind A.
@@ -89,7 +89,7 @@ fn a_sparse_flow_in_the_old_list_waits_its_turn() {
 
 #[test]
 fn flows_of_unequal_packets_get_equal_bytes() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     offer(&mut host, &mut queue, 1, 1500, 400);
     offer(&mut host, &mut queue, 2, 300, 2000);
     let mut sent = [0_i64; 3];
@@ -103,7 +103,7 @@ fn flows_of_unequal_packets_get_equal_bytes() {
 
 #[test]
 fn overflow_takes_half_the_packets_of_the_queue_with_most_bytes_from_its_head() {
-    let (mut host, mut queue) = (Host::new(), plain(|fair| fair.limit = Packets::new(10)));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|fair| fair.limit = Packets::new(10)));
     let a = offer(&mut host, &mut queue, 1, 100, 5);
     let b = offer(&mut host, &mut queue, 2, 1000, 5);
     assert!(host.log.dropped.is_empty(), "the limit itself fits");
@@ -117,7 +117,7 @@ fn overflow_takes_half_the_packets_of_the_queue_with_most_bytes_from_its_head() 
 
 #[test]
 fn overflow_drops_at_most_a_batch() {
-    let (mut host, mut queue) = (Host::new(), plain(|fair| fair.limit = Packets::new(200)));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|fair| fair.limit = Packets::new(200)));
     offer(&mut host, &mut queue, 1, 100, 201);
     // Half of 201 would be 101; at most 64.
     assert_eq!(host.log.dropped.len(), 64);
@@ -125,7 +125,7 @@ fn overflow_drops_at_most_a_batch() {
 
 #[test]
 fn memory_limit_counts_bytes() {
-    let (mut host, mut queue) = (Host::new(), plain(|fair| fair.memory_limit = Bytes::new(3000)));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|fair| fair.memory_limit = Bytes::new(3000)));
     offer(&mut host, &mut queue, 1, 1000, 3);
     assert!(host.log.dropped.is_empty());
     offer(&mut host, &mut queue, 2, 1, 1);
@@ -137,7 +137,8 @@ fn memory_limit_counts_bytes() {
 fn the_inner_limit_is_never_met() {
     // pfifo's own limit would be 1000 packets, bfifo's 1514 kB, CoDel's 1000 packets.
     fn no_drop<A: Algorithm>() {
-        let (mut host, mut queue) = (Host::new(), FairQueue::<A>::new(Params::default(), A::Params::default()));
+        let (mut host, mut queue) =
+            (DisciplineHost::new(), FairQueue::<A>::new(Params::default(), A::Params::default()));
         offer(&mut host, &mut queue, 1, 1514, 10240);
         assert!(host.log.dropped.is_empty(), "{}", A::ABOUT.title);
         offer(&mut host, &mut queue, 1, 1514, 1);
@@ -148,7 +149,7 @@ fn the_inner_limit_is_never_met() {
     no_drop::<Codel>();
     // The same with the memory limit below the packet limit.
     let fair = Params { memory_limit: Bytes::new(3_000_000), ..Params::default() };
-    let (mut host, mut queue) = (Host::new(), FairQueue::<Bfifo>::new(fair, Default::default()));
+    let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Bfifo>::new(fair, Default::default()));
     offer(&mut host, &mut queue, 1, 1500, 2000);
     assert!(host.log.dropped.is_empty());
     offer(&mut host, &mut queue, 1, 65535, 1);
@@ -157,7 +158,8 @@ fn the_inner_limit_is_never_met() {
 
 #[test]
 fn each_queue_has_its_own_codel() {
-    let (mut host, mut queue) = (Host::new(), FairQueue::<Codel>::new(Params::default(), Codel::fair_defaults()));
+    let (mut host, mut queue) =
+        (DisciplineHost::new(), FairQueue::<Codel>::new(Params::default(), Codel::fair_defaults()));
     let mut bulk = Vec::new();
     let mut lost_sparse = 0;
     // 1 ms a step: the bulk flow offers two packets and the sparse one a packet every 10 ms; one packet leaves a step.
@@ -184,7 +186,7 @@ fn overflow_is_told_to_the_inner_algorithm() {
     for (count_overflow, expected) in [(false, 0.0), (true, 5.0)] {
         let params = crate::codel::Params { count_overflow, ..Codel::fair_defaults() };
         let fair = Params { limit: Packets::new(9), ..Params::default() };
-        let (mut host, mut queue) = (Host::new(), FairQueue::<Codel>::new(fair, params));
+        let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 1, 1500, 10);
         assert_eq!(host.log.dropped.len(), 5);
         assert_eq!(host.internal(&mut queue, "count"), expected);
@@ -209,7 +211,7 @@ fn the_hash_spreads_flows_and_the_seed_moves_them() {
 
 #[test]
 fn drain_keeps_the_fair_order_and_reset_keeps_the_packets() {
-    let (mut host, mut queue) = (Host::new(), plain(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 1000, 3);
     let b = offer(&mut host, &mut queue, 2, 1000, 3);
     assert_eq!(host.take(&mut queue), Some(a[0]));
@@ -244,7 +246,7 @@ fn a_rate_change_reaches_every_queue_at_the_old_rate() {
             Self(BitRate::ZERO)
         }
     }
-    let (mut host, mut queue) = (Host::new(), FairQueue::<Probe>::new(Params::default(), Default::default()));
+    let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Probe>::new(Params::default(), Default::default()));
     for flow in 0..3 {
         host.offer(&mut queue, flow, 100, Ecn::NotEct);
     }
@@ -275,7 +277,7 @@ fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
     for (mtu_counts, loses) in [(MtuCounts::Queue, false), (MtuCounts::All, true)] {
         let params = crate::codel::Params { mtu_counts, ..Codel::fair_defaults() };
         let fair = Params { flows: 65536, ..Params::default() };
-        let (mut host, mut queue) = (Host::new(), FairQueue::<Codel>::new(fair, params));
+        let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 2, 1500, 10);
         let mut lone = Vec::new();
         for step in 0_u32..8 {

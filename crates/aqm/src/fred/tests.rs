@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::{Config, Discipline, Ecn, Fifo, Random};
 use alloc::vec::Vec;
 use sojourn_units::Span;
@@ -157,8 +157,8 @@ fn the_average_takes_departures_and_accepted_arrivals() {
 #[test]
 fn what_others_remove_is_noticed() {
     let mut fred = Fifo::<Fred>::new(slow());
-    let mut host = crate::testing::Host::new();
-    let flows = |fred: &mut Fifo<Fred>, host: &crate::testing::Host| host.internal(fred, "active_flows");
+    let mut host = crate::test_host::DisciplineHost::new();
+    let flows = |fred: &mut Fifo<Fred>, host: &crate::test_host::DisciplineHost| host.internal(fred, "active_flows");
     for flow in [1, 1, 1, 1, 1, 1, 1, 2, 3] {
         host.offer(&mut fred, flow, 1000, Ecn::NotEct);
     }

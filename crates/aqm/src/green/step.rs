@@ -111,7 +111,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::close;
+    use crate::test_host::close;
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Span::from_millis(ms)

@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, queue_of, refused, Fate, Host};
+use crate::test_host::{canonical, close, queue_of, refused, Fate, Host};
 use crate::Ecn;
 use alloc::format;
 
@@ -406,7 +406,7 @@ fn updates_come_at_nominal_instants_however_late_they_are_seen() {
         let queue = queue_of(10, ms(0));
         pie.updates.start(ms(0));
         for at in steps {
-            crate::harness::advance(&mut pie, ms(*at), &queue);
+            crate::test_host::advance(&mut pie, ms(*at), &queue);
         }
         (pie.probability, pie.delay_old, pie.burst_allowance)
     };
@@ -426,11 +426,11 @@ fn a_long_idle_time_takes_bounded_work_and_ends_at_rest() {
     pie.delay_old = 5.0;
     // A century: 2 x 10^11 updates.
     let century = Instant::ZERO + Span::from_secs(3_155_760_000);
-    crate::harness::advance(&mut pie, century, &Queue::default());
+    crate::test_host::advance(&mut pie, century, &Queue::default());
     assert_eq!((pie.probability, pie.delay_old, pie.burst_allowance), (0.0, 0.0, Span::ZERO));
     assert_eq!(pie.updates.due(century), 0);
     // A link that stalls as long: certain drop.
-    crate::harness::advance(&mut pie, century + Span::from_secs(3_155_760_000), &queue_of(3, century));
+    crate::test_host::advance(&mut pie, century + Span::from_secs(3_155_760_000), &queue_of(3, century));
     assert_eq!(pie.probability, 1.0);
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{Fate, Host, Stream};
+use crate::test_host::{Fate, Host, Stream};
 use crate::Random;
 use alloc::vec::Vec;
 

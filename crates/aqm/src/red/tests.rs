@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::Ecn;
 use alloc::vec;
 use alloc::vec::Vec;

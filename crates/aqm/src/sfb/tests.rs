@@ -1,5 +1,5 @@
 use super::*;
-use crate::harness::{canonical, close, refused, Fate, Host, Stream};
+use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::{Ecn, Random};
 use alloc::vec::Vec;
 
@@ -140,7 +140,7 @@ fn rehashing_forgets_all_but_the_flows_in_the_penalty_box() {
 fn packets_that_a_container_takes_are_no_longer_counted() {
     let mut sfb = Sfb::new(&small());
     let mut queue = Queue::default();
-    let (mut stream, mut log, mut counters) = (Stream::new(1), crate::harness::Log::default(), Default::default());
+    let (mut stream, mut log, mut counters) = (Stream::new(1), crate::test_host::Log::default(), Default::default());
     let mut cx = Cx {
         now: Instant::ZERO,
         rate: BitRate::ZERO,

@@ -1,6 +1,5 @@
 use super::*;
-use crate::harness::{canonical, refused};
-use crate::testing::Host;
+use crate::test_host::{canonical, refused, DisciplineHost};
 use crate::Ecn;
 
 /// Enough buckets that the few flows of a test do not collide.
@@ -11,13 +10,13 @@ fn sfq(change: impl FnOnce(&mut Params)) -> Sfq {
     Sfq::new(&params)
 }
 
-fn offer(host: &mut Host, queue: &mut Sfq, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
+fn offer(host: &mut DisciplineHost, queue: &mut Sfq, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
     (0..n).map(|_| host.offer(queue, flow, bytes, Ecn::NotEct)).collect()
 }
 
 #[test]
 fn queues_take_turns_of_a_quantum() {
-    let (mut host, mut queue) = (Host::new(), sfq(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), sfq(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 1000, 4);
     let b = offer(&mut host, &mut queue, 2, 1000, 2);
     // A: 1514 pays for two and is overdrawn (-486); then B's two; A again.
@@ -29,7 +28,7 @@ fn queues_take_turns_of_a_quantum() {
 
 #[test]
 fn the_longest_queue_in_packets_loses_its_last() {
-    let (mut host, mut queue) = (Host::new(), sfq(|params| params.limit = Packets::new(5)));
+    let (mut host, mut queue) = (DisciplineHost::new(), sfq(|params| params.limit = Packets::new(5)));
     let a = offer(&mut host, &mut queue, 1, 100, 4);
     let b = offer(&mut host, &mut queue, 2, 1500, 2);
     assert_eq!(host.log.dropped, [(a[3], Reason::Overflow)]);
@@ -44,7 +43,7 @@ fn the_longest_queue_in_packets_loses_its_last() {
 
 #[test]
 fn where_all_hold_one_packet_the_next_to_send_loses_it() {
-    let (mut host, mut queue) = (Host::new(), sfq(|params| params.limit = Packets::new(3)));
+    let (mut host, mut queue) = (DisciplineHost::new(), sfq(|params| params.limit = Packets::new(3)));
     let serials: Vec<u64> = (1..=4).flat_map(|flow| offer(&mut host, &mut queue, flow, 100, 1)).collect();
     assert_eq!(host.log.dropped, [(serials[0], Reason::Overflow)]);
     assert_eq!(host.take_all(&mut queue), serials[1..]);
@@ -53,7 +52,7 @@ fn where_all_hold_one_packet_the_next_to_send_loses_it() {
 #[test]
 fn depth_and_flows_limit() {
     let (mut host, mut queue) = (
-        Host::new(),
+        DisciplineHost::new(),
         sfq(|params| {
             params.depth = Packets::new(2);
             params.flows = 2;
@@ -79,7 +78,7 @@ fn a_change_of_the_hash_parts_flows_that_collided() {
     let mut parted = 0;
     for other in 1..20 {
         let (mut host, mut queue) = (
-            Host::new(),
+            DisciplineHost::new(),
             sfq(|params| {
                 params.divisor = 2;
                 params.perturb = Span::from_secs(1);
@@ -105,7 +104,7 @@ fn moving_packets_respects_depth() {
     let mut seen = 0;
     for other in 1..20 {
         let (mut host, mut queue) = (
-            Host::new(),
+            DisciplineHost::new(),
             sfq(|params| {
                 params.divisor = 2;
                 params.depth = Packets::new(3);
@@ -148,7 +147,7 @@ fn red(change: impl FnOnce(&mut Params)) -> Sfq {
 
 #[test]
 fn each_queue_has_red_of_its_own() {
-    let (mut host, mut queue) = (Host::new(), red(|_| ()));
+    let (mut host, mut queue) = (DisciplineHost::new(), red(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 500, 4);
     // 500 and 1000 bytes wait before the third, which is dropped, and so the fourth.
     assert_eq!(host.log.dropped, [(a[2], Reason::Early), (a[3], Reason::Early)]);
@@ -160,7 +159,7 @@ fn each_queue_has_red_of_its_own() {
 #[test]
 fn a_queue_that_begins_knows_no_average() {
     let half = sojourn_units::Probability::clamped(0.5);
-    let (mut host, mut queue) = (Host::new(), red(|params| params.w = half));
+    let (mut host, mut queue) = (DisciplineHost::new(), red(|params| params.w = half));
     // The average is 0, 1000, then 1500: one more would be dropped.
     offer(&mut host, &mut queue, 1, 2000, 2);
     assert_eq!(host.log.dropped.len(), 1);
@@ -179,11 +178,11 @@ fn red_marks_the_head_with_headdrop_and_drops_with_harddrop() {
             params.harddrop = harddrop;
         })
     };
-    let (mut host, mut queue) = (Host::new(), change(false));
+    let (mut host, mut queue) = (DisciplineHost::new(), change(false));
     let a: Vec<u64> = (0..3).map(|_| host.offer(&mut queue, 1, 500, Ecn::Ect0)).collect();
     assert_eq!((host.log.marked.clone(), host.log.dropped.len()), (vec![a[0]], 0));
     assert_eq!(host.internal(&mut queue, "forced_mark_head"), 1.0);
-    let (mut host, mut queue) = (Host::new(), change(true));
+    let (mut host, mut queue) = (DisciplineHost::new(), change(true));
     let a: Vec<u64> = (0..3).map(|_| host.offer(&mut queue, 1, 500, Ecn::Ect0)).collect();
     assert_eq!((host.log.marked.len(), host.log.dropped.clone()), (0, vec![(a[0], Reason::Early)]));
     assert_eq!(host.take_all(&mut queue), [a[1], a[2]]);
@@ -191,7 +190,7 @@ fn red_marks_the_head_with_headdrop_and_drops_with_harddrop() {
 
 #[test]
 fn packets_that_move_are_not_decided_on() {
-    let (mut host, mut queue) = (Host::new(), red(|params| params.perturb = Span::from_secs(1)));
+    let (mut host, mut queue) = (DisciplineHost::new(), red(|params| params.perturb = Span::from_secs(1)));
     let a = offer(&mut host, &mut queue, 1, 500, 2);
     host.at_ms(1000.0);
     // The move leaves the average at 500, what the second found; the arrival finds 1000.

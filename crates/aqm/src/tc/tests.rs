@@ -1,5 +1,5 @@
 use super::ewma::weight;
-use crate::testing::Host;
+use crate::test_host::DisciplineHost;
 use crate::{Config, Counters, Discipline, Ecn, Packet};
 use std::boxed::Box;
 use std::string::{String, ToString};
@@ -45,7 +45,7 @@ fn weights() {
 
 /// Five packets into a queue whose average is at once above `max`.
 fn forced(text: &str, ecn: Ecn) -> Counters {
-    let (mut host, mut queue) = (Host::new(), build(text));
+    let (mut host, mut queue) = (DisciplineHost::new(), build(text));
     for _ in 0..5 {
         host.offer(&mut *queue, 1, 1000, ecn);
     }
@@ -75,7 +75,7 @@ fn a_selector_names_the_packets_that_ce_threshold_marks() {
     let mut marked = Vec::new();
     for selector in ["none", "0x1/0x3", "0x0/0x0", "0xb8/0xfc"] {
         let mut queue = build(&std::format!("codel ce_threshold 1ms ce_threshold_selector {selector}"));
-        let mut host = Host::new();
+        let mut host = DisciplineHost::new();
         // ECT(1), ECT(0), and ECT(0) of class EF: 46 << 2 = 0xb8.
         host.offer(&mut *queue, 1, 1000, Ecn::Ect1);
         host.offer(&mut *queue, 1, 1000, Ecn::Ect0);

@@ -1,6 +1,6 @@
 //! The tables of the file. Every default is written here.
 
-use super::words::{BackEnd, Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
+use super::choices::{BackEnd, Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use sojourn_document::{Quantity, Scheme};

@@ -1,0 +1,83 @@
+"""Options that several commands have, each declared once."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_out(
+    parser: argparse.ArgumentParser,
+    *,
+    help: str,  # noqa: A002
+    metavar: str = "DIR",
+    required: bool = False,
+    default: str | None = None,
+) -> None:
+    """Add ``--out``, and ``--force``, without which the command does not replace anything.
+
+    Parameters
+    ----------
+    parser
+        The command's.
+    help
+        Help text: what is written.
+    metavar
+        ``DIR`` or ``FILE``.
+    required
+        Whether ``--out`` must be given.
+    default
+        Its value if it is not given; the help text names it.
+    """
+    text = help if default is None else f"{help} (default {default})"
+    parser.add_argument("--out", metavar=metavar, required=required, default=default, help=text)
+    add_force(parser)
+
+
+def add_force(parser: argparse.ArgumentParser, what: str = "--out") -> None:
+    """Add ``--force`` alone, to a command whose option for its output has another name or a default."""
+    parser.add_argument("--force", action="store_true", help=f"replace what {what} names, if it exists already")
+
+
+def add_jobs(parser: argparse.ArgumentParser, *, cluster: bool = False) -> None:
+    """Add the option ``--jobs``, and with `cluster` also ``--scheduler``."""
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads (default: one per core); the results do not depend on it",
+    )
+    if cluster:
+        parser.add_argument(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="run on a Dask cluster: tcp://HOST:8786, or the path of a scheduler file",
+        )
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON document and nothing else") -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def add_number(parser: argparse.ArgumentParser, name: str, help: str, *, default: int | None = None) -> None:  # noqa: A002
+    """Add an option that takes a whole number; the help text names its default."""
+    text = help if default is None else f"{help} (default {default})"
+    parser.add_argument(name, type=int, default=default, metavar="N", help=text)
+
+
+def add_seed(parser: argparse.ArgumentParser, of: str = "seed of the runs", *, default: int | None = None) -> None:
+    """Add ``--seed``; without a default the scenario's."""
+    text = f"{of} (default{': the seed of the scenario' if default is None else f' {default}'})"
+    parser.add_argument("--seed", type=int, default=default, metavar="S", help=text)
+
+
+def add_sets(parser: argparse.ArgumentParser, of: str = "the scenario", *, example: str = "") -> None:
+    """Add ``--set``, which overrides values of scenarios."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="sets",
+        metavar="KEY=VALUE",
+        help=f"override a value of {of}; repeatable{example}",
+    )

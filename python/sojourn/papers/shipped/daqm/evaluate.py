@@ -1,0 +1,167 @@
+"""The controller compared with fixed schemes, random choices, a clock that knows the traffic, and idle switching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn import stats
+from sojourn.papers.execute import MODE
+from sojourn.papers.model import Paper
+from sojourn.papers.shipped.daqm import controller
+from sojourn.papers.shipped.daqm.controller import Chooser, Thompson
+from sojourn.papers.shipped.daqm.episodes import Episode, Say, kept, train
+from sojourn.papers.shipped.daqm.model import Adaptive, Weights
+from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.stats import Estimate, Floats
+
+MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")
+CHANCE_SEED: Final = 500_000
+"""First seed of the random controller, distant from the seeds of the traffic."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All episodes: one per seed, in the same order for all controllers.
+
+    Parameters
+    ----------
+    adaptive
+        The settings.
+    names
+        Printed names of the arms.
+    fixed
+        Fixed schemes, by arm.
+    anew
+        Schemes that are switched to themselves at every decision: by windows between decisions, then by arm.
+    chance
+        Random choices, by windows between decisions.
+    clock
+        By weights: the arm of each kind of traffic that was best in training, and the episodes.
+    learnt
+        The controller's episodes, by weights and windows between decisions.
+    bandits
+        The trained bandits, by weights and windows between decisions.
+    """
+
+    adaptive: Adaptive
+    names: tuple[str, ...]
+    fixed: tuple[list[Episode], ...]
+    anew: Mapping[int, tuple[list[Episode], ...]]
+    chance: Mapping[int, list[Episode]]
+    clock: Mapping[str, tuple[tuple[int, ...], list[Episode]]]
+    learnt: Mapping[tuple[str, int], list[Episode]]
+    bandits: Mapping[tuple[str, int], Thompson]
+
+    def best(self, weights: Weights) -> int:
+        """Return the fixed scheme with the largest mean reward over the episodes: the best in hindsight."""
+        return int(np.argmax([values(of, weights, "reward").mean() for of in self.fixed]))
+
+    def hindsight(self, weights: Weights) -> Floats:
+        """Return the reward of each episode's own best fixed scheme."""
+        found: Floats = np.max([values(of, weights, "reward") for of in self.fixed], axis=0)
+        return found
+
+    def difference(self, episodes: Sequence[Episode], weights: Weights, arm: int) -> Estimate:
+        """Return the paired difference of rewards to a fixed scheme."""
+        return stats.paired(values(episodes, weights, "reward"), values(self.fixed[arm], weights, "reward"))
+
+    def count(self) -> tuple[int, int, int]:
+        """Return the number of cases, and in how many the controller is better and worse than the best fixed scheme.
+
+        A case is a set of weights and a time between decisions. Better and worse are significant at the 5 % level
+        after Holm's correction over all cases.
+        """
+        pairs = [
+            (values(self.learnt[one.name, hold], one, "reward"), values(self.fixed[self.best(one)], one, "reward"))
+            for one in self.adaptive.weights
+            for hold in self.adaptive.holds
+        ]
+        corrected = stats.holm([stats.paired_p(*pair) for pair in pairs])
+        decided = [float(np.mean(own - best)) for (own, best), p in zip(pairs, corrected, strict=True) if p < 0.05]
+        return len(pairs), sum(of > 0 for of in decided), sum(of < 0 for of in decided)
+
+
+def values(episodes: Sequence[Episode], weights: Weights, measure: str) -> Floats:
+    """Return a measure of :data:`MEASURES`, one value per episode."""
+    return np.array([one.measures(weights)[measure] for one in episodes], dtype=np.float64)
+
+
+def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -> Comparison:
+    """Train and play the episodes that are not stored yet.
+
+    Parameters
+    ----------
+    paper
+        The study, whose schemes are the arms.
+    adaptive
+        The settings.
+    keeper
+        Stores finished work.
+    size
+        ``quick`` or ``full``.
+    say
+        Called with lines that describe the progress.
+    """
+    count = adaptive.episodes[size]
+    arms = [paper.texts[name].replace(MODE, "measured") for name in adaptive.arms]
+    seeds = range(adaptive.evaluate_seed, adaptive.evaluate_seed + count["evaluate"])
+    lessons = range(adaptive.train_seed, adaptive.train_seed + count["evaluate"])
+
+    def played(who: dict[str, Any], chooser: Callable[[int], Chooser], hold: int = 1) -> list[Episode]:
+        return kept(keeper, adaptive, arms, who, chooser, seeds, hold=hold)
+
+    def always(of: range, *, hold: int = 1, is_reset: bool = False) -> tuple[list[Episode], ...]:
+        choosers = [controller.always(arm) for arm in range(len(arms))]
+        return tuple(
+            kept(keeper, adaptive, arms, {"always": arm}, partial(_same, one), of, hold=hold, is_reset=is_reset)
+            for arm, one in enumerate(choosers)
+        )
+
+    evaluated, trained = always(seeds), always(lessons)
+    say(f"section 7.2: {len(arms)} fixed schemes on {len(seeds)} episodes of traffic that changes")
+    anew = {hold: always(seeds, hold=hold, is_reset=True) for hold in adaptive.holds}
+    who = {"chance": CHANCE_SEED}
+    chance = {hold: played(who, lambda seed: controller.at_random(len(arms), CHANCE_SEED + seed), hold)
+              for hold in adaptive.holds}  # fmt: skip
+    say("section 7.2: switching each scheme to itself, and random switching")
+    clock, learnt, bandits = {}, {}, {}
+    for weights in adaptive.weights:
+        told = by_kind(adaptive, trained, weights)
+        by_clock = controller.by_clock(told, adaptive.phase_s)
+        clock[weights.name] = told, played({"clock": list(told)}, partial(_same, by_clock))
+        for hold in adaptive.holds:
+            bandit = train(keeper, adaptive, arms, weights, hold, count["train"], say)
+            bandits[weights.name, hold] = bandit
+            best = controller.learnt(bandit)
+            learnt[weights.name, hold] = played({"learnt": bandit.document()}, partial(_same, best), hold)
+    names = tuple(paper.printed[name] for name in adaptive.arms)
+    return Comparison(adaptive, names, evaluated, anew, chance, clock, learnt, bandits)
+
+
+def _same(chooser: Chooser, _seed: int) -> Chooser:
+    return chooser
+
+
+def by_kind(adaptive: Adaptive, fixed: Sequence[Sequence[Episode]], weights: Weights) -> tuple[int, ...]:
+    """Return for each kind of traffic the scheme with the largest mean reward in its phases."""
+    kinds = len(adaptive.traffic)
+    length = round(adaptive.phase_s / adaptive.interval_s)
+    found = []
+    for kind in range(kinds):
+        means = [
+            np.mean(
+                [
+                    one.rewards(weights)[phase * length : (phase + 1) * length].mean()
+                    for one in of
+                    for phase in range(kind, kinds * adaptive.cycles, kinds)
+                ]
+            )
+            for of in fixed
+        ]
+        found.append(int(np.argmax(means)))
+    return tuple(found)

@@ -1,0 +1,208 @@
+"""Measured instead of constant inter-arrival times (section 7.2) in the study's conditions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn import stats
+from sojourn.papers.checks import read_toml
+from sojourn.papers.execute import MODE, Runner
+from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.shipped.daqm.model import Interarrival
+from sojourn.stats import Estimate, Floats
+
+METRICS: Final = {
+    "flow_duration_s_mean": ("flow duration", False),
+    "one_way_delay_ms_mean": ("delay", False),
+    "loss_ratio": ("loss ratio", False),
+    "queue_packets_mean": ("queue length", False),
+    "sojourn_ms_mean": ("sojourn time", False),
+    "goodput_bit_s": ("goodput", True),
+}
+"""The study's six metrics, with their names and whether a larger value is better."""
+
+CONSTANT: Final = "constant"
+MEASURED: Final = "measured"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A scheme in a condition under a reading: a measured inter-arrival time compared with the constant.
+
+    Parameters
+    ----------
+    condition, reading, scheme
+        Their names.
+    constant
+        The constant; if the mode of FIFO runs is 0 ms, the smallest constant instead.
+    is_mode
+        Whether the constant is the mode.
+    shares
+        By metric: paired differences over the mean with the constant, one per replication.
+    p
+        By metric: of the paired t test.
+    """
+
+    condition: str
+    reading: str
+    scheme: str
+    constant: str
+    is_mode: bool
+    shares: Mapping[str, Floats]
+    p: Mapping[str, float]
+
+    def change(self, metric: str) -> Estimate:
+        """Return the mean relative change of a metric with its 95 % interval."""
+        return stats.estimate(self.shares[metric])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A metric of a scheme over all conditions and readings.
+
+    Parameters
+    ----------
+    scheme, metric
+        Their names.
+    change
+        Mean over conditions of the relative change, one number per replication.
+    better, worse, neither
+        The number of conditions in which a measured time is significantly better, significantly worse, or neither, at
+        the 5 % level after Holm's correction over the whole table.
+    """
+
+    scheme: str
+    metric: str
+    change: Estimate
+    better: int
+    worse: int
+    neither: int
+
+
+_MODELS: Final = ("poisson", "pareto", "weibull", "cbr", "vbr")
+
+
+def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the overrides of every flow type under every model of Table 1, by ``flow-model``.
+
+    Parameters
+    ----------
+    traffic
+        The paper's ``traffic.toml``.
+    """
+    found = {}
+    for flow, of in traffic["flow"].items():
+        for model in _MODELS:
+            law = traffic["model"][model]
+            sets = [f"duration={of['duration']}"]
+            if of["protocol"] == "udp":
+                sets.append('flows.http.transport={kind="udp"}')
+            if law["start"] == "together":
+                sets.append("flows.http.start=0 s")
+            sets.append(f"flows.http.traffic={_kind(model, law, of)}")
+            found[f"{flow}-{model}"] = tuple(sets)
+    return found
+
+
+def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
+    packet = f'packet_size="{flow["packet"]}"'
+    if model == "poisson":
+        return f'{{kind="poisson", packets_per_second={flow["poisson_lambda_packets_s"]}, {packet}}}'
+    if model == "pareto":
+        return f'{{kind="pareto", scale="{law["k"]} ms", shape={law["alpha"]}, {packet}}}'
+    if model == "weibull":
+        return f'{{kind="weibull", scale="{law["b"]} ms", shape={law["c"]}, {packet}}}'
+    return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
+
+
+def run(
+    paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
+) -> tuple[list[Row], int, int]:
+    """Do the runs that a store does not hold yet, and compare; also return how many runs were made and found.
+
+    Parameters
+    ----------
+    paper
+        The study, with its schemes and traffic.
+    settings
+        Of this comparison.
+    store
+        The paper's store; runs that another part of the paper has made are used.
+    size
+        ``quick`` or ``full``.
+    jobs
+        Number of threads.
+    say
+        Called with lines that describe the progress.
+
+    Raises
+    ------
+    SojournError
+        Runs that fail.
+    """
+    known = conditions(read_toml(paper.folder / "traffic.toml"))
+    chosen = list(settings.quick) if size == "quick" else list(known)
+    ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
+    texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
+             for (one, kind), name in ids.items()}  # fmt: skip
+    runner = Runner(replace(paper, texts=texts), store, jobs)
+    own = [Condition(name, name, "", "", tuple(texts), sets=known[name]) for name in chosen]
+    rows: list[Row] = []
+    for name, sets in list(settings.readings.items())[: 1 if size == "quick" else None]:
+        reading = Reading(name, {}, is_run=True, sets=sets)
+        modes = runner.modes(reading, own)
+        constants = {key: settings.least if mode == MEASURED else mode for key, mode in modes.items()}
+        found = runner.measure(reading, own, constants, settings.replications[size])
+        for (key, raw), scheme in product(found.items(), settings.schemes):
+            of = {
+                metric: tuple(raw[metric][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for metric in METRICS
+            }
+            shares = {metric: relative(*both) for metric, both in of.items()}
+            p = {metric: stats.paired_p(*both) for metric, both in of.items()}
+            rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))
+    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runner.ran} runs, {runner.found} found")
+    return rows, runner.ran, runner.found
+
+
+def relative(values: Floats, baseline: Floats) -> Floats:
+    """Return paired differences over the baseline's mean; where that is zero, zeros or NaN.
+
+    Examples
+    --------
+    >>> relative(np.array([2.0, 3.0]), np.array([1.0, 3.0])).tolist()
+    [0.5, 0.0]
+    """
+    differences: Floats = values - baseline
+    mean = float(np.mean(baseline))
+    if mean:
+        return differences / mean
+    return np.where(differences == 0, 0.0, np.nan)
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """Return every metric of every scheme over all conditions."""
+    keys = [(row, name) for row in rows for name in METRICS]
+    corrected = stats.holm([row.p[name] for row, name in keys])
+    found = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        for name, (_, more_is_better) in METRICS.items():
+            signs = [
+                (1 if (row.change(name).mean > 0) == more_is_better else -1) if p < 0.05 else 0
+                for (row, of), p in zip(keys, corrected, strict=True)
+                if of == name and row.scheme == scheme
+            ]
+            own = np.stack([row.shares[name] for row in rows if row.scheme == scheme])
+            with warnings.catch_warnings():
+                # A metric that no condition has is not a number.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                change = stats.estimate(np.nanmean(own, axis=0))
+            found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))
+    return found

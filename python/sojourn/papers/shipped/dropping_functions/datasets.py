@@ -1,0 +1,257 @@
+"""The data on which claims are judged: three designs of simulation, the device, theory, and the study's Table 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from sojourn import theory
+from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
+from sojourn.papers.model import Claim
+from sojourn.papers.shipped.dropping_functions import analysis
+from sojourn.papers.shipped.dropping_functions.analysis import Values
+from sojourn.papers.shipped.dropping_functions.device import Device
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Switchback
+from sojourn.papers.shipped.dropping_functions.simulate import LABORATORY, PAIRED, SWITCHBACK
+
+GROUPS: Final = 6
+"""Largest number of groups of slots of which the jackknife leaves out one at a time."""
+LABORATORY_MODEL: Final = ("laboratory",)
+SECONDS: Final = 1338 * 8 / 1e9
+"""Service time in the theory: that of a packet of 1300 B with its framing at 1 Gbit/s."""
+
+_EXACT: Final = 2
+"""Number of copies of a value without scatter, because an interval needs two values."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The values of one source of data: a design of the simulation, the device, the theory or the study.
+
+    Parameters
+    ----------
+    name
+        For tables.
+    ranges
+        By middle of the range of load: metric, scheme, one value per replication.
+    whole
+        Over all ranges.
+    laboratory
+        In the network, and in the laboratory, at the same loads; None where it was not run.
+    why
+        Why it has no values.
+    is_partial
+        Whether schemes without numbers in a range are left out there: d8 in our copy of Table 1.
+    """
+
+    name: str
+    ranges: Mapping[float, Values] = field(default_factory=dict)
+    whole: Values = field(default_factory=dict)
+    laboratory: tuple[Values, Values] | None = None
+    why: str = ""
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim judged on one source: its verdict, and the outcome of each range by itself (None if it has none)."""
+
+    verdict: Verdict
+    by_range: tuple[Outcome | None, ...]
+
+
+def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[World]:
+    """Return simulation's three designs.
+
+    Parameters
+    ----------
+    paper, back
+        The study, and its switchback.
+    frame
+        Windows of :meth:`~sojourn.papers.shipped.dropping_functions.store.Store.windows`.
+    """
+    paired = frame[frame["part"] == PAIRED]
+    ranges, whole = analysis.same_traffic(paper, paired)
+    nothing = "too few windows yet: at least three traffics are needed in a range of load"
+    traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
+    paired = with_cells(paired)
+    by_load = analysis.at_load(paper, paired)
+    lab = with_cells(frame[frame["part"] == LABORATORY])
+    common = set(lab["block_of"]) & set(paired["block_of"])
+    both = (
+        _laboratory(
+            analysis.at_load(paper, paired[paired["block_of"].isin(common)]),
+            analysis.at_load(paper, lab[lab["block_of"].isin(common)]),
+        )
+        if common
+        else None
+    )
+    load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
+    return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
+
+
+def _laboratory(network: Mapping[float, Values], lab: Mapping[float, Values]) -> tuple[Values, Values] | None:
+    common = [centre for centre in network if centre in lab]
+    if not common:
+        return None
+    one = analysis.mean_of({centre: network[centre] for centre in common})
+    return one, analysis.mean_of({centre: lab[centre] for centre in common})
+
+
+def with_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return windows of runs with one scheme, each with the traffic that it is of."""
+    cell = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
+    return frame.assign(block_of=cell, cluster=cell)
+
+
+def settled(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the switchback's windows without those that begin within the burn-in, with `run` and `since_s`."""
+    found = since_switch(back, frame)
+    return found[found["since_s"] >= back.burn_in_s]
+
+
+def since_switch(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the switchback's windows with `run`, and the seconds since their slot began, `since_s`."""
+    of = frame[frame["part"] == SWITCHBACK]
+    start = back.warm_up_s + of["slot"].astype(float) * back.slot_s
+    return of.assign(run=of["block"], since_s=of["started_ns"] * 1e-9 - start)
+
+
+def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
+    """Return a world from windows with random switching.
+
+    Slots are distributed over groups so that each group has every scheme about equally often. The jackknife leaves
+    out one group at a time.
+
+    Parameters
+    ----------
+    paper
+        Whose.
+    name
+        Of the world.
+    frame
+        Windows with `run` and `slot`, without those that the previous scheme may affect.
+    """
+    if frame.empty:
+        return World(name, why="no windows")
+    slots = frame[["run", "slot", "label"]].drop_duplicates().sort_values(["run", "slot"])
+    slots["occurrence"] = slots.groupby("label").cumcount()
+    least = int(slots.groupby("label")["occurrence"].max().min()) + 1
+    groups = min(GROUPS, least)
+    if groups < analysis.FEWEST_BLOCKS:
+        return World(name, why=f"at least one scheme has only {least} slots; {analysis.FEWEST_BLOCKS} are needed")
+    of = frame.merge(slots, on=["run", "slot", "label"])
+    ranges = analysis.at_load(paper, of.assign(block_of=of["occurrence"] % groups))
+    return World(name, ranges, analysis.mean_of(ranges), why="" if ranges else "too few windows per scheme for a fit")
+
+
+def on_device(paper: Experiment, device: Device) -> World:
+    """Return the device's world, from its switchback."""
+    if device.windows.empty:
+        return World("device", why=device.why or "its store has no windows")
+    settled_ones = device.windows[device.windows["since_s"] >= device.burn_in_s]
+    return switched(paper, "device", settled_ones)
+
+
+@lru_cache(maxsize=1024)
+def predicted(text: str, load: float) -> dict[str, float]:
+    """Return the metrics that Theorem 1 predicts for a scheme at a load."""
+    found = theory.queue(text, load=load)
+    runs = theory.loss_runs(text, load=load)
+    loss, burst = found.loss_ratio, runs.burst_ratio
+    # Equation 6; without losses there is no impairment.
+    impairment = 95 * 100 * loss / (100 * loss / burst + 4.3) if loss > 0 and np.isfinite(burst) else 0.0
+    return {
+        "mean_queue_packets": found.mean_packets,
+        "mean_queue_arrivals_packets": found.mean_packets,
+        "std_queue_packets": found.sd_packets,
+        "std_queue_arrivals_packets": found.sd_packets,
+        "loss_ratio": loss,
+        "burst_ratio": burst,
+        "impairment_i": impairment,
+        "impairment_c": found.mean_packets + impairment,
+        "sojourn_mean_s": found.response * SECONDS,
+    }
+
+
+def theoretical(paper: Experiment) -> World:
+    """Return Theorem 1: Poisson arrivals, exponential service, n counted with the packet in service."""
+    ranges = {}
+    for centre in paper.centres:
+        values: Values = {}
+        for one in paper.study:
+            for metric, value in predicted(one.text, centre).items():
+                values.setdefault(metric, {})[one.id] = np.full(_EXACT, value)
+        ranges[centre] = analysis.derived(values)
+    return World("theory (Theorem 1)", ranges, analysis.mean_of(ranges))
+
+
+def printed(paper: Experiment) -> World:
+    """Return the study's Table 1 as it is printed."""
+    metrics = [row.metric for row in paper.rows]
+    ranges = {}
+    for centre, low in zip(paper.centres, paper.bounds, strict=False):
+        of = paper.table1[np.isclose(paper.table1["low"], low)]
+        ranges[centre] = analysis.derived(
+            {
+                metric: {
+                    scheme: np.full(_EXACT, value) for scheme, value in zip(of["scheme"], of[metric], strict=True)
+                }
+                for metric in metrics
+            }
+        )
+    return World("the study's Table 1", ranges, analysis.mean_of(ranges), is_partial=True)
+
+
+def judge_all(paper: Experiment, worlds: Sequence[World]) -> dict[str, list[Judged]]:
+    """Judge every claim in every world: by the claim's id, in the order of the worlds."""
+    return {claim.id: [_judge(paper, world, claim) for world in worlds] for claim in paper.claims}
+
+
+def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
+    nothing: tuple[Outcome | None, ...] = (None,) * len(paper.centres)
+    if claim.comparison == "unjudgeable":
+        return Judged(judge(claim, (), ()), nothing)
+    if world.why:
+        return Judged(Verdict(Outcome.NOT_RUN, why=world.why), nothing)
+    rows = [row.metric for row in paper.rows]
+    words = Words(margin=paper.margin, percent="of_other")
+    subject, against = paper.ids(claim.subject), paper.ids(claim.against)
+    figure = paper.ids(("all",))
+
+    metrics = rows if claim.metric == "any" else [claim.metric]
+
+    def setting(values: Values, others: tuple[tuple[At, ...], ...] = ()) -> Setting:
+        def there(names: tuple[str, ...]) -> tuple[str, ...]:
+            known = [one for one in names if all(one in values.get(metric, {}) for metric in metrics)]
+            return tuple(known) if world.is_partial else names
+
+        points = (At("", values),) if others else ()
+        return Setting(there(subject), there(against), there(figure), values, words, points, others)
+
+    def has_all(values: Values) -> bool:
+        needed = {*subject, *against, *(figure if claim.comparison == "high" else ())}
+        known = [set(values.get(metric, {})) for metric in metrics]
+        return all(of and (world.is_partial or needed <= of) for of in known)
+
+    if claim.model == LABORATORY_MODEL:
+        network, lab = world.laboratory or ({}, {})
+        there = [setting(network, ((At("laboratory", lab),),))] if lab else []
+        return Judged(judge(claim, there, rows), nothing)
+
+    def alone(values: Values) -> Outcome | None:
+        return judge(claim, [setting(values)], rows).outcome if has_all(values) else None
+
+    by_range = tuple(alone(world.ranges.get(centre, {})) for centre in paper.centres)
+    if claim.at == "over the range":
+        return Judged(judge(claim, [setting(world.whole)], rows), by_range)
+    centres = [1.0] if claim.at == "load 1" else list(paper.centres)
+    settings = [setting(world.ranges[centre]) for centre in centres if has_all(world.ranges.get(centre, {}))]
+    if not settings:
+        return Judged(Verdict(Outcome.NOT_RUN, why="no range of load has windows of all its schemes"), by_range)
+    return Judged(judge(claim, settings, rows), by_range)

@@ -1,0 +1,134 @@
+"""The experiment on the device; it is available with `sojournd`, root and network namespaces.
+
+The experiment itself is :mod:`sojourn.device.experiment`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from sojourn.core import SojournError
+from sojourn.device import experiment as laboratory
+from sojourn.device.lab import LabError, find_sojournd
+from sojourn.papers.shipped.dropping_functions import store
+from sojourn.papers.shipped.dropping_functions.document import Experiment
+
+STORE: Final = "device.sqlite"
+
+
+Experimenter = Callable[[laboratory.Experiment, Path, Callable[[str], None]], Path]
+
+
+@dataclass(frozen=True)
+class Device:
+    """The results of the device.
+
+    Parameters
+    ----------
+    windows
+        In the form of the simulation's, with `run` and `since_s`; empty where it was not run.
+    why
+        Why it was not run.
+    burn_in_s
+        The previous scheme may still affect windows that begin within this time after a switch.
+    """
+
+    windows: pd.DataFrame
+    why: str = ""
+    burn_in_s: float = 0.0
+
+
+def plan_of(paper: Experiment, size: str) -> laboratory.Experiment:
+    """Return the settings of the device for a quick or a full run."""
+    of = paper.device[size]
+    return laboratory.Experiment(
+        schemes=tuple((one.id, one.text) for one in paper.study),
+        rate=paper.device["rate"],
+        rtt_ms=tuple(paper.device["rtt_ms"]),
+        demands=tuple(paper.device["demand"]),
+        **{name: of[name] for name in ("packets", "slots", "slot_s", "design", "seed")},
+    )
+
+
+def missing() -> str:
+    """Return what is missing on this machine for the device part; empty if it can be run."""
+    try:
+        find_sojournd()
+    except LabError as error:
+        return str(error)
+    if os.geteuid() != 0:
+        return "it needs root, for network namespaces"
+    ip = shutil.which("ip")
+    if ip is None:
+        return "it needs the command ip (iproute2)"
+    if subprocess.run([ip, "netns", "list"], capture_output=True, check=False).returncode != 0:  # noqa: S603 - found
+        return "this machine has no network namespaces (ip netns)"
+    return ""
+
+
+def run(
+    paper: Experiment,
+    size: str,
+    place: Path,
+    say: Callable[[str], None],
+    *,
+    is_read_only: bool = False,
+    experiment: Experimenter | None = None,
+) -> Device:
+    """Run the device's part, or read what an earlier call stored.
+
+    Parameters
+    ----------
+    paper, size
+        Whose, and ``quick`` or ``full``.
+    place
+        Folder of the paper's stores.
+    say
+        Called with lines that say what is done.
+    is_read_only
+        Whether only to read stored results.
+    experiment
+        Replaces the experiment, for tests.
+
+    Raises
+    ------
+    SojournError
+        If the file that it wrote is not a store of windows.
+    """
+    file = place / f"{size}-{STORE}"
+    if not file.is_file():
+        why = "the option --only leaves it out" if is_read_only else "" if experiment else missing()
+        if why:
+            return Device(pd.DataFrame(), why)
+        say("device: begins")
+        try:
+            made = (experiment or laboratory.run)(plan_of(paper, size), place, say)
+        except SojournError as error:
+            return Device(pd.DataFrame(), f"it failed: {error}")
+        made.replace(file)
+    return read(paper, size, file)
+
+
+def read(paper: Experiment, size: str, file: Path) -> Device:
+    """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
+
+    Windows with fewer packets than planned, which a change of scheme ended, are left out.
+
+    Raises
+    ------
+    SojournError
+        If it is not a store of windows.
+    """
+    windows = store.read_device(file)
+    begin = windows.groupby("slot")["started_ns"].transform("min")
+    windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
+    whole = windows[windows["arrived"] >= paper.device[size]["packets"]]
+    return Device(whole, burn_in_s=float(paper.device[size]["burn_in_s"]))

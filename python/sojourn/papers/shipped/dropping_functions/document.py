@@ -1,0 +1,236 @@
+"""Reading the folder of a paper of windows: ``experiment.toml``, ``claims.toml``, ``table1.csv``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from sojourn.core import SojournError
+from sojourn.papers import documents
+from sojourn.papers.checks import need, read_toml
+from sojourn.papers.model import Claim, Row
+from sojourn.papers.section import Words
+
+EXPERIMENT: Final = "experiment.toml"
+_TABLE: Final = "table1.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One scheme: its id in tables and schedules, its name for people, and its text as tc writes it.
+
+    `is_beside`: of the AQM that the study does not have.
+    """
+
+    id: str
+    printed: str
+    text: str
+    is_beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Switchback:
+    """Runs with random switching.
+
+    Parameters
+    ----------
+    runs
+        The number of runs.
+    packets
+        Of a window.
+    slots, slot_s
+        The number of slots of a run, and their duration.
+    warm_up_s, burn_in_s
+        The time before the first slot, and the time at the beginning of each slot that estimates leave out.
+    demand, cycle_slots
+        The smallest and the largest demand, and the number of slots in which it goes from one to the other and back.
+    """
+
+    runs: int
+    packets: int
+    slots: int
+    slot_s: float
+    warm_up_s: float
+    burn_in_s: float
+    demand: tuple[float, float]
+    cycle_slots: float
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The amount of traffic in a quick or a full run.
+
+    Parameters
+    ----------
+    name
+        ``quick`` or ``full``.
+    packets
+        Of a window.
+    warm_up_s, measured_s
+        Of a run with one scheme.
+    blocks
+        Independent draws of all traffic; each is sent through every scheme at every demand.
+    demands
+        Multiples of the traffic's counts and rates.
+    blocks_beside, blocks_laboratory
+        Numbers of blocks with other kinds of AQM, and with a laboratory's round-trip times.
+    switchback
+        Runs with random switching.
+    """
+
+    name: str
+    packets: int
+    warm_up_s: float
+    measured_s: float
+    blocks: int
+    demands: tuple[float, ...]
+    blocks_beside: int
+    blocks_laboratory: int
+    switchback: Switchback
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A paper of windows as data.
+
+    Parameters
+    ----------
+    name, folder, title, source
+        Of the paper.
+    schemes
+        The study's first.
+    bounds
+        Of the ranges of load, ascending; a range has its upper bound.
+    low, high
+        The lowest and highest load of windows that are used.
+    sizes
+        By name.
+    traffic, device
+        Tables of ``experiment.toml``.
+    table1
+        The study's: columns low, high, scheme, and one per metric.
+    rows
+        Metrics of tables and pictures.
+    groups
+        Of schemes, by name.
+    claims
+        Of the study.
+    margin
+        How near "similar" is.
+    """
+
+    name: str
+    folder: Path
+    title: str
+    source: str
+    schemes: tuple[Scheme, ...]
+    bounds: tuple[float, ...]
+    low: float
+    high: float
+    sizes: dict[str, Size]
+    traffic: dict[str, Any]
+    device: dict[str, Any]
+    table1: pd.DataFrame
+    rows: tuple[Row, ...]
+    groups: dict[str, tuple[str, ...]]
+    claims: tuple[Claim, ...]
+    margin: float
+
+    @property
+    def study(self) -> tuple[Scheme, ...]:
+        """The schemes of the study."""
+        return tuple(one for one in self.schemes if not one.is_beside)
+
+    @property
+    def printed(self) -> dict[str, str]:
+        """Names for people, by id."""
+        return {one.id: one.printed for one in self.schemes}
+
+    @property
+    def centres(self) -> tuple[float, ...]:
+        """Middles of the ranges of load."""
+        return tuple(round((a + b) / 2, 4) for a, b in self.ranges)
+
+    @property
+    def words(self) -> Words:
+        """The words of the report."""
+        return Words(self.folder)
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """The ranges of load, each with its bounds."""
+        return list(pairwise(self.bounds))
+
+    def ids(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the ids that ids and groups stand for, each once, in order."""
+        return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
+
+
+def load(name: str, where: Path | None = None) -> Experiment:
+    """Read a paper of windows.
+
+    Raises
+    ------
+    SojournError
+        A document of it is missing or wrong: file, key, and what is allowed.
+    """
+    folder = (where or documents.folder()) / name
+    missing = [one for one in (EXPERIMENT, "claims.toml", _TABLE) if not (folder / one).is_file()]
+    if missing:
+        raise SojournError(f"{folder}: {', '.join(missing)} missing: this paper cannot be run")
+    file = folder / EXPERIMENT
+    experiment = read_toml(file)
+    claims = read_toml(folder / "claims.toml")
+    ranges = need(experiment, "ranges", file)
+    schemes = tuple(
+        Scheme(one["id"], one["printed"], one["text"], bool(one.get("beside", False)))
+        for one in need(experiment, "schemes", file)
+    )
+    found = Experiment(
+        name=name,
+        folder=folder,
+        title=str(need(experiment, "title", file)),
+        source=str(need(experiment, "source", file)),
+        schemes=schemes,
+        bounds=tuple(ranges["bounds"]),
+        low=float(ranges["low"]),
+        high=float(ranges["high"]),
+        sizes={key: _size(key, of, file) for key, of in need(experiment, "sizes", file).items()},
+        traffic=need(experiment, "traffic", file),
+        device=need(experiment, "device", file),
+        table1=_table1(folder / _TABLE),
+        rows=documents.read_rows(need(claims, "rows", folder / "claims.toml")),
+        groups={key: tuple(of) for key, of in claims.get("groups", {}).items()},
+        claims=documents.read_claims(need(claims, "sentence", folder / "claims.toml"), folder / "claims.toml"),
+        margin=float(need(claims, "margin", folder / "claims.toml")),
+    )
+    documents.check_schemes(
+        folder,
+        ((f"claims.toml: claim {one.id}", found.ids((*one.subject, *one.against))) for one in found.claims),
+        found.printed,
+    )
+    return found
+
+
+def _size(name: str, of: dict[str, Any], file: Path) -> Size:
+    try:
+        back = of["switchback"]
+        switchback = Switchback(**{**back, "demand": tuple(back["demand"])})
+        return Size(name=name, **{**of, "demands": tuple(of["demands"]), "switchback": switchback})
+    except (TypeError, KeyError) as error:
+        raise SojournError(f"{file}: sizes.{name}: {error}") from None
+
+
+def _table1(file: Path) -> pd.DataFrame:
+    table = pd.read_csv(file)
+    return table.rename(
+        columns={
+            "load_low_exclusive": "low",
+            "load_high_inclusive": "high",
+            "total_impairment": "impairment_c",
+        }
+    )

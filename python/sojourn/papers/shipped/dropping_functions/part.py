@@ -1,0 +1,135 @@
+"""``sojourn papers run`` of a paper of windows: simulation, device, analysis, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from sojourn import core, folder
+from sojourn.cli import text
+from sojourn.core import SojournError
+from sojourn.papers.judge import Outcome
+from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate
+from sojourn.papers.shipped.dropping_functions.document import Experiment
+from sojourn.papers.shipped.dropping_functions.simulate import Say
+from sojourn.papers.shipped.dropping_functions.store import Store
+
+HOURS: Final = 1.0
+"""Hours that a call with ``--full`` simulates."""
+
+PARTS: Final = ("simulation", "device", "report")
+"""What ``--only`` may name; ``report`` runs nothing."""
+
+
+def run_command(options: argparse.Namespace, paper: Experiment) -> str:
+    """Run the study with the options of the command, and return what it prints."""
+    for flag in ("precision", "scheduler"):
+        if getattr(options, flag) is not None:
+            raise SojournError(
+                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
+            )
+    if options.hours is not None and not options.hours > 0:
+        raise SojournError(f"--hours {options.hours}: must be above 0")
+    return run(
+        paper,
+        options.out,
+        "full" if options.full else "quick",
+        hours=options.hours,
+        only=options.only,
+        jobs=options.jobs,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+
+
+def run(
+    paper: Experiment,
+    place: Path,
+    size_name: str,
+    *,
+    hours: float | None = None,
+    only: str | None = None,
+    jobs: int | None = None,
+    say: Say = lambda _: None,
+) -> str:
+    """Do the runs of the paper that are not stored yet, judge every claim, and write the report.
+
+    Parameters
+    ----------
+    paper
+        The study.
+    place
+        Folder of stores and report.
+    size_name
+        ``quick`` or ``full``.
+    hours
+        For how many hours to simulate; None: to the end, or for :data:`HOURS` in a full run.
+    only
+        One of :data:`PARTS`; None: all.
+    jobs
+        Number of threads.
+    say
+        Called with lines that describe the progress.
+
+    Returns
+    -------
+    str
+        For the command line.
+
+    Raises
+    ------
+    SojournError
+        An impossible option, or a run that failed.
+    """
+    if only is not None and only.casefold() not in PARTS:
+        raise SojournError(f"--only {only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
+    only = only.casefold() if only else None
+    size = paper.sizes[size_name]
+    hours = HOURS if hours is None and size_name == "full" else hours
+    start = time.monotonic()
+    store = Store(place / "windows.sqlite", core.build())
+    try:
+        done = simulate.Done(0, 0, 0)
+        if only in (None, "simulation"):
+            done = simulate.simulate(paper, size, store, hours=hours, jobs=jobs, say=say)
+        wanted = [simulate.key_of(paper, size, one) for one in simulate.runs_of(paper, size)]
+        windows, flows, cpu_s = store.windows(wanted), store.flows(wanted), store.cpu_s(wanted)
+    finally:
+        store.close()
+    is_read_only = only in ("simulation", "report")
+    found = device.run(paper, size_name, place, say, is_read_only=is_read_only)
+    say("analysis")
+    columns = [*datasets.simulated(paper, size.switchback, windows), datasets.on_device(paper, found)]
+    columns += [datasets.theoretical(paper), datasets.printed(paper)]
+    judged = datasets.judge_all(paper, columns)
+    facts = (
+        ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
+                                f"{size.switchback.packets:,})"),
+        ("Windows, device", f"{len(found.windows):,}" if len(found.windows) else f"none: {found.why}"),
+        ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({size_name})"),
+        ("Processor time", f"{cpu_s / 3600:.2f} h"),
+        ("Claims", str(len(paper.claims))),
+        ("Sojourn", core.version()),
+    )  # fmt: skip
+    report = place / "report.html"
+    results = page.Results(size, windows, flows, found, columns, judged, facts)
+    folder.write_text(report, page.render(paper, results))
+    heads = ["world and design", *(outcome.value for outcome in Outcome)]
+    rows = [
+        [world.name, *(str(sum(of[k].verdict.outcome is outcome for of in judged.values())) for outcome in Outcome)]
+        for k, world in enumerate(columns)
+    ]
+    left = f"; {done.left} runs are left, the same command continues" if done.left else ""
+    return "\n".join(
+        [
+            f"{done.made} runs made, {done.found} found, in {time.monotonic() - start:.0f} s{left}",
+            f"simulation: {len(windows)} windows, which took {cpu_s / 3600:.2f} hours of processor time; "
+            f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
+            f"Report: {report}",
+            "",
+            text.table(heads, rows, numbers=True),
+            f"{len(paper.claims)} claims.",
+        ]
+    )

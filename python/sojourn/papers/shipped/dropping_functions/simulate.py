@@ -1,0 +1,245 @@
+"""The simulations of a paper of windows, in an order that is balanced after any number of blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn import _native, core
+from sojourn.core import SojournError
+from sojourn.papers.shipped.dropping_functions import traffic
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Scheme, Size, Switchback
+from sojourn.papers.shipped.dropping_functions.store import MEASURES, Store
+from sojourn.processors import cores
+
+PAIRED: Final = "paired"
+BESIDE: Final = "beside"
+LABORATORY: Final = "laboratory"
+SWITCHBACK: Final = "switchback"
+
+RATES: Final = (0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
+"""Edges of bins of a flow's rate, packets a second."""
+LIVES: Final = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)
+"""Edges of bins of a flow's duration within the measured time, seconds."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Parameters
+    ----------
+    part
+        What it is for.
+    block, demand
+        Which traffic; of the switchback the demand is not one number (0).
+    scheme
+        None: it switches.
+    """
+
+    part: str
+    block: int
+    demand: float
+    scheme: Scheme | None
+
+    @property
+    def label(self) -> str:
+        """Id of the scheme, or ``switched``."""
+        return self.scheme.id if self.scheme else "switched"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The result of a call: the numbers of runs made, found and left."""
+
+    made: int
+    found: int
+    left: int
+
+
+def runs_of(paper: Experiment, size: Size) -> list[Run]:
+    """Return the runs of a size, block after block; the runs of a block share their traffic."""
+    found: list[Run] = []
+    beside = [one for one in paper.schemes if one.is_beside]
+    each = -(-size.switchback.runs // size.blocks)
+    for block in range(size.blocks):
+        for demand in size.demands:
+            found += [Run(PAIRED, block, demand, one) for one in paper.study]
+            if block < size.blocks_beside:
+                found += [Run(BESIDE, block, demand, one) for one in beside]
+        numbers = range(block * each, min((block + 1) * each, size.switchback.runs))
+        found += [Run(SWITCHBACK, number, 0.0, None) for number in numbers]
+        if block < size.blocks_laboratory:
+            found += [Run(LABORATORY, block, demand, one) for demand in size.demands for one in paper.study]
+    return found
+
+
+def key_of(paper: Experiment, size: Size, run: Run) -> str:
+    """Return the name of a run in the store: everything that its numbers depend on, except the build."""
+    what = [
+        *(run.part, run.block, run.demand, run.scheme.text if run.scheme else [one.text for one in paper.study]),
+        *(size.packets, size.warm_up_s, size.measured_s, paper.traffic),
+        *([asdict(size.switchback)] if run.scheme is None else []),
+    ]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def simulate(
+    paper: Experiment,
+    size: Size,
+    store: Store,
+    *,
+    hours: float | None = None,
+    jobs: int | None = None,
+    say: Say = lambda _: None,
+) -> Done:
+    """Make the runs that a store does not hold yet.
+
+    Parameters
+    ----------
+    paper, size
+        The study, and the amount of traffic.
+    store
+        Takes each run as it ends.
+    hours
+        After this time, begin no run and stop unfinished ones; None: continue to the end.
+    jobs
+        Number of threads; by default one per core. The results do not depend on it.
+    say
+        Called with lines that describe the progress.
+
+    Raises
+    ------
+    SojournError
+        A run failed.
+    """
+    known = store.keys()
+    everything = [(key_of(paper, size, run), run) for run in runs_of(paper, size)]
+    todo = [one for one in everything if one[0] not in known]
+    found = len(everything) - len(todo)
+    deadline = None if hours is None else time.monotonic() + hours * 3600
+    threads = cores() if jobs is None else jobs
+    stop = _native.Stop()
+    made, told = 0, time.monotonic()
+    waiting = iter(todo)
+    drawn: tuple[Any, traffic.Draw] | None = None
+    with ThreadPoolExecutor(threads) as pool:
+        under_way: dict[Future[tuple[float, str]], tuple[str, Run, traffic.Draw]] = {}
+        try:
+            while True:
+                is_late = deadline is not None and time.monotonic() > deadline
+                while not is_late and len(under_way) < threads and (one := next(waiting, None)):
+                    run = one[1]
+                    # Runs of one traffic follow each other.
+                    same = (run.part == LABORATORY, run.scheme is None, run.block, run.demand)
+                    if drawn is None or drawn[0] != same:
+                        drawn = same, draw_of(paper, size, run)
+                    under_way[pool.submit(_one, drawn[1].scenario, run.scheme, run.block, stop)] = (*one, drawn[1])
+                if is_late:
+                    stop.set()
+                if not under_way:
+                    break
+                finished, _ = wait(under_way, timeout=2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    key, run, draw = under_way.pop(future)
+                    cpu_s, text = future.result()
+                    if text:
+                        _keep(paper, size, store, key, run, draw, cpu_s, json.loads(text))
+                        made += 1
+                if time.monotonic() - told > 15:
+                    told = time.monotonic()
+                    say(f"{found + made} of {len(everything)} runs")
+        finally:
+            stop.set()
+    return Done(made, found, len(todo) - made)
+
+
+def _one(scenario: str, scheme: Scheme | None, block: int, stop: core.Stop) -> tuple[float, str]:
+    start = time.thread_time()
+    task = {"scheme": scheme.text if scheme else None, "seed": 1, "replication": block, "series": None}
+    ((is_good, text),) = core.run_batch([scenario], [(0, json.dumps(task))], stop)
+    if not is_good and text != "stopped":
+        raise SojournError(f"{scheme.text if scheme else 'switched'}: {text}")
+    return time.thread_time() - start, text if is_good else ""
+
+
+def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
+    """Return the traffic of a run; all schemes of a block share it."""
+    back, demand = size.switchback, traffic.constant(run.demand)
+    of: dict[str, Any] = {"warm_up_s": size.warm_up_s, "measured_s": size.measured_s, "packets": size.packets}
+    if run.scheme is None:
+        demand = traffic.wave(*back.demand, back.cycle_slots * back.slot_s, run.block * 0.37)
+        of = {"warm_up_s": back.warm_up_s, "measured_s": back.slots * back.slot_s, "packets": back.packets}
+        of["changes"] = [traffic.Change(at, scheme.text) for at, scheme in schedule(paper, back, run.block)]
+    # Each traffic has its own seed, the same in every size; the demands of a block are separate draws.
+    seed = hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8]
+    return traffic.draw(paper.traffic, demand, seed=int(seed, 16), is_laboratory=run.part == LABORATORY, **of)
+
+
+def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[float, Scheme]]:
+    """Return when a switchback run changes to which scheme: drawn anew for each slot, as in the study."""
+    random = np.random.default_rng([number, 263407])
+    drawn = random.integers(len(paper.study), size=back.slots)
+    # The first slot's scheme works from the start: its warm-up is the run's.
+    starts = [0.0] + [back.warm_up_s + slot * back.slot_s for slot in range(1, back.slots)]
+    return [(at, paper.study[k]) for at, k in zip(starts, drawn, strict=True)]
+
+
+def _keep(
+    paper: Experiment,
+    size: Size,
+    store: Store,
+    key: str,
+    run: Run,
+    draw: traffic.Draw,
+    cpu_s: float,
+    report: Mapping[str, Any],
+) -> None:
+    (queue,) = [one for one in report["queues"] if one["under_test"]]
+    of_run = {"label": run.label, "part": run.part, "block": run.block, "demand": run.demand, "cpu_s": cpu_s}
+    ids = {core.parse_aqm(one.text): one.id for one in paper.schemes}
+    rows = []
+    for row in queue["windows"]:
+        slot = None
+        if run.scheme is None:
+            slot = int((row["started_ns"] * 1e-9 - size.switchback.warm_up_s) // size.switchback.slot_s)
+        rows.append({name: row[name] for name in ("started_ns", "ended_ns", "scheme", "classes", *MEASURES)}
+                    | {"label": ids[row["scheme"]], "slot": slot})  # fmt: skip
+    flows = [] if run.scheme is None else _flows(report, draw)
+    store.add(key, of_run, rows, flows)
+
+
+def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...]]:
+    """Return sums over groups of similar flows, of those whose data passed the bottleneck in the measured time."""
+    begin, end = float(report["warm_up_s"]), float(report["duration_s"])
+    sums: dict[tuple[Any, ...], np.ndarray[Any, np.dtype[np.int64]]] = {}
+    for flow in report["flows"]:
+        of = flow["metrics"]
+        sent, start = of["sent_packets"], of["flow_start_s"]
+        kind = draw.kind[flow["group"]]
+        if not sent or start is None or kind == "upload":
+            continue
+        last = min(start + (of["flow_duration_s"] or 0.0), end)
+        life = max(last - max(start, begin), 1e-3)
+        dropped, burst = int(of["dropped_packets"]), of["burst_ratio"]
+        # The burst ratio is dropped / runs * (1 - loss ratio).
+        runs = round(dropped * (1 - dropped / sent) / burst) if burst else 0
+        name = (
+            flow["transport"],
+            kind,
+            draw.rtt_ms[flow["group"]],
+            int(np.digitize(sent / life, RATES)) - 1,
+            int(np.digitize(life, LIVES)) - 1,
+        )
+        sums.setdefault(name, np.zeros(4, dtype=np.int64))
+        sums[name] += (1, int(sent), dropped, runs)
+    return [(*name, *(int(value) for value in of)) for name, of in sums.items()]

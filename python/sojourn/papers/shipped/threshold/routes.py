@@ -1,0 +1,220 @@
+"""Metrics of the routes of a network, and of how a queue varies over time.
+
+A route is a group of flows, or all groups whose names agree up to the first underscore (``route1_newreno`` and
+``route1_udp``): ``latency_ms@route1``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from sojourn.core import SojournError
+from sojourn.papers import places as queues_at
+from sojourn.papers.checks import need, read_toml
+from sojourn.papers.model import Paper
+from sojourn.plan.read import in_base_unit
+from sojourn.plan.rows import KEY
+from sojourn.plan.store import Store
+from sojourn.stats import Floats
+
+_SUMS: Final = ("goodput_bit_s", "throughput_bit_s", "sent_packets", "delivered_packets", "dropped_packets")
+OF_ROUTES: Final = ("goodput_bit_s", "throughput_bit_s", "loss_ratio", "one_way_delay_ms_mean")
+OF_SERIES: Final = ("queue_least_packets", "queue_amplitude_packets", "period_s", "tooth_share", "synchronisation")
+ALL: Final = "all"
+LATENCY: Final = "latency_ms"
+INNER: Final = (5.0, 95.0)
+"""Percentiles between which a queue's amplitude lies."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a route passes.
+
+    Parameters
+    ----------
+    flows
+        How many.
+    rtt_ms
+        Propagation delay there and back.
+    packet_ms
+        By place on the route: transmission time of a packet of the study's size; without headers, as in its formula.
+    """
+
+    flows: int
+    rtt_ms: float
+    packet_ms: dict[str, float]
+
+
+def packet_of(paper: Paper) -> str:
+    """Return the size of a packet in the study's formula of latency, as ``runs.toml`` has it."""
+    file = paper.folder / "runs.toml"
+    return str(need(read_toml(file), "packet", file))
+
+
+def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str) -> dict[str, Route]:
+    """Return a scenario's routes by name.
+
+    Parameters
+    ----------
+    scenario
+        The canonical document, or its JSON text.
+    places
+        Names of links; those that the scenario does not have are left out.
+    packet
+        Size of a packet, as ``1446 B``, in the study's formula of latency.
+
+    Raises
+    ------
+    SojournError
+        If a flow's route does not name every node, because its delay is then unknown.
+    """
+    document = json.loads(scenario) if isinstance(scenario, str) else scenario
+    links = {(one["from"], one["to"]): one for one in document["links"]}
+    links |= {(end, start): one for (start, end), one in links.items()}
+    sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
+    queues = queues_at.queues(document, places)
+    found: dict[str, Route] = {}
+    for flow in document["flows"]:
+        if not flow.get("route"):
+            continue
+        way = list(pairwise([flow["from"], *flow["route"], flow["to"]]))
+        gap = next((pair for pair in way if pair not in links), None)
+        if gap:
+            raise SojournError(
+                f"flow {flow['name']}: its route has no link from {gap[0]} to {gap[1]}; allowed: all nodes on the way"
+            )
+        on_way = {
+            queues[f"{start}->{end}"]: 8e3 * _number(packet) / _number(links[start, end]["rate"])
+            for start, end in way
+            if f"{start}->{end}" in queues
+        }
+        name = flow["name"].split("_")[0]
+        count = sizes.get(flow["from"], 1) + (found[name].flows if name in found else 0)
+        found[name] = Route(count, 2 * sum(_number(links[pair]["delay"]) for pair in way), on_way)
+    return found
+
+
+def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[str], packet: str) -> pd.DataFrame:
+    """Return what the store holds of routes and series: a row per run, a column ``metric@route``.
+
+    The study's formula of latency has one queue: base RTT + mean queue times packet size / capacity. Here the second
+    term is added for every place on the route: ``latency_ms@route1`` and so on, and ``latency_ms``, the mean over
+    flows.
+
+    Parameters
+    ----------
+    store
+        Of the runs.
+    runs
+        Scenario and runs of each condition.
+    places, packet
+        As for :func:`routes`.
+    """
+    each = [(routes(scenario, places, packet), own) for scenario, own in runs]
+    wanted = list(dict.fromkeys(run for _, own in runs for run in own))
+    columns = ["group", "one_way_delay_ms_mean", *_SUMS]
+    flows = store.read("flows", columns, wanted).to_pandas()
+    flows["route"] = flows["group"].str.split("_").str[0]
+    flows = flows[flows["route"].isin({name for of, _ in each for name in of})]
+    flows["delay_sum"] = flows["one_way_delay_ms_mean"] * flows["delivered_packets"]
+    both = pd.concat([flows, flows.assign(route=ALL)])
+    of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[["delay_sum", *_SUMS]].sum()
+    of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
+    of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
+    whole = pd.concat(
+        [queues_at.wide(of_route, "route", OF_ROUTES), _series(store, wanted, flows.groupby(KEY)["group"].count())],
+        axis=1,
+    ).reindex(wanted)
+    waiting = queues_at.table(store, wanted, [scenario for scenario, _ in runs], places)
+    for of, several in each:
+        own = list(dict.fromkeys(several))
+        latency: dict[str, Any] = {
+            f"{LATENCY}@{name}": route.rtt_ms
+            + sum(waiting.loc[own, f"queue_packets_mean@{place}"] * ms for place, ms in route.packet_ms.items())
+            for name, route in of.items()
+        }
+        if latency:
+            weights = [route.flows for route in of.values()]
+            latency[LATENCY] = np.average(list(latency.values()), axis=0, weights=weights)
+            whole.loc[own, list(latency)] = pd.DataFrame(latency, index=own)
+    return whole
+
+
+def oscillation(t_s: Floats, queue: Floats, drops: Floats, flows: int, rtt_s: float) -> dict[str, float]:
+    """Return metrics of how a queue varies over time.
+
+    Parameters
+    ----------
+    t_s
+        Ends of n intervals of the same length.
+    queue
+        Mean number of waiting packets in each.
+    drops
+        Drops per second in each.
+    flows
+        Number of flows that share the queue.
+    rtt_s
+        Drops with less time than this between them belong to one episode of loss.
+
+    Returns
+    -------
+    dict
+        ``queue_least_packets``; ``queue_amplitude_packets``, from the 5th to the 95th percentile; ``period_s`` of the
+        strongest line of the spectrum (Hann window) and ``tooth_share``, the share of the variance in this line and
+        its two neighbours; ``synchronisation``, the mean over episodes of loss of drops divided by flows, at most
+        1. It is an upper bound of the share of flows that lose packets in the same episode.
+    """
+    step = float(t_s[1] - t_s[0])
+    low, high = np.percentile(queue, INNER)
+    power = np.abs(np.fft.rfft((queue - queue.mean()) * np.hanning(queue.size)))[1:] ** 2
+    best = int(power.argmax())
+    whole = float(power.sum())
+    line = float(power[max(best - 1, 0) : best + 2].sum())
+    return {
+        "queue_least_packets": float(queue.min()),
+        "queue_amplitude_packets": float(high - low),
+        "period_s": queue.size * step / (best + 1) if whole > 0 else float("nan"),
+        "tooth_share": line / whole if whole > 0 else float("nan"),
+        "synchronisation": _synchronisation(t_s, drops * step, flows, rtt_s),
+    }
+
+
+def _synchronisation(t_s: Floats, drops: Floats, flows: int, rtt_s: float) -> float:
+    at = np.flatnonzero(drops > 0)
+    if at.size == 0:
+        return float("nan")
+    starts = np.flatnonzero(np.diff(t_s[at], prepend=-np.inf) > rtt_s)
+    lost = np.add.reduceat(drops[at], starts)
+    return float(np.minimum(lost / flows, 1.0).mean())
+
+
+def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame:
+    facts = store.read("runs", ["sampled", "warm_up_s", "rtt_ms_mean"], runs).to_pandas().set_index(KEY)
+    sampled = facts.index[facts["sampled"].notna()].tolist()
+    found: dict[str, dict[str, float]] = {}
+    # One run at a time, so that the samples of a whole paper are never in memory together.
+    for start in range(0, len(sampled), 100):
+        data = store.read("series", ["name", "t_s", "value"], sampled[start : start + 100]).to_pandas()
+        for run, part in data.groupby(KEY, sort=False):
+            own = part.pivot_table(index="t_s", columns="name", values="value")
+            own = own[own.index > facts.loc[run, "warm_up_s"]]
+            t_s = own.index.to_numpy(dtype=np.float64)
+            queue, drops = (own[name].to_numpy(dtype=np.float64) for name in ("queue_packets", "drops_packets_s"))
+            rtt_s = float(facts.loc[run, "rtt_ms_mean"]) / 1e3
+            found[str(run)] = oscillation(t_s, queue, drops, int(flows.get(run, 1)), rtt_s)
+    return pd.DataFrame.from_dict(found, orient="index", columns=list(OF_SERIES))
+
+
+def _number(text: str) -> float:
+    """Return a time in ms, a rate in bit/s or a size in B."""
+    found = in_base_unit([text])
+    if found is None:
+        raise SojournError(f"{text!r} is not a quantity with a unit")
+    return found[1][0]

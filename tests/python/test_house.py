@@ -1,0 +1,60 @@
+"""The pictures of DESIGN.md: drawn from the code as it is now, and refused where the code says otherwise."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def house() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # A dataclass looks for its module there.
+    sys.modules["house"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pictures_are_those_of_the_code(house: ModuleType) -> None:
+    old = [path.name for path, text in house.pictures().items() if path.read_text(encoding="utf-8") != text]
+    assert not old, f"run docs/house.py: {', '.join(old)} are out of date"
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    assert all(f"docs/images/{path.name}" in text for path in house.pictures())
+
+
+def test_every_arrow_is_a_dependency_and_none_follows_from_others(house: ModuleType) -> None:
+    assert house.reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    whole = house.crates()
+    assert whole["sojourn-aqm"] == {"sojourn-units"}
+    # A dependency of its tests alone.
+    assert "sojourn-sim" not in whole["sojourn-device"]
+    assert "plan" in house.packages()["runs"]
+
+
+def test_a_module_in_no_part_is_named(house: ModuleType) -> None:
+    with pytest.raises(house.HouseError, match=r"^fluxes\.py is in no part of the picture; add it to MODULES"):
+        house.part_of("sojourn.fluxes")
+
+
+@pytest.mark.parametrize(
+    ("function", "calls", "message"),
+    [
+        ("pump", "lunch", "crates/sim: pump does not call lunch: a packet's way has changed"),
+        ("pomp", "launch", "crates/sim has no function pomp: a packet's way has changed"),
+    ],
+)
+def test_a_way_that_the_code_does_not_take_is_refused(
+    house: ModuleType, monkeypatch: pytest.MonkeyPatch, function: str, calls: str, message: str
+) -> None:
+    monkeypatch.setattr(house, "WAY", ((house.Step("sim", function, "sends", calls), None),))
+    with pytest.raises(house.HouseError, match=message):
+        house.way(960)
