@@ -7,7 +7,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use crate::port::BackEnd;
 pub(crate) use check::{check_delay, check_label, check_rate};
+pub(crate) use choices::words;
 pub use choices::*;
 pub use keys::reference;
 pub use tables::*;
@@ -116,10 +118,7 @@ impl Config {
     /// # Errors
     /// The system has no random numbers.
     pub fn keys(&self, seed: u64) -> std::io::Result<[Key; 2]> {
-        let is_live = |port: &PortTable| match port.back_end {
-            BackEnd::AfXdp | BackEnd::AfPacket | BackEnd::Dpdk => true,
-            BackEnd::Loopback | BackEnd::Pcap => false,
-        };
+        let is_live = |port: &PortTable| port.back_end.about().is_live;
         if is_live(&self.ports.a) || is_live(&self.ports.b) {
             return Ok([Key::drawn()?, Key::drawn()?]);
         }

@@ -2,7 +2,7 @@
 
 use crate::api::{self, Api, Listen};
 use crate::clock::{Clock, Dated, Step};
-use crate::config::{self, BackEnd, Config, FaultsTable, Idle, PortTable};
+use crate::config::{self, Config, FaultsTable, Idle, PortTable};
 use crate::control::{Control, MakeSchedule, Parts, Recent, Schedules, SharedWindows};
 use crate::engine::{Direction, Engine};
 use crate::frame::Key;
@@ -11,10 +11,7 @@ use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
 use crate::pool::Pool;
-use crate::port::{
-    self, AfPacket, AfXdp, Generated, Interface, KernelPort, Port, PortError, XdpMode, XdpOptions, ZeroCopy,
-};
-use crate::port::{Capture, FaultConfig, Faults, Now, Pace, Pcap, PortCounters, Tracer, Writer};
+use crate::port::{self, BackEnd, FaultConfig, Faults, Now, Open, Port, PortCounters, PortError, Tracer, XdpOptions};
 use crate::priority;
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
@@ -26,7 +23,7 @@ use crate::store::{self, Health, SlotSink, Store, StoreError};
 use nix::sched::{sched_setaffinity, CpuSet};
 use nix::unistd::Pid;
 use serde::Serialize;
-use sojourn_units::{BitRate, Probability, Span};
+use sojourn_units::{Probability, Span};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::AssertUnwindSafe;
@@ -380,14 +377,23 @@ fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -
     way
 }
 
-/// The ports that need privileges to open; `None` for those of files and memory.
+/// The ports that need privileges to open; `None` for the others.
 fn open_interfaces(config: &Config, pool: &mut Pool) -> Result<[Option<Box<dyn Port>>; 2], DaemonError> {
     let (a, b) = (&config.ports.a, &config.ports.b);
     start_dpdk(config)?;
-    Ok(match (kernel(a), kernel(b)) {
-        (Some(a), Some(b)) => port::open(pool, [a, b])?.map(Some),
-        _ => [open_interface(a, "a", pool)?, open_interface(b, "b", pool)?],
-    })
+    // Two AF_XDP ports have the pool as one frame memory.
+    if let (BackEnd::AfXdp, BackEnd::AfXdp) = (a.back_end, b.back_end) {
+        let [a, b] = port::af_xdp_pair(
+            pool,
+            [a, b].map(|table| (table.interface.as_deref().unwrap_or_default(), XdpOptions::of(table))),
+        )?;
+        return Ok([Some(Box::new(a)), Some(Box::new(b))]);
+    }
+    let mut open = |table: &PortTable| match table.back_end.about().open {
+        Open::Privileged(open) => open(table, pool).map(Some),
+        Open::AsUser(_) | Open::Elsewhere(_) => Ok(None),
+    };
+    Ok([open(a)?, open(b)?])
 }
 
 /// Both ports, with their faults and traces.
@@ -396,67 +402,20 @@ fn open_ports(
     interfaces: [Option<Box<dyn Port>>; 2],
     clock: Clock,
 ) -> Result<[Box<dyn Port>; 2], DaemonError> {
-    let (a, b) = (&config.ports.a, &config.ports.b);
     let [port_a, port_b] = interfaces;
-    let opened = |port: Option<Box<dyn Port>>, table, side| port.map_or_else(|| open_port(table, side, clock), Ok);
-    Ok([wrapped(opened(port_a, a, "a")?, a, clock)?, wrapped(opened(port_b, b, "b")?, b, clock)?])
-}
-
-/// A port of the kernel's, where it is one.
-fn kernel(table: &PortTable) -> Option<KernelPort<'_>> {
-    let how = match table.back_end {
-        BackEnd::AfXdp => Interface::AfXdp(xdp(table)),
-        BackEnd::AfPacket => Interface::AfPacket,
-        BackEnd::Loopback | BackEnd::Pcap | BackEnd::Dpdk => return None,
+    let opened = |port: Option<Box<dyn Port>>, table: &PortTable, side: &str| {
+        let port = match (port, &table.back_end.about().open) {
+            (Some(port), _) => port,
+            (None, Open::AsUser(open)) => open(table, side, clock)?,
+            (None, Open::Privileged(_) | Open::Elsewhere(_)) => {
+                let what =
+                    format!("ports.{side}: back_end = \"{}\" is not available in this build", table.back_end.name());
+                return Err(io::Error::new(io::ErrorKind::Unsupported, what).into());
+            }
+        };
+        wrapped(port, table, clock)
     };
-    Some(KernelPort { interface: table.interface.as_deref()?, how })
-}
-
-fn xdp(table: &PortTable) -> XdpOptions {
-    XdpOptions {
-        queue: table.queue,
-        mode: match table.mode {
-            config::Mode::Auto => XdpMode::Auto,
-            config::Mode::Native => XdpMode::Native,
-            config::Mode::Generic => XdpMode::Generic,
-        },
-        zero_copy: match table.zero_copy {
-            config::ZeroCopy::Auto => ZeroCopy::Auto,
-            config::ZeroCopy::Off => ZeroCopy::Off,
-        },
-    }
-}
-
-fn open_interface(table: &PortTable, side: &str, pool: &mut Pool) -> Result<Option<Box<dyn Port>>, DaemonError> {
-    if let Some(KernelPort { interface, how }) = kernel(table) {
-        return Ok(Some(match how {
-            Interface::AfXdp(options) => Box::new(AfXdp::open(pool, interface, options, None)?),
-            Interface::AfPacket => Box::new(AfPacket::open(pool, interface)?),
-        }));
-    }
-    match table.back_end {
-        BackEnd::Loopback | BackEnd::Pcap => Ok(None),
-        #[cfg(feature = "dpdk")]
-        BackEnd::Dpdk => {
-            let device = table.device.as_deref().map(Device::parse).transpose().map_err(io::Error::other)?;
-            Ok(Some(Box::new(port::Dpdk::open(&device.map(|device| device.name).unwrap_or_default())?)))
-        }
-        other => {
-            let what = format!("ports.{side}: back_end = \"{}\" is not available in this build", other.name());
-            Err(io::Error::new(io::ErrorKind::Unsupported, what).into())
-        }
-    }
-}
-
-fn open_port(table: &PortTable, side: &str, clock: Clock) -> Result<Box<dyn Port>, DaemonError> {
-    if table.back_end == BackEnd::Pcap {
-        let input = table.read.as_deref().map(Capture::open).transpose()?;
-        let output = table.write.as_deref().map(Writer::create).transpose()?;
-        let name = format!("pcap {side}");
-        return Ok(Box::new(Pcap::new(&name, input, output, Pace::Recorded, Now::Clock(clock), None)));
-    }
-    let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
-    Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
+    Ok([opened(port_a, &config.ports.a, "a")?, opened(port_b, &config.ports.b, "b")?])
 }
 
 /// Starts DPDK where a port is its.

@@ -3,7 +3,7 @@
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use hyper::Method;
 use serde_json::{json, Map, Value};
-use sojourn_device::config::{self, BackEnd, Config, Idle, Level, Log, PortTable, RunTable};
+use sojourn_device::config::{self, Config, Idle, Level, Log, PortTable, RunTable};
 use sojourn_device::port::eal::Device;
 use sojourn_device::{client, daemon, doctor};
 use std::error::Error;
@@ -261,13 +261,7 @@ fn wanted(config: &Config, file: PathBuf) -> doctor::Wanted {
     let ports = [&config.ports.a, &config.ports.b];
     let device = |port: &PortTable| Device::parse(port.device.as_deref()?).ok();
     let devices: Vec<Device> = ports.into_iter().filter_map(device).collect();
-    let ports = ports.into_iter().filter_map(|port| match port.back_end {
-        BackEnd::AfXdp => Some((port.interface.clone()?, doctor::Way::AfXdp(port.queue))),
-        BackEnd::AfPacket => Some((port.interface.clone()?, doctor::Way::AfPacket)),
-        // Of DPDK's drivers one has a packet socket too.
-        BackEnd::Dpdk => Some((device(port)?.interface()?.to_owned(), doctor::Way::AfPacket)),
-        BackEnd::Loopback | BackEnd::Pcap => None,
-    });
+    let ports = ports.into_iter().filter_map(|port| (port.back_end.about().uses)(port));
     let frame = config.frames.size.0.get();
     doctor::Wanted {
         ports: ports.collect(),

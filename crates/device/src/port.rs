@@ -2,28 +2,29 @@
 
 mod af_packet;
 mod af_xdp;
+mod back_ends;
 mod capture;
 mod checksum;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
+mod dpdk_about;
 pub mod eal;
 mod faults;
 mod generated;
 mod loopback;
-mod open;
 mod pcap;
 mod system;
 mod tracer;
 
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
+pub use back_ends::{About, BackEnd, Open, INTERFACE};
 pub use capture::{Capture, Record, Writer};
 #[cfg(feature = "dpdk")]
 pub use dpdk::Dpdk;
 pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
-pub use open::{open, Interface, KernelPort};
 pub use pcap::{Now, Pace, Pcap};
 pub use tracer::Tracer;
 

@@ -1,11 +1,11 @@
 //! What the tables alone cannot refuse: values that are impossible, or impossible together.
 
-use super::{BackEnd, Config, DirectionTable, Mode, PortTable, ScheduleTable, ZeroCopy};
+use super::{BackEnd, Config, DirectionTable, PortTable, ScheduleTable};
 use crate::port::eal::Device;
+use crate::port::{Open, INTERFACE};
 use sojourn_document::{Error, Path, Step};
 use sojourn_units::{BitRate, Bytes, Span};
 
-const INTERFACE: &str = "the name of a network interface, as in \"eth0\"";
 /// Longest interface name (`IFNAMSIZ` less the terminator).
 const INTERFACE_BYTES: usize = 15;
 const FRAMES: std::ops::RangeInclusive<u32> = 256..=4_194_304;
@@ -76,10 +76,11 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
     }
     // Last, so that what is wrong in any build is said in every build.
     for (side, port) in [("a", &config.ports.a), ("b", &config.ports.b)] {
-        if port.back_end == BackEnd::Dpdk && !cfg!(feature = "dpdk") {
-            let what = "back_end = \"dpdk\" is not available in this build (build with \
-                        `cargo build --release -p sojourn-device --features dpdk`, which needs Debian's libdpdk-dev); \
-                        use one of: af_xdp, af_packet, pcap, loopback";
+        if let Open::Elsewhere(how) = port.back_end.about().open {
+            let (name, others) = (port.back_end.name(), BackEnd::words(|_| true).join(", "));
+            let what = format!(
+                "back_end = \"{name}\" is not available in this build (build with {how}); use one of: {others}"
+            );
             return Err(Error::new(ports.then(side).then("back_end"), what));
         }
     }
@@ -125,38 +126,30 @@ fn check_dpdk(config: &Config) -> Result<(), Error> {
 
 fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
     let back_end = port.back_end;
-    let only = |key: &'static str, given: bool, of: &[BackEnd]| {
-        if !given || of.contains(&back_end) {
-            return Ok(());
+    let about = back_end.about();
+    let set = port.set_keys();
+    let is_set = |key: &str| set.iter().any(|given| given == key);
+    for key in BackEnd::ALL.iter().flat_map(|owner| owner.about().keys) {
+        if is_set(key) && !about.keys.contains(key) {
+            let owners = BackEnd::ALL.iter().filter(|owner| owner.about().keys.contains(key));
+            let owners: Vec<String> = owners.map(|owner| format!("\"{}\"", owner.name())).collect();
+            let what = format!(
+                "does not apply to back_end = \"{}\"; allowed: with back_end = {}",
+                back_end.name(),
+                owners.join(" or ")
+            );
+            return Err(Error::new(at.then(*key), what));
         }
-        let names: Vec<String> = of.iter().map(|back_end| format!("\"{}\"", back_end.name())).collect();
-        let what = format!(
-            "does not apply to back_end = \"{}\"; allowed: with back_end = {}",
-            back_end.name(),
-            names.join(" or ")
-        );
-        Err(Error::new(at.then(key), what))
-    };
-    let missing =
-        |key: &'static str, allowed: &str| Err(Error::new(at.then(key), format!("is missing; allowed: {allowed}")));
-    let interfaces = [BackEnd::AfXdp, BackEnd::AfPacket];
-    only("interface", port.interface.is_some(), &interfaces)?;
-    only("queue", port.queue.is_some(), &[BackEnd::AfXdp])?;
-    only("mode", port.mode != Mode::default(), &[BackEnd::AfXdp])?;
-    only("zero_copy", port.zero_copy != ZeroCopy::default(), &[BackEnd::AfXdp])?;
-    only("read", port.read.is_some(), &[BackEnd::Pcap])?;
-    only("write", port.write.is_some(), &[BackEnd::Pcap])?;
-    only("device", port.device.is_some(), &[BackEnd::Dpdk])?;
-    only("load", port.load.is_some(), &[BackEnd::Loopback])?;
-    match &port.interface {
-        None if interfaces.contains(&back_end) => return missing("interface", INTERFACE),
-        Some(name) if name.is_empty() || name.len() > INTERFACE_BYTES || name.contains(['/', ' ', '\0']) => {
-            return Err(Error::new(at.then("interface"), format!("is \"{name}\"; allowed: {INTERFACE}")));
-        }
-        _ => {}
     }
-    if back_end == BackEnd::Dpdk && port.device.is_none() {
-        return missing("device", Device::ALLOWED);
+    if let Some((key, allowed)) = about.needs.filter(|(key, _)| !is_set(key)) {
+        return Err(Error::new(at.then(key), format!("is missing; allowed: {allowed}")));
+    }
+    if let Some(name) = port
+        .interface
+        .as_ref()
+        .filter(|name| name.is_empty() || name.len() > INTERFACE_BYTES || name.contains(['/', ' ', '\0']))
+    {
+        return Err(Error::new(at.then("interface"), format!("is \"{name}\"; allowed: {INTERFACE}")));
     }
     if let Some(load) = port.load {
         check_rate(load.0).map_err(|what| Error::new(at.then("load"), what))?;

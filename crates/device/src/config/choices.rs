@@ -1,13 +1,9 @@
 //! Keys whose value is one of a few words.
 
-use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
-
 macro_rules! words {
     ($(#[$about:meta])* $type:ident { $($(#[$meaning:meta])* $word:literal => $variant:ident),+ $(,)? }) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ::serde::Deserialize)]
         #[serde(try_from = "String")]
         pub enum $type {
             $($(#[$meaning])* $variant),+
@@ -40,41 +36,27 @@ macro_rules! words {
             }
         }
 
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.name())
             }
         }
 
-        impl JsonSchema for $type {
+        impl ::schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
             }
-            fn schema_name() -> Cow<'static, str> {
-                Cow::Borrowed(stringify!($type))
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                ::std::borrow::Cow::Borrowed(stringify!($type))
             }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "enum": Self::WORDS })
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                ::schemars::json_schema!({ "enum": Self::WORDS })
             }
         }
     };
 }
 
-words! {
-    /// How frames come and go.
-    BackEnd {
-        /// A socket on frame memory shared with the kernel.
-        "af_xdp" => AfXdp,
-        /// A packet socket.
-        "af_packet" => AfPacket,
-        /// In memory.
-        "loopback" => Loopback,
-        /// Capture files.
-        "pcap" => Pcap,
-        /// A DPDK device.
-        "dpdk" => Dpdk,
-    }
-}
+pub(crate) use words;
 
 words! {
     /// Where the XDP program runs.

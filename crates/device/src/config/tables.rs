@@ -1,6 +1,7 @@
 //! The tables of the file. Every default is written here.
 
-use super::choices::{BackEnd, Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
+use super::choices::{Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
+use crate::port::BackEnd;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use sojourn_document::{Quantity, Scheme};
@@ -88,7 +89,7 @@ pub struct PortTable {
     /// Rate of generated arrivals, up to 10 Tbit/s: UDP frames of `load_size` from 16 flows. For `loopback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Quantity<BitRate>>,
-    /// Length of the frames of `load` without FCS, 60 B to 1514 B.
+    /// Length of the frames of `load` without FCS, 60 B to 1514 B. For `loopback`.
     #[serde(default = "thousand")]
     pub load_size: Quantity<Bytes>,
     /// Capture file (pcapng) that records every frame that passes the port. Without it nothing is recorded.

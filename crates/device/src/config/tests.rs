@@ -1,6 +1,6 @@
 //! What is accepted, and what a refusal says.
 
-use super::{parse, reference, BackEnd, Config};
+use super::{parse, reference, BackEnd, Config, PortTable};
 use std::path::Path;
 
 const GOOD: &str = r#"[ports.a]
@@ -189,4 +189,26 @@ fn former_names_of_presets_are_warned_of_with_their_keys() {
             "key `schedule.schemes.red`: red: \"preset seed000\" is now called \"preset shu2023\"",
         ]
     );
+}
+
+#[test]
+fn every_key_of_a_port_is_of_all_back_ends_or_belongs_to_those_that_read_it() {
+    let schema = schemars::schema_for!(PortTable).to_value();
+    let keys = schema["properties"].as_object().unwrap();
+    for owner in BackEnd::ALL {
+        for key in owner.about().keys.iter().chain(owner.about().needs.iter().map(|(key, _)| key)) {
+            assert!(keys.contains_key(*key), "{}: there is no key {key} in PortTable", owner.name());
+        }
+    }
+    for (key, about) in keys {
+        let owners = BackEnd::ALL.iter().filter(|owner| owner.about().keys.contains(&key.as_str()));
+        let owners: Vec<&str> = owners.map(|owner| owner.name()).collect();
+        let of_all = ["back_end", "trace", "faults"].contains(&key.as_str());
+        assert_eq!(owners.is_empty(), of_all, "{key}: name it in `keys` of the back ends that read it");
+        // The reference names them.
+        let text = about["description"].as_str().unwrap_or_default().replace('\n', " ");
+        for owner in owners {
+            assert!(text.contains(&format!("`{owner}`")), "{key}: say \"For `{owner}`.\" in its description");
+        }
+    }
 }

@@ -3,8 +3,10 @@
 //! The kernel sees every frame as well: the interface should have no address and be in no bridge, or it answers and
 //! forwards too. Frames of any length that the pool holds.
 
+use super::back_ends::{About, Open, INTERFACE};
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
+use crate::doctor::Way;
 use crate::pool::{Frame, Note, Pool};
 use rustix::time::{clock_gettime, ClockId, Timespec};
 use sojourn_aqm::Backlog;
@@ -343,3 +345,13 @@ impl Port for AfPacket {
         Some(self.socket.as_raw_fd())
     }
 }
+
+pub(super) const ABOUT: About = About {
+    is_live: true,
+    keys: &["interface"],
+    needs: Some(("interface", INTERFACE)),
+    uses: |table| Some((table.interface.clone()?, Way::AfPacket)),
+    open: Open::Privileged(|table, pool| {
+        Ok(Box::new(AfPacket::open(pool, table.interface.as_deref().unwrap_or_default())?))
+    }),
+};

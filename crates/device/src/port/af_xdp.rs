@@ -13,10 +13,12 @@ mod queue;
 mod ring;
 mod sender;
 
+use super::back_ends::{About, Open, INTERFACE};
 use super::checksum;
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
-use crate::doctor::ethtool;
+use crate::config::{self, PortTable};
+use crate::doctor::{ethtool, Way};
 use crate::pool::{Frame, Pool};
 use program::{Attached, Hook};
 use queue::{Opening, Queue, Setup};
@@ -337,5 +339,35 @@ impl Port for AfXdp {
 
     fn descriptor(&self) -> Option<RawFd> {
         Some(self.any.as_ref().unwrap_or(&self.queues[0].socket).as_raw_fd())
+    }
+}
+
+pub(super) const ABOUT: About = About {
+    is_live: true,
+    keys: &["interface", "queue", "mode", "zero_copy"],
+    needs: Some(("interface", INTERFACE)),
+    uses: |table| Some((table.interface.clone()?, Way::AfXdp(table.queue))),
+    open: Open::Privileged(|table, pool| {
+        let interface = table.interface.as_deref().unwrap_or_default();
+        Ok(Box::new(AfXdp::open(pool, interface, XdpOptions::of(table), None)?))
+    }),
+};
+
+impl XdpOptions {
+    /// As a port's table has them.
+    #[must_use]
+    pub fn of(table: &PortTable) -> Self {
+        Self {
+            queue: table.queue,
+            mode: match table.mode {
+                config::Mode::Auto => XdpMode::Auto,
+                config::Mode::Native => XdpMode::Native,
+                config::Mode::Generic => XdpMode::Generic,
+            },
+            zero_copy: match table.zero_copy {
+                config::ZeroCopy::Auto => ZeroCopy::Auto,
+                config::ZeroCopy::Off => ZeroCopy::Off,
+            },
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A port at which frames arrive by themselves and what is sent is forgotten: for trying the device without interfaces.
 
+use super::back_ends::{nothing, About, Open};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
 use crate::pool::{Frame, Pool};
@@ -109,3 +110,14 @@ impl Port for Generated {
         self.counters
     }
 }
+
+pub(super) const ABOUT: About = About {
+    is_live: false,
+    keys: &["load", "load_size"],
+    needs: None,
+    uses: nothing,
+    open: Open::AsUser(|table, side, _| {
+        let rate = table.load.map_or(BitRate::ZERO, |load| load.0);
+        Ok(Box::new(Generated::new(&format!("loopback {side}"), rate, table.load_size.0)))
+    }),
+};

@@ -1,5 +1,6 @@
 //! Frames from a file of captured frames and into one.
 
+use super::back_ends::{nothing, About, Open};
 use super::capture::{Capture, Writer};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
@@ -154,3 +155,15 @@ impl Port for Pcap {
         self.output.as_mut().map_or(Ok(()), Writer::finish)
     }
 }
+
+pub(super) const ABOUT: About = About {
+    is_live: false,
+    keys: &["read", "write"],
+    needs: None,
+    uses: nothing,
+    open: Open::AsUser(|table, side, clock| {
+        let input = table.read.as_deref().map(Capture::open).transpose()?;
+        let output = table.write.as_deref().map(Writer::create).transpose()?;
+        Ok(Box::new(Pcap::new(&format!("pcap {side}"), input, output, Pace::Recorded, Now::Clock(clock), None)))
+    }),
+};
