@@ -19,6 +19,11 @@ _RENAMED: Final = {"except": "left_out", "negated": "is_negated", "best_of": "is
 _NEEDED: Final = ("id", "section", "place", "quote", "subject", "comparison", "metric")
 
 
+def is_ours(study: Path) -> bool:
+    """Return whether a study's folder is one of the package's."""
+    return study.resolve().parent == (Path(__file__).parent / "studies").resolve()
+
+
 def folder() -> Path:
     """Return the folder of papers: in a checkout of the sources a link to ``papers/``.
 

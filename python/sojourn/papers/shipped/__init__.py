@@ -30,7 +30,7 @@ from sojourn.papers import documents
 def hook(folder: Path, name: str) -> Callable[..., Any] | None:
     """Return a function that serves the paper in a folder; None for a study of a user, and where it has none."""
     package = f"{__name__}.{folder.name.replace('-', '_')}"
-    if folder.resolve().parent != documents.folder().resolve() or find_spec(package) is None:
+    if not documents.is_ours(folder) or find_spec(package) is None:
         return None
     found: Callable[..., Any] | None = getattr(import_module(package), name, None)
     return found

@@ -79,28 +79,15 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     ranges, whole = analysis.same_traffic(paper, paired)
     nothing = "too few windows yet: at least three traffics are needed in a range of load"
     traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
-    paired = with_cells(paired)
-    by_load = analysis.at_load(paper, paired)
-    lab = with_cells(frame[frame["part"] == LABORATORY])
-    common = set(lab["block_of"]) & set(paired["block_of"])
-    both = (
-        _laboratory(
-            analysis.at_load(paper, paired[paired["block_of"].isin(common)]),
-            analysis.at_load(paper, lab[lab["block_of"].isin(common)]),
-        )
-        if common
-        else None
-    )
+    by_load = analysis.at_load(paper, with_cells(paired))
+    network, lab = with_cells(paired), with_cells(frame[frame["part"] == LABORATORY])
+    common = set(lab["block_of"]) & set(network["block_of"])
+    two = [analysis.at_load(paper, one[one["block_of"].isin(common)]) if common else {} for one in (network, lab)]
+    shared = [centre for centre in two[0] if centre in two[1]]
+    one, other = (analysis.mean_of({centre: of[centre] for centre in shared}) for of in two)
+    both = (one, other) if shared else None
     load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
     return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
-
-
-def _laboratory(network: Mapping[float, Values], lab: Mapping[float, Values]) -> tuple[Values, Values] | None:
-    common = [centre for centre in network if centre in lab]
-    if not common:
-        return None
-    one = analysis.mean_of({centre: network[centre] for centre in common})
-    return one, analysis.mean_of({centre: lab[centre] for centre in common})
 
 
 def with_cells(frame: pd.DataFrame) -> pd.DataFrame:

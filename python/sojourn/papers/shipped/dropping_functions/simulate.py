@@ -179,7 +179,7 @@ def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
     if run.scheme is None:
         demand = traffic.wave(*back.demand, back.cycle_slots * back.slot_s, run.block * 0.37)
         of = {"warm_up_s": back.warm_up_s, "measured_s": back.slots * back.slot_s, "packets": back.packets}
-        of["changes"] = [traffic.Change(at, scheme.text) for at, scheme in schedule(paper, back, run.block)]
+        of["changes"] = [(at, scheme.text) for at, scheme in schedule(paper, back, run.block)]
     # Each traffic has its own seed, the same in every size; the demands of a block are separate draws.
     seed = hashlib.sha256(f"{run.part == SWITCHBACK} {run.block} {run.demand}".encode()).hexdigest()[:8]
     return traffic.draw(paper.traffic, demand, seed=int(seed, 16), is_laboratory=run.part == LABORATORY, **of)

@@ -40,14 +40,6 @@ class Draw:
     rtt_ms: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Another scheme at a time of the run."""
-
-    at_s: float
-    scheme: str
-
-
 def constant(demand: float) -> Demand:
     """Return a demand that does not change."""
     return lambda times: np.full_like(times, demand)
@@ -67,7 +59,7 @@ def draw(
     measured_s: float,
     packets: int,
     is_laboratory: bool = False,
-    changes: Sequence[Change] = (),
+    changes: Sequence[tuple[float, str]] = (),
 ) -> Draw:
     """Draw the flows of a run, and write its scenario.
 
@@ -86,7 +78,7 @@ def draw(
     is_laboratory
         Round-trip times of a laboratory.
     changes
-        Switches of the scheme.
+        Switches of the scheme: at which time in s, and to which.
     """
     length = warm_up_s + measured_s
     writer = _Writer(traffic, np.random.default_rng(seed), length, demand, is_laboratory)
@@ -100,7 +92,7 @@ def draw(
         "windows": f"{packets} p",
         "links": _links(traffic, writer.rtts),
         "flows": writer.flows,
-        "changes": [{"at": f"{one.at_s:.6f} s", "scheme": one.scheme} for one in changes],
+        "changes": [{"at": f"{at_s:.6f} s", "scheme": scheme} for at_s, scheme in changes],
     }
     return Draw(json.dumps(scenario), writer.kind, writer.rtt_ms)
 

@@ -9,9 +9,9 @@ alpha and scale, because the study prints neither alpha nor a norm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +33,11 @@ GREATEST: Final = 20.0
 NEAR: Final = 0.99
 """Of the largest factor that converges, where there are cycles."""
 
-_DIRECTIONS: Final = {"in-edges": "in", "out-edges": "out", "both directions": "both"}
+_DIRECTIONS: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "in-edges": lambda matrix: matrix.T,
+    "out-edges": lambda matrix: matrix,
+    "both directions": lambda matrix: matrix + matrix.T,
+}
 _COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -76,6 +80,11 @@ class Form:
     is_weighted: bool
     attenuation: Floats
     centrality: Floats
+
+    @property
+    def name(self) -> str:
+        """Its direction and its weights."""
+        return f"{self.direction}, {'weighted' if self.is_weighted else 'unweighted'}"
 
 
 def read(folder: Path) -> Study:
@@ -124,21 +133,19 @@ def centrality(matrix: Floats, attenuation: float, direction: str = "in-edges") 
     >>> centrality(np.array([[0.0, 1.0], [0.0, 0.0]]), 0.5).tolist()
     [1.0, 1.5]
     """
-    own = {"in": matrix.T, "out": matrix, "both": matrix + matrix.T}[_DIRECTIONS[direction]]
+    own = _DIRECTIONS[direction](matrix)
     return np.asarray(np.linalg.solve(np.eye(len(own)) - attenuation * own, np.ones(len(own))), dtype=np.float64)
 
 
 def forms(study: Study) -> Iterator[Form]:
     """Yield every usual form."""
-    for direction in _DIRECTIONS:
-        for is_weighted in (True, False):
-            matrix = study.matrix if is_weighted else (study.matrix > 0).astype(np.float64)
-            both = matrix + matrix.T if direction == "both directions" else matrix
-            radius = float(np.abs(np.linalg.eigvals(both)).max())
-            greatest = NEAR / radius if radius > NEAR / GREATEST else GREATEST
-            factors = np.geomspace(LEAST, greatest, POINTS)
-            found = np.array([centrality(matrix, float(factor), direction) for factor in factors])
-            yield Form(direction, is_weighted, factors, found)
+    for direction, is_weighted in product(_DIRECTIONS, (True, False)):
+        matrix = study.matrix if is_weighted else (study.matrix > 0).astype(np.float64)
+        radius = float(np.abs(np.linalg.eigvals(_DIRECTIONS[direction](matrix))).max())
+        greatest = NEAR / radius if radius > NEAR / GREATEST else GREATEST
+        factors = np.geomspace(LEAST, greatest, POINTS)
+        found = np.array([centrality(matrix, float(factor), direction) for factor in factors])
+        yield Form(direction, is_weighted, factors, found)
 
 
 def misfit(study: Study, form: Form) -> tuple[float, float]:
@@ -184,17 +191,10 @@ def section(study: Study, words: Words) -> Section:
     for form in own:
         off, at = misfit(study, form)
         found = orders(study, form)
-        first = study.printed and all(text.startswith(names[0]) for text in found)
-        never = not any(text.startswith(names[0]) for text in found)
-        rows.append(
-            (
-                f"{form.direction}, {'weighted' if form.is_weighted else 'unweighted'}",
-                "always" if first else "never" if never else "sometimes",
-                "; ".join(found),
-                "yes" if wanted in found else "no",
-                f"{off:.4f} at {at:.3g}",
-            )
-        )
+        is_first = [text.startswith(names[0]) for text in found]
+        often = "always" if all(is_first) else "sometimes" if any(is_first) else "never"
+        occurs = "yes" if wanted in found else "no"
+        rows.append((form.name, often, "; ".join(found), occurs, f"{off:.4f} at {at:.3g}"))
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
              "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
@@ -219,7 +219,7 @@ def _picture(study: Study, own: list[Form]) -> plot.Picture:
             axes.axvline(at, color=INK, linewidth=0.6)
             axes.set_xscale("log")
             axes.set_ylim(0, 1)
-            axes.set_title(f"{form.direction.capitalize()}, {'weighted' if form.is_weighted else 'unweighted'}")
+            axes.set_title(form.name.capitalize())
         for axes in panels[1]:
             axes.set_xlabel("Attenuation factor")
         for axes in panels[:, 0]:
