@@ -102,7 +102,9 @@ def points() -> list[dict[str, Any]]:
     # Slow start into PIE's long queue: measured with another recorder before, and again here.
     again = [point("reno", qdisc, 20, 20, flows) for flows in (1, 4) for qdisc in ("pie", "fq_pie")]
     others = [point("cubic", qdisc, 20, 20, 4) for qdisc in ("choke", "sfb", "sfq")]
-    return [*plain, *teeth, *newer, *bbr, *again, *others]
+    # Slow start loses a thousand segments, and whether the timer expires meanwhile decides the rest of the run.
+    timer = [point("reno", "pie", 80, 20, 1, seconds=70, warm_up_s=10)]
+    return [*plain, *teeth, *newer, *bbr, *again, *others, *timer]
 
 
 def image(folder: Path) -> str:
