@@ -75,6 +75,7 @@ use tins::Tin;
 
 mod acks;
 mod flows;
+mod seen;
 mod shaper;
 mod statistics;
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::config::{self, Config, DirectionTable, ScheduleTable};
 use crate::engine::Direction;
 use crate::orders::Commands;
+use crate::orders::{Command, Order};
 use crate::record::Closed;
-use crate::run::{Board, Command, Order};
+use crate::run::Board;
 use crate::schedule::{self, AskLastSlot, Schedule};
 use crate::status::Status;
 use crate::store::{Health, Progress};

@@ -100,7 +100,9 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
     let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
     priority::lower();
-    if let Err(error) = hold_signals() {
+    // Tokio panics where the system refuses it a pair of sockets.
+    let held = std::panic::catch_unwind(hold_signals);
+    if let Err(error) = held.unwrap_or_else(|_| Err(io::Error::other("the runtime for signals panicked"))) {
         tracing::warn!(%error, "a signal that comes before the control interface listens ends the device");
     }
     let heart = Arc::clone(&board);

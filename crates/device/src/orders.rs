@@ -1,10 +1,55 @@
-//! The way of commands to the packet thread: a channel, and a bell that ends the thread's sleep.
+//! What is asked of the packet thread, and the way there: a channel, and a bell that ends the thread's sleep.
 
-use crate::run::Command;
+use crate::engine::Direction;
 use rustix::event::{eventfd, EventfdFlags};
+use sojourn_aqm::Config;
+use sojourn_units::{BitRate, Span};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{channel, Receiver, SendError, Sender, TryRecvError};
 use std::sync::Arc;
+
+/// What the rest of the process asks of the packet thread.
+#[derive(Debug)]
+pub enum Order {
+    /// Another scheme over what waits.
+    Switch {
+        /// Where.
+        direction: Direction,
+        /// The scheme.
+        scheme: Config,
+        /// Its name.
+        label: String,
+        /// Slot of the schedule.
+        slot: Option<u64>,
+    },
+    /// Another shaped rate.
+    SetRate {
+        /// Where.
+        direction: Direction,
+        /// The rate.
+        rate: BitRate,
+    },
+    /// Another length of the delay line.
+    SetDelay {
+        /// Where.
+        direction: Direction,
+        /// One way.
+        delay: Span,
+    },
+    /// All of these in this order and at the same instant, or none when one of them would be refused.
+    All(Vec<Order>),
+    /// Close the windows under way, give every frame back, and end.
+    Stop,
+}
+
+/// An order and who waits for its outcome; an error says what was refused.
+#[derive(Debug)]
+pub struct Command {
+    /// What to do.
+    pub order: Order,
+    /// Told when it is done.
+    pub reply: Option<Sender<Result<(), String>>>,
+}
 
 /// Gives commands.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Back ends behind one burst interface.
 
+mod about;
 mod af_packet;
 mod af_xdp;
 mod back_ends;
@@ -16,9 +17,10 @@ mod pcap;
 mod system;
 mod tracer;
 
+pub use about::{About, Open, INTERFACE};
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
-pub use back_ends::{About, BackEnd, Open, INTERFACE};
+pub use back_ends::BackEnd;
 pub use capture::{Capture, Record, Writer};
 #[cfg(feature = "dpdk")]
 pub use dpdk::Dpdk;

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::engine::{Direction, Engine};
 use crate::frame::Fault;
-use crate::orders::Orders;
+use crate::orders::{Command, Order, Orders};
 use crate::path::Path;
 use crate::port::PortError;
 use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, SojournTotals, Status};
@@ -13,51 +13,7 @@ use sojourn_measure::window::Class;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-
-/// What the rest of the process asks of the packet thread.
-#[derive(Debug)]
-pub enum Order {
-    /// Another scheme over what waits.
-    Switch {
-        /// Where.
-        direction: Direction,
-        /// The scheme.
-        scheme: Config,
-        /// Its name.
-        label: String,
-        /// Slot of the schedule.
-        slot: Option<u64>,
-    },
-    /// Another shaped rate.
-    SetRate {
-        /// Where.
-        direction: Direction,
-        /// The rate.
-        rate: BitRate,
-    },
-    /// Another length of the delay line.
-    SetDelay {
-        /// Where.
-        direction: Direction,
-        /// One way.
-        delay: Span,
-    },
-    /// All of these in this order and at the same instant, or none when one of them would be refused.
-    All(Vec<Order>),
-    /// Close the windows under way, give every frame back, and end.
-    Stop,
-}
-
-/// An order and who waits for its outcome; an error says what was refused.
-#[derive(Debug)]
-pub struct Command {
-    /// What to do.
-    pub order: Order,
-    /// Told when it is done.
-    pub reply: Option<Sender<Result<(), String>>>,
-}
 
 /// Where the status is found; the packet thread never waits for it.
 pub type Board = Arc<Mutex<Option<Status>>>;

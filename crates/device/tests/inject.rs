@@ -88,6 +88,7 @@ const CALLS: &[(&str, &str)] = &[
     ("setresuid", "EPERM"),
     ("setgroups", "EPERM"),
     ("sched_getaffinity", "EPERM"),
+    ("sched_setscheduler", "EPERM"),
     ("sigaltstack", "ENOMEM"),
     ("uname", "EFAULT"),
     ("prlimit64", "EPERM"),
@@ -218,7 +219,11 @@ fn attempt(store: &[u8], call: &str, error: &str, n: u32) -> Result<End, String>
         return Err(format!("killed by signal {signal}"));
     }
     // Said of the control interface: it is started again. Said of a waker: what it should have woken was over.
-    let harmless = ["the control interface panicked; it is started again", "failed to wake I/O driver"];
+    let harmless = [
+        "the control interface panicked; it is started again",
+        "the runtime for signals panicked",
+        "failed to wake I/O driver",
+    ];
     if log.contains("panicked at") && !harmless.iter().any(|words| log.contains(words)) {
         return Err(format!("a thread panicked\n{log}"));
     }

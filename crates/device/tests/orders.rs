@@ -5,12 +5,13 @@
 use sojourn_device::clock::Clock;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::orders;
+use sojourn_device::orders::{Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
-use sojourn_device::run::{run, Board, Command, Idle, Order, RunConfig};
+use sojourn_device::run::{run, Board, Idle, RunConfig};
 use sojourn_units::{BitRate, Bytes, Span};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};

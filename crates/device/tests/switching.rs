@@ -4,12 +4,13 @@
 
 use sojourn_aqm::registry;
 use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::orders::{Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
-use sojourn_device::run::{obey, Command, Order};
+use sojourn_device::run::obey;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::mpsc::channel;
 

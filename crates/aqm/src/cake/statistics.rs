@@ -3,35 +3,6 @@
 use super::flows::Set;
 use super::tins::Tin;
 use crate::Internal;
-use sojourn_units::Span;
-
-/// Counts and smoothed delays of a tin.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    pub sent: u64,
-    pub drops: u64,
-    pub marks: u64,
-    pub ack_drops: u64,
-    /// Sojourn times in seconds: all alike, those above quickly, those below quickly.
-    average_delay: f64,
-    peak_delay: f64,
-    base_delay: f64,
-}
-
-impl Seen {
-    /// A packet left after `sojourn`.
-    pub fn sent(&mut self, sojourn: Span) {
-        let delay = sojourn.seconds();
-        let follow = |value: &mut f64, quickly: bool| {
-            *value += (delay - *value) * if quickly { 1.0 / 4.0 } else { 1.0 / 256.0 };
-        };
-        self.sent += 1;
-        follow(&mut self.average_delay, false);
-        let (above, below) = (delay > self.peak_delay, delay < self.base_delay);
-        follow(&mut self.peak_delay, above);
-        follow(&mut self.base_delay, below);
-    }
-}
 
 macro_rules! tins {
     ($name:literal) => {

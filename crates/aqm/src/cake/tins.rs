@@ -1,7 +1,7 @@
 //! Tins: which DSCP goes where, what share each has, and the state of one.
 
 use super::flows::{Flow, Lists, Set};
-use super::statistics::Seen;
+use super::seen::Seen;
 use super::ways::Ways;
 use super::{Params, MTU};
 use crate::cobalt::{self, Control};

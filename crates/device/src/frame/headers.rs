@@ -1,4 +1,4 @@
-use super::link::{self, IPV4, IPV6};
+use super::link::{self, be16, IPV4, IPV6};
 use super::{Class, Fault, Key, Parsed};
 use sojourn_aqm::AckFields;
 
@@ -213,11 +213,6 @@ fn by_link(parsed: &mut Parsed, addresses: &[u8], key: Key) {
 #[inline]
 fn pair(packet: &[u8], at: usize) -> Result<(u8, u8), Fault> {
     packet.get(at..at + 2).map(|two| (two[0], two[1])).ok_or(Fault::Truncated)
-}
-
-#[inline]
-pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
 }
 
 /// The caller has checked the length.

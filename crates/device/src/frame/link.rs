@@ -3,7 +3,10 @@
 //! Not read: tunnels within IP (GRE, IP in IP), PPPoE with a compressed protocol field, MPLS within PPPoE, PBB and MACsec.
 //! Their frames are known by the outer IP header, or by their Ethernet addresses where there is none.
 
-use super::headers::be16;
+#[inline]
+pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
+}
 
 #[cfg(test)]
 mod tests;

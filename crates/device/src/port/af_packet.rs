@@ -3,7 +3,7 @@
 //! The kernel sees every frame as well: the interface should have no address and be in no bridge, or it answers and
 //! forwards too. Frames of any length that the pool holds.
 
-use super::back_ends::{About, Open, INTERFACE};
+use super::about::{About, Open, INTERFACE};
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::doctor::Way;

@@ -13,7 +13,7 @@ mod queue;
 mod ring;
 mod sender;
 
-use super::back_ends::{About, Open, INTERFACE};
+use super::about::{About, Open, INTERFACE};
 use super::checksum;
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};

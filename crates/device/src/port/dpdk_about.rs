@@ -1,6 +1,6 @@
 //! DPDK as a back end of the configuration, in builds with it and without.
 
-use super::back_ends::{About, Open};
+use super::about::{About, Open};
 use super::eal::Device;
 use crate::config::PortTable;
 use crate::doctor::Way;

@@ -1,6 +1,6 @@
 //! A port at which frames arrive by themselves and what is sent is forgotten: for trying the device without interfaces.
 
-use super::back_ends::{nothing, About, Open};
+use super::about::{nothing, About, Open};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
 use crate::pool::{Frame, Pool};

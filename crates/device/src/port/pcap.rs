@@ -1,6 +1,6 @@
 //! Frames from a file of captured frames and into one.
 
-use super::back_ends::{nothing, About, Open};
+use super::about::{nothing, About, Open};
 use super::capture::{Capture, Writer};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
