@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod config;
 mod context;
 mod discipline;
 pub mod fair;
@@ -58,6 +59,7 @@ pub mod sfq;
 pub mod shred;
 pub mod threshold;
 
+pub use config::{Config, ConfigError, FORMER_PRESETS};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
@@ -66,6 +68,5 @@ pub use fair::FairQueue;
 pub use packet::{AckFields, Ecn, Packet};
 pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
-pub use registry::{Config, ConfigError};
 pub use replace::replace;
 pub use server::Server;

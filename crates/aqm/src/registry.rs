@@ -4,15 +4,13 @@
 use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
 use crate::suggest::did_you_mean;
-use crate::{tc, Param, Parameters};
-use alloc::borrow::Cow;
+use crate::{Param, Parameters};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 macro_rules! registry {
     ($( $name:literal => $type:ty ),+ $(,)?) => {
@@ -66,10 +64,6 @@ registry! {
     "dualpi2" => crate::dualpi2::DualPi2,
 }
 
-/// Former names of presets with the present ones. They still work under every algorithm that has the preset, but no list
-/// shows them; [`Config::warning`] names the present one.
-pub const FORMER_PRESETS: &[(&str, &str)] = &[("seed000", "shu2023"), ("seed004", "hassan")];
-
 type Configure = fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
 
 /// One registered algorithm.
@@ -89,7 +83,7 @@ pub struct Entry {
     pub presets: &'static [&'static str],
     /// The parameters with their defaults.
     pub params: fn() -> Vec<Param>,
-    configure: Configure,
+    pub(crate) configure: Configure,
 }
 
 impl Entry {
@@ -130,134 +124,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }
 
-trait Scheme: Send + Sync {
+pub(crate) trait Scheme: Send + Sync {
     fn text(&self) -> String;
     fn params(&self) -> Vec<Param>;
     fn build(&self) -> Box<dyn Discipline>;
-}
-
-/// A checked algorithm with its parameters, ready to be built any number of times.
-#[derive(Clone)]
-pub struct Config {
-    name: &'static str,
-    scheme: Arc<dyn Scheme>,
-    /// The former name of a preset that the text used, and the present one.
-    former: Option<(&'static str, &'static str)>,
-}
-
-impl fmt::Debug for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Config").field(&self.text()).finish()
-    }
-}
-
-impl PartialEq for Config {
-    /// Equal when the canonical texts are.
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
-    }
-}
-
-/// A text or table that does not name an algorithm with possible parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
-impl Config {
-    /// The algorithm's name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// The canonical tc-style text: the name and every parameter that differs from its default.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.scheme.text()
-    }
-
-    /// Every parameter with its value.
-    #[must_use]
-    pub fn params(&self) -> Vec<Param> {
-        self.scheme.params()
-    }
-
-    /// What its writer should change although it is accepted: a preset's former name.
-    #[must_use]
-    pub fn warning(&self) -> Option<String> {
-        let (former, present) = self.former?;
-        Some(format!("{}: \"preset {former}\" is now called \"preset {present}\"", self.name))
-    }
-
-    /// A new, empty instance.
-    #[must_use]
-    pub fn build(&self) -> Box<dyn Discipline> {
-        self.scheme.build()
-    }
-
-    /// From a name and `(key, value)` texts, as a TOML table gives them. A flag's value is `true` or `false`; tc's own
-    /// keys are understood as [`FromStr`](core::str::FromStr) understands them. The key `preset`, wherever it stands, is applied first.
-    ///
-    /// # Errors
-    /// Unknown name, key or preset, a value that its parameter refuses, or values that contradict each other.
-    pub fn from_pairs(name: &str, pairs: &[(String, String)]) -> Result<Self, ConfigError> {
-        let entry = find(name).ok_or_else(|| ConfigError(unknown_algorithm(name)))?;
-        Self::configure(entry, pairs, false)
-    }
-
-    /// `from_tc`: everything is a line of tc's.
-    fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
-        let name = entry.name;
-        let (pairs, former) = with_present_presets(entry, pairs);
-        let scheme = tc::translate(name, &pairs, from_tc).and_then(|pairs| (entry.configure)(name, &pairs));
-        scheme.map(|scheme| Self { name, scheme, former }).map_err(|why| ConfigError(format!("{name}: {why}")))
-    }
-}
-
-impl core::str::FromStr for Config {
-    type Err = ConfigError;
-
-    /// Reads tc's syntax: `red min 30p max 90p limit 1000p ecn`, and every text that tc itself prints or its manual pages
-    /// show, with tc's meaning.
-    ///
-    /// ```
-    /// use sojourn_aqm::Config;
-    /// let config: Config = "codel target 10ms noecn".parse()?;
-    /// assert_eq!(config.text(), "codel target 10ms");
-    /// # Ok::<(), sojourn_aqm::ConfigError>(())
-    /// ```
-    fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let tc::Text { entry, pairs, from_tc } = tc::read(text).map_err(ConfigError)?;
-        Self::configure(entry, &pairs, from_tc)
-    }
-}
-
-/// The pairs with present names of presets, and the former name that was replaced.
-#[expect(clippy::type_complexity, reason = "two results of one private function")]
-fn with_present_presets<'a>(
-    entry: &Entry,
-    pairs: &'a [(String, String)],
-) -> (Cow<'a, [(String, String)]>, Option<(&'static str, &'static str)>) {
-    let present = |(key, value): &(String, String)| {
-        let found = FORMER_PRESETS.iter().find(|(former, _)| key == "preset" && value == former);
-        found.copied().filter(|(_, present)| entry.presets.contains(present))
-    };
-    let former = pairs.iter().find_map(present);
-    if former.is_none() {
-        return (Cow::Borrowed(pairs), None);
-    }
-    let renamed = |pair: &(String, String)| match present(pair) {
-        Some((_, present)) => (pair.0.clone(), present.to_owned()),
-        None => pair.clone(),
-    };
-    (pairs.iter().map(renamed).collect(), former)
 }
 
 pub(crate) fn unknown_algorithm(name: &str) -> String {

@@ -267,7 +267,7 @@ fn descriptions_are_complete_and_true() {
 
 #[test]
 fn former_names_of_presets_work_with_a_warning_and_are_listed_nowhere() {
-    for (former, present) in registry::FORMER_PRESETS {
+    for (former, present) in sojourn_aqm::FORMER_PRESETS {
         let with: Vec<&Entry> = registry::ALL.iter().filter(|entry| entry.presets.contains(present)).collect();
         assert!(!with.is_empty(), "no algorithm has the preset {present}");
         for entry in registry::ALL {

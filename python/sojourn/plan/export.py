@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +20,6 @@ from sojourn.plan.store import Store
 
 if TYPE_CHECKING:
     import xarray
-
-FORMATS: Final = ("csv", "parquet", "netcdf", "flent")
 
 FLENT_TEST: Final = "tcp_nup"
 """Flent's test whose plots the files are made for: uploads beside a ping."""
@@ -55,19 +53,25 @@ def write(cells: Cells, store: Store, kind: str, target: Path, *, table: str = "
     list of pathlib.Path
         The files written. The same results give the same bytes.
     """
-    match kind:
-        case "csv":
-            folder.write_text(target, read.frame(cells, store, table).to_csv(index=False))
-        case "parquet":
-            found = read.arrow(read.frame(cells, store, table), table)
-            with folder.aside(target) as file:
-                pq.write_table(found, file, compression="zstd")
-        case "netcdf":
-            made = dataset(cells, store)
-            with folder.aside(target) as file:
-                made.to_netcdf(file, engine="h5netcdf")
-        case _:
-            return _flent(cells, store, target)
+    return FORMATS[kind](cells, store, target, table)
+
+
+def _csv(cells: Cells, store: Store, target: Path, table: str) -> list[Path]:
+    folder.write_text(target, read.frame(cells, store, table).to_csv(index=False))
+    return [target]
+
+
+def _parquet(cells: Cells, store: Store, target: Path, table: str) -> list[Path]:
+    found = read.arrow(read.frame(cells, store, table), table)
+    with folder.aside(target) as file:
+        pq.write_table(found, file, compression="zstd")
+    return [target]
+
+
+def _netcdf(cells: Cells, store: Store, target: Path, _table: str) -> list[Path]:
+    made = dataset(cells, store)
+    with folder.aside(target) as file:
+        made.to_netcdf(file, engine="h5netcdf")
     return [target]
 
 
@@ -135,7 +139,7 @@ def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
     return np.array(["" if value is None else str(value) for value in values])
 
 
-def _flent(cells: Cells, store: Store, place: Path) -> list[Path]:
+def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
     series = read.frame(cells, store, "series")
     if series.empty:
@@ -223,3 +227,12 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
         "results": results,
         "raw_values": raw,
     }
+
+
+FORMATS: Final[dict[str, Callable[[Cells, Store, Path, str], list[Path]]]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "netcdf": _netcdf,
+    "flent": _flent,
+}
+"""What writes each format, from cells, store, target and the data set asked for; it returns the files that it wrote."""

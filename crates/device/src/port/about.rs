@@ -20,12 +20,15 @@ pub struct About {
     pub open: Open,
 }
 
+/// A port that is open.
+pub type Opened = Result<Box<dyn Port>, PortError>;
+
 /// When a port is opened, and how. The text is the name of its side, for messages.
 pub enum Open {
     /// While the process has its privileges.
-    Privileged(fn(&PortTable, &mut Pool) -> Result<Box<dyn Port>, PortError>),
+    Privileged(fn(&PortTable, &mut Pool) -> Opened),
     /// Afterwards: it may use files, which are the user's.
-    AsUser(fn(&PortTable, &str, Clock) -> Result<Box<dyn Port>, PortError>),
+    AsUser(fn(&PortTable, &str, Clock) -> Opened),
     /// Not in this build; what makes one with it.
     Elsewhere(&'static str),
 }

@@ -258,7 +258,7 @@ fn the_timer_starts_again_while_what_left_before_the_first_segment_is_sacked() {
 fn after_a_timeout_the_window_has_room_for_what_is_in_flight_and_one_more() {
     for (recovery, in_flight) in [(Recovery::Rack, 3), (Recovery::Sack, 0)] {
         let mut sender = Sender::new(Config { unlimited: false, ..config(recovery, false) });
-        let mut write = |sender: &mut Sender, count, at| {
+        let write = |sender: &mut Sender, count, at| {
             sender.write(segments(count));
             assert_eq!(send(sender, at), count as usize);
         };
