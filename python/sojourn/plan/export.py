@@ -235,4 +235,4 @@ FORMATS: Final[dict[str, Callable[[Cells, Store, Path, str], list[Path]]]] = {
     "netcdf": _netcdf,
     "flent": _flent,
 }
-"""What writes each format, from cells, store, target and the data set asked for; it returns the files that it wrote."""
+"""What writes each format, from cells, store, target and the data set asked for; it returns the files."""
