@@ -20,8 +20,7 @@ use crate::schedule::{AskLastSlot, Design, Plan, Schedule};
 use crate::service::Service;
 use crate::status::QueueCounts;
 use crate::store::{self, Health, SlotSink, Store, StoreError};
-use nix::sched::{sched_setaffinity, CpuSet};
-use nix::unistd::Pid;
+use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::Serialize;
 use sojourn_units::{Probability, Span};
 use std::io;
@@ -228,8 +227,9 @@ fn maker(commands: Commands, dated: Dated, store: Option<&Store>) -> MakeSchedul
 /// Binds the calling thread to a CPU.
 fn stay_on(core: u32) -> Result<(), PortError> {
     let mut set = CpuSet::new();
-    let bound = set.set(core as usize).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
-    bound.map_err(|error| PortError { port: "dpdk".to_owned(), what: format!("CPU {core}: {error}") })
+    set.set(core as usize);
+    sched_setaffinity(None, &set)
+        .map_err(|error| PortError { port: "dpdk".to_owned(), what: format!("CPU {core}: {error}") })
 }
 
 /// The packet thread; its end is told however it ends.

@@ -8,6 +8,10 @@ mod filter;
 use nix::unistd::{geteuid, initgroups, setresgid, setresuid, Gid, Uid, User};
 use rustix::fs::{access, fchmod, fchown, fstat, mkdirat, open, openat, Access, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::thread::{
+    capability_is_in_bounding_set, clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
+    CapabilitySet, CapabilitySets,
+};
 use seccompiler::apply_filter_all_threads;
 use std::ffi::CString;
 use std::io;
@@ -65,9 +69,10 @@ impl Account {
 
     fn become_it(&self) -> Result<(), HardeningError> {
         // Only while it may: the bounding set.
-        for capability in caps::all() {
-            if caps::has_cap(None, caps::CapSet::Bounding, capability).unwrap_or(false) {
-                caps::drop(None, caps::CapSet::Bounding, capability).map_err(refused("bounding set"))?;
+        // Those that the kernel does not know are in no set.
+        for capability in (0..64).map(|bit| CapabilitySet::from_bits_retain(1 << bit)) {
+            if capability_is_in_bounding_set(capability).unwrap_or(false) {
+                remove_capability_from_bounding_set(capability).map_err(refused("bounding set"))?;
             }
         }
         initgroups(&self.name, self.gid).map_err(refused("groups"))?;
@@ -104,10 +109,10 @@ pub fn lock_down(
 /// # Errors
 /// The system refuses.
 pub fn drop_capabilities() -> Result<(), HardeningError> {
-    for set in [caps::CapSet::Ambient, caps::CapSet::Effective, caps::CapSet::Permitted, caps::CapSet::Inheritable] {
-        caps::clear(None, set).map_err(refused("capabilities"))?;
-    }
-    Ok(())
+    let none = CapabilitySet::empty();
+    clear_ambient_capability_set().map_err(refused("capabilities"))?;
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(refused("capabilities"))
 }
 
 /// As root, makes the folder of each file where it is missing and gives it to `account`: `/var/lib/sojournd` and

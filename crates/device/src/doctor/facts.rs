@@ -1,8 +1,8 @@
 //! What the system says of itself.
 
-use nix::sched::{sched_getaffinity, CpuSet};
-use nix::sys::resource::{getrlimit, Resource};
-use nix::unistd::{getgrouplist, Pid, User};
+use nix::unistd::{getgrouplist, User};
+use rustix::process::{getrlimit, Resource};
+use rustix::thread::{capabilities, sched_getaffinity, CapabilitySet, CpuSet};
 use std::ffi::CString;
 use std::fs::read_to_string;
 use std::net::IpAddr;
@@ -65,14 +65,13 @@ pub struct Card {
 /// The host at present.
 #[must_use]
 pub fn host() -> Host {
-    let capabilities = caps::read(None, caps::CapSet::Effective).unwrap_or_default();
-    let memlock = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+    let capabilities = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     Host {
         usable: usable_cpus(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        memlock_bytes: (memlock != libc::RLIM_INFINITY).then_some(memlock),
-        capabilities: capabilities.iter().map(ToString::to_string).collect(),
+        memlock_bytes: getrlimit(Resource::Memlock).current,
+        capabilities: capabilities.iter_names().map(|(name, _)| format!("CAP_{name}")).collect(),
         free_huge_bytes: free_huge_bytes(),
         barrier: None,
         unknown_user: false,
@@ -82,8 +81,8 @@ pub fn host() -> Host {
 /// Numbers of the CPUs that this process may use.
 #[must_use]
 pub fn usable_cpus() -> Vec<u32> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    let usable = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+    let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    let usable = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     usable.map(|cpu| cpu as u32).collect()
 }
 
