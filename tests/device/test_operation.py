@@ -66,7 +66,8 @@ def test_a_device_gets_the_queue_of_one_that_has_just_ended(make_lab: MakeLab) -
     ],
 )
 def test_only_the_packet_thread_has_a_real_time_priority(make_lab: MakeLab, line: str, real_time: bool) -> None:
-    if subprocess.run(["chrt", "--rr", "1", "true"], capture_output=True, check=False).returncode != 0:
+    asks = ["chrt", "--rr", "1", "true"]
+    if subprocess.run(asks, capture_output=True, check=False).returncode != 0:
         pytest.skip("root may not have a real-time priority here")
     lab = make_lab()
     toml = lab.toml(scheme="codel", rate="100 Mbit/s", idle="wait")
