@@ -60,9 +60,8 @@ def test_a_device_gets_the_queue_of_one_that_has_just_ended(make_lab: MakeLab) -
 @pytest.mark.parametrize(
     ("line", "real_time"),
     [
-        ('idle = "wait"', True),
-        ('idle = "wait"\nreal_time = false', False),
-        ('idle = "spin"', False),
+        ('idle = "wait"', False),
+        ('idle = "wait"\nreal_time = true', True),
     ],
 )
 def test_only_the_packet_thread_has_a_real_time_priority(make_lab: MakeLab, line: str, real_time: bool) -> None:

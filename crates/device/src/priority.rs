@@ -1,6 +1,6 @@
 //! Which of the host's processes get a processor first.
 
-use crate::config::{Idle, RunTable};
+use crate::config::RunTable;
 use rustix::process::setpriority_process;
 use std::io;
 
@@ -18,8 +18,7 @@ pub fn set_niceness(run: &RunTable) {
 /// Gives the calling thread, and those that it starts, a real-time priority where `run` wants one for the packet thread.
 /// The thread calls it while it has its privileges, and [`lower`] once the packet thread has begun. What the system refuses is logged.
 pub fn raise(run: &RunTable) {
-    // A thread that never sleeps would keep a processor from everything else.
-    if !run.real_time.unwrap_or(run.idle == Idle::Wait) {
+    if !run.real_time {
         return;
     }
     if let Err(error) = schedule(libc::SCHED_RR, REAL_TIME) {

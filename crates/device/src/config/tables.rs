@@ -293,10 +293,10 @@ pub struct RunTable {
     #[serde(default = "niceness")]
     pub niceness: i32,
     /// Real-time priority of the packet thread (`SCHED_RR`, 1): it runs before every ordinary process of the host, whatever
-    /// their niceness and control group. Without this key: with `idle = "wait"`, and not with `spin`, which would
-    /// keep a processor from all other work. Without permission the thread keeps its niceness, and a warning is logged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub real_time: Option<bool>,
+    /// their niceness and control group. Not with `idle = "spin"` on a processor that has other work. Without permission the
+    /// thread keeps its niceness, and a warning is logged.
+    #[serde(default)]
+    pub real_time: bool,
     /// Interval at which the state is updated, 10 ms to 10 s: for the page, the metrics and the live quantiles.
     #[serde(default = "status_every")]
     pub status_every: Quantity<Span>,
@@ -315,7 +315,7 @@ impl Default for RunTable {
             user: own_user(),
             seed: None,
             niceness: niceness(),
-            real_time: None,
+            real_time: false,
             status_every: status_every(),
             log: Log::default(),
             level: Level::default(),
