@@ -83,7 +83,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let named =
         [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)];
     hardening::make_folders(named.into_iter().flatten(), account.as_ref());
-    priority::raise(&config.run);
+    let raised = priority::raise(&config.run);
     hardening::lock_down(account.as_ref(), elsewhere)?;
     // From here on as the user, who may have put links where files are expected.
     let ports = open_ports(&config, interfaces, clock)?;
@@ -98,7 +98,9 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let status_every = config.run.status_every.0;
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
     let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
-    priority::lower();
+    if raised {
+        priority::lower();
+    }
     // Tokio panics where the system refuses it a pair of sockets.
     let held = std::panic::catch_unwind(hold_signals);
     if let Err(error) = held.unwrap_or_else(|_| Err(io::Error::other("the runtime for signals panicked"))) {

@@ -16,14 +16,18 @@ pub fn set_niceness(run: &RunTable) {
 }
 
 /// Gives the calling thread, and those that it starts, a real-time priority where `run` wants one for the packet thread.
-/// The thread calls it while it has its privileges, and [`lower`] once the packet thread has begun. What the system refuses is logged.
-pub fn raise(run: &RunTable) {
+/// The thread calls it while it has its privileges. Where it returns true, [`lower`] follows once the packet thread has begun.
+/// What the system refuses is logged.
+#[must_use]
+pub fn raise(run: &RunTable) -> bool {
     if !run.real_time {
-        return;
+        return false;
     }
-    if let Err(error) = schedule(libc::SCHED_RR, REAL_TIME) {
+    let outcome = schedule(libc::SCHED_RR, REAL_TIME);
+    if let Err(error) = &outcome {
         tracing::warn!(%error, "run.real_time needs root, CAP_SYS_NICE or LimitRTPRIO= in the systemd unit: on a busy host packets will be late");
     }
+    outcome.is_ok()
 }
 
 /// Gives the calling thread the ordinary priority of its niceness.

@@ -293,8 +293,8 @@ pub struct RunTable {
     #[serde(default = "niceness")]
     pub niceness: i32,
     /// Real-time priority of the packet thread (`SCHED_RR`, 1): it runs before every ordinary process of the host, whatever
-    /// their niceness and control group. Not with `idle = "spin"` on a processor that has other work. Without permission the
-    /// thread keeps its niceness, and a warning is logged.
+    /// their niceness and control group. On a busy host this raises the rate, but can raise the longest delays. With
+    /// `idle = "spin"` the thread needs a processor of its own. Without permission it keeps its niceness, with a warning.
     #[serde(default)]
     pub real_time: bool,
     /// Interval at which the state is updated, 10 ms to 10 s: for the page, the metrics and the live quantiles.

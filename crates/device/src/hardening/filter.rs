@@ -19,7 +19,7 @@ pub const ALLOWED: &[i64] = &[
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_setaffinity,
-    // RLIMIT_RTPRIO, 0 or 1, bounds what it can ask for.
+    // RLIMIT_RTPRIO bounds what it can ask for.
     libc::SYS_sched_setscheduler,
     libc::SYS_gettid,
     libc::SYS_getpid,
