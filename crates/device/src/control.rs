@@ -2,8 +2,7 @@
 
 use crate::config::{self, Config, DirectionTable, ScheduleTable};
 use crate::engine::Direction;
-use crate::orders::Commands;
-use crate::orders::{Command, Order};
+use crate::orders::{Command, Commands, Order};
 use crate::record::Closed;
 use crate::run::Board;
 use crate::schedule::{self, AskLastSlot, Schedule};

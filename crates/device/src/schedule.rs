@@ -8,8 +8,7 @@ mod tests;
 
 use crate::clock::{utc, Dated};
 use crate::engine::Direction;
-use crate::orders::Commands;
-use crate::orders::{Command, Order};
+use crate::orders::{Command, Commands, Order};
 use crate::random::Stream;
 use crate::store::{Slot, SlotSink};
 use serde::{Deserialize, Serialize};

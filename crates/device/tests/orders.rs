@@ -4,8 +4,7 @@
 
 use sojourn_device::clock::Clock;
 use sojourn_device::engine::{Direction, Engine};
-use sojourn_device::orders::orders;
-use sojourn_device::orders::{Command, Order};
+use sojourn_device::orders::{orders, Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};

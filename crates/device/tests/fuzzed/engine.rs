@@ -3,8 +3,7 @@
 use sojourn_aqm::{Backlog, Config};
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::frame::Fault;
-use sojourn_device::orders::{orders, Commands, Orders};
-use sojourn_device::orders::{Command, Order};
+use sojourn_device::orders::{orders, Command, Commands, Order, Orders};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError, BURST};
