@@ -54,7 +54,7 @@ def test_decides_as_its_model(name: str) -> None:
     # A comparison in which nothing happens says nothing, and one that stops at ties says little.
     missing = {outcome for outcome in model.SEEN if not seen[outcome]}
     assert not missing, f"never happened: {missing} in {seen}"
-    # With EXAMPLES the cases are drawn anew each time, so their share of ties scatters: three standard errors of 10 % are 3 to 5 %.
+    # With EXAMPLES the cases are drawn anew, so the share scatters: by three standard errors, 3 % of 1000 cases.
     assert seen["ties"] <= (0.15 if EXAMPLES else 0.1) * seen["cases"], seen
     assert seen["events"] >= 50 * seen["cases"], seen
 
