@@ -24,7 +24,7 @@ pub mod segment;
 pub mod sender;
 
 pub use congestion::{CongestionControl, EcnFeedback};
-pub use receiver::{AckAction, Receiver, ReceiverConfig, ReceiverStats};
+pub use receiver::{AckAction, AckPolicy, Receiver, ReceiverConfig, ReceiverStats};
 pub use segment::{Ack, Control, Data, SackBlock};
 pub use sender::{Config, Ect, IdleRestart, Recovery, RtoRule, Sender, SenderStats, WindowUnit};
 

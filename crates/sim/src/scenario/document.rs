@@ -77,7 +77,8 @@ pub struct ChangeTable {
 pub struct SeriesTable {
     /// Time between samples.
     pub interval: Quantity<Span>,
-    /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name.
+    /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name, and of TCP's senders `srtt_ms:`,
+    /// `cwnd_packets:` and, where it paces, `pacing_rate_bit_s:`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flows: bool,
 }

@@ -65,7 +65,7 @@ impl Network {
     /// # Errors
     /// What is wrong with the interval, and what is allowed.
     pub fn check_series(&self, interval: Span) -> Result<(), String> {
-        let series = SERIES + if self.flow_series { self.flows.len() as u64 } else { 0 };
+        let series = SERIES + if self.flow_series { FLOW_SERIES * self.flows.len() as u64 } else { 0 };
         // Rounded up, so that what is allowed is within the bound.
         let least = Span::from_nanos((self.duration.nanos() / (SERIES_VALUES / series).max(1)).saturating_add(1));
         if interval.is_zero() {
@@ -90,6 +90,8 @@ fn table_entries(config: &Config) -> u64 {
 
 /// Series of a run besides those of its flows.
 const SERIES: u64 = 4;
+/// Time series of a flow, where they are kept.
+const FLOW_SERIES: u64 = 4;
 
 /// Another scheme for queues, at an instant.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,21 +8,39 @@
 //! (Linux: bytes of two full segments), and duplicate acknowledgements are not thinned out (Linux's compressed SACKs).
 //! A receiver that never sees a SYN takes the stream as it comes, as ns-2's one-way agents do. Work: O(log n) in the number of holes.
 
+mod adaptive;
 mod connection;
 mod reader;
 
+use crate::keys::words;
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
 use crate::transport::segment::{Ack, Control, Data, SackBlock};
+use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+
+words! {
+    /// When a receiver acknowledges.
+    pub enum AckPolicy {
+        /// RFC 5681, 4.2: `ack_every` segments, or `delayed_ack`; at once while a segment is missing.
+        #[default]
+        Rfc = "rfc",
+        /// As Linux: also a segment with PSH at once, and each of 16 segments after a long pause or a segment that brought
+        /// nothing new. While a segment is missing, one acknowledgement stands for all segments of a millisecond.
+        // `receiver::adaptive` has the rule.
+        Linux = "linux",
+    }
+}
 
 /// Parameters of a receiver; the default is Linux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {
     /// An acknowledgement for every so many segments; 1 acknowledges each (ns-2).
     pub ack_every: Packets,
+    /// The rule beyond that.
+    pub ack_policy: AckPolicy,
     /// Longest delay of an acknowledgement: 40 ms in Linux, 200 ms in ns-3.
     pub ack_delay: Span,
     /// So many segments at the start are acknowledged at once, each; 0 for none.
@@ -49,6 +67,7 @@ impl Default for ReceiverConfig {
     fn default() -> Self {
         Self {
             ack_every: Packets::new(2),
+            ack_policy: AckPolicy::Rfc,
             ack_delay: Span::from_millis(40),
             quick_acks: Packets::new(16),
             sack: true,
@@ -134,6 +153,8 @@ pub struct Receiver {
     fin_place: u64,
     connection: Connection,
     reader: Option<Reader>,
+    /// Of Linux's rule.
+    adaptive: Option<Adaptive>,
     stats: ReceiverStats,
 }
 
@@ -162,6 +183,7 @@ impl Receiver {
             fin_place: 0,
             connection: Connection::default(),
             reader: config.read_rate.map(Reader::new),
+            adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Adaptive::new(config.ack_delay)),
             stats: ReceiverStats::default(),
             config,
         }
@@ -211,7 +233,8 @@ impl Receiver {
         let fin_again = data.has(Data::FIN | Data::LAST) && self.take_fin(data);
         self.unacked += 1;
 
-        let in_order = data.seq <= self.next && data.end() > self.next;
+        let before = self.next;
+        let in_order = data.seq <= before && data.end() > before;
         let had_holes = !self.out_of_order.is_empty();
         if in_order {
             self.duplicate(self.next - data.seq);
@@ -234,6 +257,10 @@ impl Receiver {
         if all && self.fin_place > 0 {
             self.close(now);
             self.plan();
+        }
+        if self.adaptive.is_some() {
+            let is_old = data.end() <= before;
+            return self.adapt(now, data, &Arrival { in_order, is_old, had_holes, all });
         }
         if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
@@ -321,7 +348,11 @@ impl Receiver {
     /// The acknowledgement due now.
     #[inline(always)]
     fn acknowledge(&mut self) -> Ack {
-        self.quick = self.quick.saturating_sub(self.unacked.max(1));
+        let used = if self.adaptive.is_some() { 1 } else { self.unacked.max(1) };
+        self.quick = self.quick.saturating_sub(used);
+        if let Some(rule) = &mut self.adaptive {
+            rule.on_ack(self.quick);
+        }
         self.unacked = 0;
         self.deadline = Instant::NEVER;
         self.last_ack = self.next;
@@ -367,6 +398,7 @@ impl Receiver {
             Some(self.acknowledge_apart())
         } else {
             return (now >= self.deadline).then(|| {
+                self.stretch_delay();
                 let ack = self.acknowledge_apart();
                 if self.reader.is_some() {
                     self.plan();

@@ -38,7 +38,7 @@ pub struct Data {
     /// Payload in bytes.
     pub len: u32,
     /// Any of [`Data::RETRANSMIT`], [`Data::CWR`], [`Data::FIN`], [`Data::ECT`], [`Data::ECT_1`], [`Data::SYN`],
-    /// [`Data::LAST`].
+    /// [`Data::LAST`], [`Data::PUSH`].
     pub flags: u8,
 }
 
@@ -59,6 +59,8 @@ impl Data {
     pub const SYN: u8 = 1 << 5;
     /// The last byte of a transfer without FIN is in this segment: what a sender without handshake says in its place.
     pub const LAST: u8 = 1 << 6;
+    /// PSH (RFC 9293, 3.9.1.2): a receiver whose application has read everything acknowledges it at once.
+    pub const PUSH: u8 = 1 << 7;
 
     /// True when `flag` is set.
     #[must_use]

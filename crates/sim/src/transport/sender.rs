@@ -24,6 +24,7 @@ mod config;
 mod connection;
 mod core;
 mod episode;
+mod offload;
 mod progress;
 mod rate;
 mod recovery;
@@ -41,7 +42,7 @@ use self::core::Core;
 use crate::transport::congestion::{CongestionControl, Control};
 use crate::transport::segment::{Ack, Data};
 use recovery::{NewReno, Ns3, Rack, Reno, Sack};
-use sojourn_units::{Bytes, Instant, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::Arc;
 
 /// A TCP sender.
@@ -214,6 +215,12 @@ impl Sender {
     #[must_use]
     pub fn srtt(&self) -> Span {
         with!(&self.0, core => core.rtt.srtt())
+    }
+
+    /// The rate at which segments are paced, if they are.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        with!(&self.0, core => core.pacing.rate)
     }
 
     /// The retransmission timeout, back-off included.

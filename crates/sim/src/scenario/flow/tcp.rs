@@ -2,7 +2,7 @@
 
 use crate::keys::{keys, Key, KeySet, Listed, Scalar};
 use crate::transport::congestion::{self, Algorithm, ALGORITHMS};
-use crate::transport::{Config, Ect, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit};
+use crate::transport::{AckPolicy, Config, Ect, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit};
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
@@ -84,6 +84,11 @@ keys! {
         /// the threshold, and at 1.2 above. Linux false with most queueing disciplines, true with `fq`
         /// (`tcp_pacing_ss_ratio` 200, `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host.
         pacing: bool = sender().pacing;
+        /// New segments leave in groups, as with Linux's segmentation offload: at most what is sent in a millisecond and
+        /// half the window, two at the least; less room than that waits up to a millisecond. The last segment of a group and
+        /// of a write carries PSH, which `ack_policy` `linux` acknowledges at once. Linux true, also over links without
+        /// offload; the RFCs leave it to the host. It is false here, so that segments leave one by one.
+        segmentation_offload: bool = sender().segmentation_offload;
         /// Nagle's algorithm: a short segment waits while data is unacknowledged. Linux true unless TCP_NODELAY; RFC 9293
         /// recommends it. It is false here, so that each write is a packet.
         nagle: bool = sender().nagle;
@@ -97,6 +102,8 @@ keys! {
         window_unit: WindowUnit = sender().window_unit;
         /// Number of segments per acknowledgement. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p.
         ack_every: Packets = receiver().ack_every;
+        /// When the receiver acknowledges beyond that. Linux `linux`; RFC 5681 `rfc`.
+        ack_policy: AckPolicy = receiver().ack_policy;
         /// Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms; ns-3 200 ms.
         delayed_ack: Span = receiver().ack_delay;
         /// Number of segments at the start that are acknowledged one by one. Linux 16 p at most; the RFCs 0 p.

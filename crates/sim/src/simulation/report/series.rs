@@ -2,6 +2,7 @@
 
 use super::super::{Simulation, What};
 use super::Series;
+use crate::transport::Sender;
 use sojourn_units::{Instant, Span};
 
 /// Collects the points of time series.
@@ -11,12 +12,16 @@ pub(crate) struct Recorder {
     t_s: Vec<f64>,
     values: [Vec<Option<f64>>; 4],
     last: Snapshot,
-    /// Of each flow, where wanted: payload at the last point, and goodput.
-    flows: Vec<(u64, Vec<Option<f64>>)>,
+    /// Of each flow, where wanted: payload at the last point, and the values of [`OF_FLOWS`].
+    flows: Vec<(u64, [Vec<Option<f64>>; OF_FLOWS.len()])>,
 }
 
+/// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without.
+const OF_FLOWS: [(&str, &str); 4] =
+    [("goodput_bit_s", "bit/s"), ("srtt_ms", "ms"), ("cwnd_packets", "packets"), ("pacing_rate_bit_s", "bit/s")];
+
 impl Recorder {
-    /// With the goodput of the first `flows` flows.
+    /// With those of the first `flows` flows.
     pub fn new(interval: Span, flows: usize) -> Self {
         Self { interval, flows: vec![Default::default(); flows], ..Self::default() }
     }
@@ -37,9 +42,13 @@ impl Recorder {
             t_s: self.t_s.clone(),
             value,
         });
-        let flows = names.zip(self.flows).map(|(name, (_, value))| Series {
-            name: format!("goodput_bit_s:{name}"),
-            unit: "bit/s".into(),
+        let flows = names.zip(self.flows).flat_map(|(name, (_, values))| {
+            OF_FLOWS.iter().zip(values).map(move |(of, value)| (name, of, value))
+        });
+        let flows = flows.filter(|(_, of, value)| *of == &OF_FLOWS[0] || value.iter().any(Option::is_some));
+        let flows = flows.map(|(name, (series, unit), value)| Series {
+            name: format!("{series}:{name}"),
+            unit: (*unit).into(),
             t_s: self.t_s.clone(),
             value,
         });
@@ -120,8 +129,13 @@ impl Simulation {
         recorder.values[3].push(Some(snapshot.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()));
         for (index, (last, values)) in recorder.flows.iter_mut().enumerate() {
             let payload = self.payload(index);
-            values.push(Some(payload.saturating_sub(*last) as f64 * 8.0 / elapsed.seconds()));
+            let goodput = payload.saturating_sub(*last) as f64 * 8.0 / elapsed.seconds();
             *last = payload;
+            let sender = self.hosts.tcp[index].as_ref().map(|tcp| &tcp.sender);
+            let srtt = sender.filter(|it| !it.srtt().is_zero()).map(|it| it.srtt().millis());
+            let cwnd = sender.map(|it| it.cwnd().get() as f64 / it.config().mss.get() as f64);
+            let pacing = sender.and_then(Sender::pacing_rate).map(|rate| rate.bit_s() as f64);
+            values.iter_mut().zip([Some(goodput), srtt, cwnd, pacing]).for_each(|(all, value)| all.push(value));
         }
         self.recorder = Some(recorder);
     }

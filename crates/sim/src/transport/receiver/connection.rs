@@ -65,6 +65,9 @@ impl Receiver {
         if let Connection::SynReceived(_) = self.connection {
             // Every later segment acknowledges the SYN-ACK.
             self.connection = Connection::Open;
+            if let Some(rule) = &mut self.adaptive {
+                rule.on_open(now);
+            }
             self.plan();
         }
         if !data.is_bare() {
@@ -92,11 +95,14 @@ impl Receiver {
         self.connection = Connection::SynReceived(self.unanswered(now, repeated));
         self.ecn = self.config.ecn && data.has(Data::CWR);
         (self.echo, self.echo_arrived) = (data.sent, now);
-        self.syn_ack()
+        self.syn_ack(now)
     }
 
-    fn syn_ack(&mut self) -> Ack {
+    fn syn_ack(&mut self, now: Instant) -> Ack {
         self.stats.syn_acks += 1;
+        if let Some(rule) = &mut self.adaptive {
+            rule.on_syn_ack(now);
+        }
         Ack {
             ack: 0,
             echo: self.echo,
@@ -120,7 +126,7 @@ impl Receiver {
         match self.connection {
             Connection::SynReceived(wait) => {
                 self.connection = Connection::SynReceived(self.unanswered(now, wait.repeated + 1));
-                Some(self.syn_ack())
+                Some(self.syn_ack(now))
             }
             Connection::Closing(wait) => {
                 self.connection = Connection::Closing(self.unanswered(now, wait.repeated + 1));

@@ -127,6 +127,8 @@ pub struct Config {
     pub pacing: bool,
     /// Parameters of single congestion controls.
     pub keys: Keys,
+    /// New segments leave in groups, the last with PSH (`sender::offload`).
+    pub segmentation_offload: bool,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4): a short segment waits while anything is unacknowledged.
     pub nagle: bool,
     /// Window decays while the application does not use it (RFC 2861; Linux's `tcp_slow_start_after_idle`).
@@ -165,6 +167,7 @@ impl Default for Config {
             window_limit: None,
             pacing: false,
             keys: Keys::default(),
+            segmentation_offload: false,
             nagle: false,
             slow_start_after_idle: true,
             idle_restart: IdleRestart::Decay,

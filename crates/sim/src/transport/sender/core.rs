@@ -3,6 +3,7 @@
 use super::config::{Config, RtoRule};
 use super::connection::Step;
 use super::episode::State;
+use super::offload::Groups;
 use super::rate::RateSampler;
 use super::recovery::Strategy;
 use super::rtt::RttEstimator;
@@ -33,6 +34,8 @@ pub(super) struct Core<R> {
     pub tail: Tail,
     pub pacing: Pacing,
     pub marks: Marks,
+    /// Where segments leave in groups.
+    pub groups: Option<Groups>,
     pub step: Step,
     /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     pub force: bool,
@@ -167,6 +170,7 @@ impl<R: Strategy> Core<R> {
                 waits: false,
             },
             marks: Marks { ecn: config.ecn && !config.handshake, announce: false, ce_packets: 0 },
+            groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
             force: false,
             reduced_at: None,

@@ -50,7 +50,7 @@ impl<R: Strategy> Core<R> {
             return self.stop(now, true);
         }
         let room = self.peer.edge.saturating_sub(seq);
-        if len < self.mss || len > room || self.pacing.rate.is_some() {
+        if len < self.mss || len > room || self.pacing.rate.is_some() || self.groups.is_some() {
             return self.poll_short(now, seq, len, room);
         }
         Some(self.send_next(now, seq, len))
@@ -65,6 +65,7 @@ impl<R: Strategy> Core<R> {
             && self.board.flight() > 0
             && self.pacing.rate.is_none()
             && self.rate.is_none()
+            && self.groups.is_none()
             && !(R::FORCES_NEW || self.source.closed || self.config.tail_loss_probe);
         if !plain || (R::RESENDS_EARLY && self.board.pending > 0) {
             return 0;
@@ -104,7 +105,7 @@ impl<R: Strategy> Core<R> {
         self.codepoint() | announced
     }
 
-    /// A segment that is not full, does not fit the receiver's window, or is paced.
+    /// A segment that is not full, does not fit the receiver's window, is paced, or leaves in a group.
     #[inline(never)]
     fn poll_short(&mut self, now: Instant, seq: u64, len: u64, room: u64) -> Option<Data> {
         let len = if len <= room {
@@ -120,6 +121,9 @@ impl<R: Strategy> Core<R> {
         };
         if self.config.nagle && len < self.mss && self.board.flight() > 0 && !self.source.closed {
             return self.poll_idle(now);
+        }
+        if self.groups.is_some() && !self.pause_lasts(now) && self.waits_for_group(now, seq) {
+            return self.stop(now, true);
         }
         if self.paced(now, len) {
             return self.stop(now, false);
@@ -259,7 +263,7 @@ impl<R: Strategy> Core<R> {
 
     /// What counts against the window for new data.
     #[inline(always)]
-    fn occupied(&self) -> u64 {
+    pub fn occupied(&self) -> u64 {
         // Without limited transmit, duplicate acknowledgements open the window only in recovery.
         if !self.config.limited_transmit && matches!(self.state, State::Open) {
             self.board.load()
@@ -289,13 +293,21 @@ impl<R: Strategy> Core<R> {
         self.pacing.rate = Some(BitRate::from_bit_s(u64::try_from(bit_s).unwrap_or(u64::MAX).max(1)));
     }
 
+    /// The last group's time on the wire, as paced, is not over.
+    fn pause_lasts(&self, now: Instant) -> bool {
+        self.pacing.rate.is_some() && now < self.pacing.next && self.pacing.burst_left == 0
+    }
+
     /// True when pacing holds the next segment back.
     fn paced(&mut self, now: Instant, len: u64) -> bool {
         let pacing = &mut self.pacing;
         let Some(rate) = pacing.rate else { return false };
         let time = rate.time_for(Bytes::new(len) + DATA_HEADER);
         if now >= pacing.next {
-            pacing.burst_left = self.congestion.pacing_burst().saturating_sub(1);
+            pacing.burst_left = match &self.groups {
+                Some(groups) => groups.following(),
+                None => self.congestion.pacing_burst().saturating_sub(1),
+            };
             pacing.next = now + time;
         } else if pacing.burst_left > 0 {
             pacing.burst_left -= 1;
@@ -334,7 +346,13 @@ impl<R: Strategy> Core<R> {
             // What ran was a closed window's.
             self.timer.deadline = Instant::NEVER;
         }
-        let flags = end_flag(flags) | if len > 0 { self.new_flags() } else { 0 };
+        let mut flags = end_flag(flags) | if len > 0 { self.new_flags() } else { 0 };
+        if let Some(groups) = &mut self.groups {
+            let ends_write = !self.config.unlimited && seq + len == self.source.written;
+            if groups.on_sent() || ends_write {
+                flags |= Data::PUSH;
+            }
+        }
         self.on_sent(now, len);
         if self.config.tail_loss_probe {
             self.schedule_tail_probe(now);
