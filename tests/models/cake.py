@@ -247,7 +247,7 @@ class Cake(Model):
             x = SimpleNamespace(
                 control_law=self.params.control_law, ecn=self.params.ecn, p_inc=1 / 256, p_dec=1 / 4096
             )
-            tin.queues[at] = Flow(Control(x, tin.target, tin.interval))
+            tin.queues[at] = Flow(Control(x, tin.target, tin.interval, is_spaced=False))
             self.order.append(tin.queues[at])
         flow = tin.queues[at]
         if look_up:

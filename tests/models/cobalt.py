@@ -29,8 +29,10 @@ class CobaltLaw(Law):
 class Control:
     """State and decisions for one queue."""
 
-    def __init__(self, params: object, target: int, interval: int) -> None:
+    def __init__(self, params: object, target: int, interval: int, *, is_spaced: bool = True) -> None:
         self.params = params
+        # sch_cake's reciprocal root is 0 before the count has changed for the first time (1 for none counts as none).
+        self.is_spaced = is_spaced
         self.target = target
         self.law = CobaltLaw(params.control_law, interval)
         self.law.interval = self.interval = interval
@@ -42,10 +44,11 @@ class Control:
 
     def _count(self, by: int) -> None:
         self.count = min(self.count + by, 2**32 - 1)
+        self.is_spaced = True
         self.law.settle(self.count)
 
     def _next(self, start: int) -> None:
-        self.drop_next = start + self.law.spacing(self.count)
+        self.drop_next = start + (self.law.spacing(self.count) if self.is_spaced else 0)
 
     def _may_move(self, now: int) -> bool:
         """At most once per target."""
@@ -62,8 +65,7 @@ class Control:
         """Hear of an overflow."""
         self._raise(now)
         self.dropping, self.drop_next = True, now
-        if self.count == 0:
-            self._count(1)
+        self.count = max(self.count, 1)
 
     def empty(self, now: int) -> None:
         """Hear that nothing waits."""
@@ -84,8 +86,7 @@ class Control:
             if not self.dropping:
                 self._next(now)
             self.dropping = True
-            if self.count == 0:
-                self._count(1)
+            self.count = max(self.count, 1)
         else:
             self.dropping = False
         drop = False

@@ -43,6 +43,8 @@
 //!   queues are now and then empty, therefore get 52 % beside another host's single flow; senders that always have packets
 //!   waiting get half for each host.
 //! * COBALT waits for 2 MTU times of each bulk flow only with `ingress`, as in Linux.
+//! * The first spell above target of each queue makes a drop due at once, as in Linux, whose reciprocal square root is 0 until
+//!   the count changes; later spells wait for an interval.
 //! * Where nine flows meet in a set, one takes over the queue of another, whose later packets can then overtake its earlier
 //!   ones.
 //! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have no effect here: hashes and packets are given.

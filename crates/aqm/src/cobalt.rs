@@ -90,6 +90,8 @@ pub(crate) struct Control {
     ecn: bool,
     /// The sojourn time is above target.
     dropping: bool,
+    /// The spacing has not been computed yet and is none.
+    unspaced: bool,
     /// Signals lately: raised by each, lowered on the same schedule while the sojourn time is below target.
     count: u32,
     /// When `count` changes next; while it is 0, when the next signal can be due at the earliest.
@@ -110,12 +112,19 @@ impl Control {
             blue_threshold: params.blue_threshold.unwrap_or(Span::MAX),
             ecn: params.ecn,
             dropping: false,
+            unspaced: false,
             count: 0,
             drop_next: Instant::ZERO,
             spacing: Spacing::new(params.control_law),
             drop_probability: 0.0,
             blue_moved: Instant::ZERO,
         }
+    }
+
+    /// As sch_cake begins: the reciprocal root is 0 until the count changes for the first time, so that the first spell above
+    /// target makes a drop due at once instead of after an interval.
+    pub(crate) fn unspaced(self) -> Self {
+        Self { unspaced: true, ..self }
     }
 
     /// True, and counted as a move, when BLUE may move now.
@@ -137,11 +146,20 @@ impl Control {
     #[inline]
     fn set_count(&mut self, count: u32) {
         self.count = count;
+        self.unspaced = false;
         self.spacing.converge(count);
     }
 
+    /// The count is 1 at least: as far from the next as 0 is, so that nothing is computed.
+    fn begin(&mut self) {
+        if self.count == 0 {
+            self.count = 1;
+        }
+    }
+
     fn advance_drop_next(&mut self, from: Instant) {
-        self.drop_next = from + self.spacing.after(self.interval, self.count);
+        let spacing = if self.unspaced { Span::ZERO } else { self.spacing.after(self.interval, self.count) };
+        self.drop_next = from + spacing;
     }
 
     /// The queue overflowed.
@@ -149,9 +167,7 @@ impl Control {
         self.raise(now);
         self.dropping = true;
         self.drop_next = now;
-        if self.count == 0 {
-            self.set_count(1);
-        }
+        self.begin();
     }
 
     /// A dequeue found nothing.
@@ -227,8 +243,8 @@ impl Control {
         if above && !self.dropping {
             self.advance_drop_next(now);
         }
-        if above && self.count == 0 {
-            self.set_count(1);
+        if above {
+            self.begin();
         }
         self.dropping = above;
         let mut verdict = Verdict::Keep;

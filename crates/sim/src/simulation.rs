@@ -52,7 +52,7 @@ enum What {
     Start(u32),
     /// A flow's application ends.
     Stop(u32),
-    /// A source hands over its next packet.
+    /// A source hands over its next packet, or an application that has waited begins to write.
     Emit(u32),
     /// A sender's retransmission timer may have expired.
     Retransmit(u32),

@@ -36,7 +36,12 @@ use std::fmt::Debug;
 #[derive(Clone, Debug)]
 pub enum Traffic {
     /// Data without end, as fast as the transport allows.
-    Bulk,
+    Bulk {
+        /// So long after the connection has begun to open.
+        after: Span,
+        /// Until then so much, at once.
+        first: Bytes,
+    },
     /// So much payload once, handed over at the start.
     Transfer {
         /// Payload.

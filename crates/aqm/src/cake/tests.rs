@@ -310,15 +310,15 @@ fn overflow_takes_the_head_of_the_fattest_queue_of_all_tins() {
 fn cobalt_drops_but_never_the_last_packet() {
     let mut link = Link::new("");
     let a = link.flow(1, 1000, 40);
-    // Below target at first. Above (5 ms) since 6 ms: first drop due an interval (100 ms) later.
-    link.send();
-    link.host.at_ms(6.0);
-    link.send();
-    link.host.at_ms(105.0);
-    assert_eq!(link.send().map(|packet| packet.serial), Some(a[2]));
-    link.host.at_ms(106.0);
-    assert_eq!(link.send().map(|packet| packet.serial), Some(a[4]));
-    assert_eq!(link.host.log.dropped, [(a[3], Reason::Early)]);
+    // Below target (5 ms) at first. Above since 6 ms, for the first time: the drop is due at once, so with the next packet.
+    // The one after it is due 100/sqrt(2) = 70.7 ms after 6 ms, and the third 100/sqrt(3) = 57.7 ms later.
+    let mut sent = |ms| {
+        link.host.at_ms(ms);
+        link.send().map(|packet| packet.serial)
+    };
+    assert_eq!([sent(0.0), sent(6.0), sent(7.0)], [Some(a[0]), Some(a[1]), Some(a[3])]);
+    assert_eq!([sent(76.6), sent(76.8), sent(134.3)], [Some(a[4]), Some(a[6]), Some(a[7])]);
+    assert_eq!(link.host.log.dropped, [(a[2], Reason::Early), (a[5], Reason::Early)]);
     while link.send().is_some() {}
     // Long after: many are due, but a queue of one packet sends it.
     let b = link.flow(1, 1000, 1);
@@ -336,7 +336,7 @@ fn ecn_marks_unless_off() {
         link.send();
         link.host.at_ms(6.0);
         link.send();
-        link.host.at_ms(107.0);
+        link.host.at_ms(7.0);
         link.send();
         (link.host.log.marked.len(), link.host.log.dropped.len(), link.get("tin0_marks_packets"))
     };

@@ -148,7 +148,7 @@ impl Tin {
         Self {
             share: share.weight,
             quantum: rate.map_or(1514, |rate| (rate.bit_s() / 8 / 4096).clamp(300, 1514) as u32),
-            control: Control::new(&cobalt),
+            control: Control::new(&cobalt).unspaced(),
             frame,
             byte: rate.map_or(0, |rate| ((8_000_000_000_u128 << 32) / u128::from(rate.bit_s())) as u64),
             next: Instant::ZERO,

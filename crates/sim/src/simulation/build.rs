@@ -102,7 +102,7 @@ impl Simulation {
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
         let (mut tcp, mut header) = (None, 0);
         let (transfer, source) = match &flow.traffic {
-            Traffic::Bulk => (u64::MAX, None),
+            Traffic::Bulk { .. } => (u64::MAX, None),
             Traffic::Transfer { size } => (size.get(), None),
             Traffic::Packets(source) => (u64::MAX, Some(source.clone())),
         };
@@ -151,6 +151,12 @@ impl Simulation {
             }
         };
         self.net.wheel.push(start, What::Start(index));
+        if let (Traffic::Bulk { after, first }, Some(tcp)) = (&flow.traffic, &mut self.hosts.tcp[index as usize]) {
+            if !after.is_zero() {
+                tcp.sender.hold(*first);
+                self.net.wheel.push(start + *after, What::Emit(index));
+            }
+        }
     }
 }
 

@@ -51,12 +51,15 @@ impl Simulation {
         self.net.wheel.push(self.net.now + emission.gap, What::Emit(index));
     }
 
-    /// A source hands over its next packet.
+    /// A source hands over its next packet, or an application that has waited begins to write.
     pub(super) fn emit(&mut self, index: u32) {
         let now = self.net.now;
         let flow = &self.hosts.flows[index as usize];
         if flow.source.is_none() {
-            return;
+            if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+                tcp.sender.release();
+            }
+            return self.pump(index);
         }
         let payload = flow.next_bytes;
         if let Some(tcp) = &mut self.hosts.tcp[index as usize] {

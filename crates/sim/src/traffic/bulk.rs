@@ -1,21 +1,40 @@
 //! Bulk data: the transport always has some.
 
 use super::{Check, Kind, Traffic};
+use crate::scenario::bounds::{up_to, DATA};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_document::Error;
+use sojourn_document::{Error, Quantity};
+use sojourn_units::{Bytes, Span};
 
 /// An endless stream of data, as fast as TCP allows; TCP only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-pub struct Bulk {}
+pub struct Bulk {
+    /// Time from the flow's start, when the connection opens, to the stream. iperf3, for one, opens all its connections
+    /// before it sends on any.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub after: Quantity<Span>,
+    /// Payload that is sent as soon as the connection is open; only with `after`. iperf3 37 B.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub first: Quantity<Bytes>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 impl Kind for Bulk {
     const TITLE: &'static str = "bulk";
     const EXAMPLE: &'static str = "";
     const OWN_RATE: bool = false;
 
-    fn resolve(&self, _: &Check<'_>) -> Result<Traffic, Error> {
-        Ok(Traffic::Bulk)
+    fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error> {
+        let (Quantity(after), Quantity(first)) = (self.after, self.first);
+        if after.is_zero() && first > Bytes::ZERO {
+            return Err(check.refuse("first", "needs `after`: without it the stream begins at once"));
+        }
+        up_to(first, &DATA, || check.path.then("first"))?;
+        Ok(Traffic::Bulk { after, first })
     }
 }

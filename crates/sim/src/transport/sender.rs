@@ -122,6 +122,16 @@ impl Sender {
         with!(&mut self.0, core => core.write(bytes))
     }
 
+    /// An unlimited source has only `first` before [`Sender::release`].
+    pub fn hold(&mut self, first: Bytes) {
+        with!(&mut self.0, core => core.source.hold(first));
+    }
+
+    /// It has, unless it has been closed.
+    pub fn release(&mut self) {
+        with!(&mut self.0, core => core.source.release());
+    }
+
     /// No more data will be written; an unlimited source ends with what it has sent.
     pub fn close(&mut self) {
         with!(&mut self.0, core => core.close());

@@ -123,6 +123,18 @@ impl Source {
         Self { written: if config.unlimited { u64::MAX } else { 0 }, closed: false, refill }
     }
 
+    /// There is only `first` for now.
+    pub fn hold(&mut self, first: Bytes) {
+        self.written = first.get();
+    }
+
+    /// From now on there is always some.
+    pub fn release(&mut self) {
+        if !self.closed {
+            self.written = u64::MAX;
+        }
+    }
+
     /// End of the data in the send buffer, when the application has heard of all that is acknowledged up to `told`.
     #[inline(always)]
     fn end(&self, told: u64) -> u64 {

@@ -348,7 +348,7 @@ impl<R: Strategy> Core<R> {
         }
         let mut flags = end_flag(flags) | if len > 0 { self.new_flags() } else { 0 };
         if let Some(groups) = &mut self.groups {
-            let ends_write = !self.config.unlimited && seq + len == self.source.written;
+            let ends_write = seq + len == self.source.written;
             if groups.on_sent() || ends_write {
                 flags |= Data::PUSH;
             }
