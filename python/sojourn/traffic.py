@@ -54,9 +54,18 @@ _Made = TypeVar("_Made", Traffic, Transport)
 # Traffic and transports, made by docs/generate.py
 
 
-def bulk() -> Traffic:
-    """An endless stream of data, as fast as TCP allows; TCP only."""
-    return _table(Traffic, "bulk")
+def bulk(*, after: Time | None = None, first: Data | None = None) -> Traffic:
+    """An endless stream of data, as fast as TCP allows; TCP only.
+
+    Parameters
+    ----------
+    after
+        Time from the flow's start, when the connection opens, to the stream. iperf3, for one, opens all its
+        connections before it sends on any.
+    first
+        Payload that is sent as soon as the connection is open; only with `after`. iperf3 37 B.
+    """
+    return _table(Traffic, "bulk", after=(after, "time"), first=(first, "data"))
 
 
 def transfer(*, size: Data) -> Traffic:
@@ -208,6 +217,7 @@ def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> T
 def tcp(
     *,
     ack_every: Packets | None = None,
+    ack_policy: str | None = None,
     congestion_control: str | None = None,
     delayed_ack: Time | None = None,
     ecn: bool | None = None,
@@ -234,6 +244,7 @@ def tcp(
     receive_buffer: Data | None = None,
     recovery: str | None = None,
     rto: str | None = None,
+    segmentation_offload: bool | None = None,
     send_buffer: Data | None = None,
     slow_start_after_idle: bool | None = None,
     tail_loss_probe: bool | None = None,
@@ -249,6 +260,9 @@ def tcp(
     ack_every
         Number of segments per acknowledgement. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p. By
         default "2 p".
+    ack_policy
+        When the receiver acknowledges beyond that. Linux `linux`; RFC 5681 `rfc`. One of ``rfc``, ``linux``. By
+        default "rfc".
     congestion_control
         Congestion control. Linux `cubic`; RFC 5681 `newreno`. One of ``newreno``, ``ns2_reno``, ``ns3_cubic``,
         ``ns3_reno``, ``reno``, ``cubic``, ``dctcp``, ``bbr``, ``prague``, ``ledbat``, ``compound``. By default
@@ -327,6 +341,12 @@ def tcp(
     rto
         How the retransmission timeout is computed from the RTT, also after a lost SYN. Linux `linux`; RFC 6298 `rfc`;
         ns-3 `ns3`. One of ``linux``, ``rfc``, ``ns3``. By default "linux".
+    segmentation_offload
+        New segments leave in groups, as with Linux's segmentation offload: at most what is sent in a millisecond and
+        half the window, two at the least; less room than that waits up to a millisecond. The last segment of a group
+        and of a write carries PSH, which `ack_policy` `linux` acknowledges at once. Linux true, also over links
+        without offload; the RFCs leave it to the host. It is false here, so that segments leave one by one. By
+        default false.
     send_buffer
         Size of the sender's socket buffer. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host. By
         default "4 MiB".
@@ -355,6 +375,7 @@ def tcp(
         Transport,
         "tcp",
         ack_every=(ack_every, "packets"),
+        ack_policy=(ack_policy, None),
         congestion_control=(congestion_control, None),
         delayed_ack=(delayed_ack, "time"),
         ecn=(ecn, None),
@@ -381,6 +402,7 @@ def tcp(
         receive_buffer=(receive_buffer, "data"),
         recovery=(recovery, None),
         rto=(rto, None),
+        segmentation_offload=(segmentation_offload, None),
         send_buffer=(send_buffer, "data"),
         slow_start_after_idle=(slow_start_after_idle, None),
         tail_loss_probe=(tail_loss_probe, None),

@@ -56,3 +56,31 @@ fn a_link_that_is_looked_at_later_does_the_same() {
         assert!(few < many, "{scheme}: {few} events and {many}");
     }
 }
+
+#[test]
+fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
+    let stream = |after: &str| {
+        let traffic = format!("flows.0.traffic={{ kind = \"bulk\", after = \"{after}\", first = \"37 B\" }}");
+        let sets = ["duration=2 s".to_owned(), "warm_up=0 s".to_owned(), traffic];
+        let series = ["series={ interval = \"100 ms\", flows = true }".to_owned()];
+        let document = scenario::load(DUMBBELL, "test", &[&sets[..], &series].concat()).unwrap_or_else(|e| panic!("{e}"));
+        let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
+        let options = Options { series: Some(Span::from_millis(100)), ..Options::default() };
+        Simulation::new(network, options).run().unwrap().series
+    };
+    let of = |series: &[super::Series], name: &str| {
+        let found = series.iter().find(|series| series.name.starts_with(name)).unwrap_or_else(|| panic!("{name}"));
+        (found.name.rsplit_once(':').map(|(_, flow)| flow.to_owned()), found.value.clone())
+    };
+    let late = stream("1 s");
+    // 37 B reach the receiver in the first interval of 100 ms, or the second: 296 bits in 0.1 s; the stream begins after 1 s.
+    let (_, goodput) = of(&late, "goodput_bit_s:");
+    assert_eq!(goodput[..10].iter().flatten().sum::<f64>(), 2960.0);
+    assert!(goodput[12..].iter().flatten().all(|value| *value > 1e5), "{goodput:?}");
+    let (name, srtt) = of(&late, "srtt_ms:");
+    assert!(name.is_some() && srtt[5].is_some_and(|ms| (1.0..1000.0).contains(&ms)), "{srtt:?}");
+    let (_, cwnd) = of(&late, "cwnd_packets:");
+    assert_eq!((cwnd[5], cwnd[19] > Some(10.0)), (Some(10.0), true));
+    // CUBIC does not pace.
+    assert!(!late.iter().any(|series| series.name.starts_with("pacing_rate_bit_s:")));
+}

@@ -348,10 +348,12 @@ impl Receiver {
     /// The acknowledgement due now.
     #[inline(always)]
     fn acknowledge(&mut self) -> Ack {
-        let used = if self.adaptive.is_some() { 1 } else { self.unacked.max(1) };
-        self.quick = self.quick.saturating_sub(used);
-        if let Some(rule) = &mut self.adaptive {
-            rule.on_ack(self.quick);
+        match &mut self.adaptive {
+            None => self.quick = self.quick.saturating_sub(self.unacked.max(1)),
+            Some(rule) => {
+                rule.on_ack(self.quick == 1);
+                self.quick = self.quick.saturating_sub(1);
+            }
         }
         self.unacked = 0;
         self.deadline = Instant::NEVER;

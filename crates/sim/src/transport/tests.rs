@@ -1,5 +1,6 @@
 //! Sender and receiver on a miniature path.
 
+mod adaptive;
 mod bbr;
 mod compound;
 mod congestion;
@@ -10,6 +11,7 @@ mod ledbat;
 mod ns2;
 mod ns3;
 mod ns3_recovery;
+mod offload;
 mod path;
 mod prague;
 mod rack;

@@ -72,6 +72,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("transport = { kind = \"udp\" }", "transport = { ect = 2 }", "test.toml:36:21: key `flows[1].transport.ect`: is 2; allowed: 0 or 1"),
         ("transport = { kind = \"udp\" }", "transport = { recovery = \"fack\" }", "test.toml:36:26: key `flows[1].transport.recovery`: \"fack\" is unknown (did you mean \"sack\"?); allowed: reno, newreno, sack, ns3, rack"),
         ("transport = { kind = \"udp\" }", "transport = { mss = \"70 kB\" }", "test.toml:36:21: key `flows[1].transport.mss`: is 70000 B; allowed: 1 B to 65483 B"),
+        ("transport = { kind = \"udp\" }\ntraffic = { kind = \"cbr\", rate = \"64 kbit/s\", packet_size = \"160 B\" }", "traffic = { kind = \"bulk\", first = \"37 B\" }", "test.toml:36:36: key `flows[1].traffic.first`: needs `after`: without it the stream begins at once"),
         ("transport = { kind = \"udp\" }", "transport = { write_size = \"0 B\" }", "test.toml:36:28: key `flows[1].transport.write_size`: is 0 B; allowed: 1 B to `send_buffer`, below 4 GiB"),
         ("transport = { kind = \"udp\" }", "transport = { send_buffer = \"1 kB\" }", "test.toml:36:29: key `flows[1].transport.send_buffer`: is 1000 B; allowed: at least a segment, `mss`, 1448 B"),
         ("transport = { kind = \"udp\" }", "transport = { min_rto = \"0 s\" }", "test.toml:36:25: key `flows[1].transport.min_rto`: is 0; allowed: a time above 0, as in \"5 ms\""),

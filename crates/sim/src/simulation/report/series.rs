@@ -42,9 +42,9 @@ impl Recorder {
             t_s: self.t_s.clone(),
             value,
         });
-        let flows = names.zip(self.flows).flat_map(|(name, (_, values))| {
-            OF_FLOWS.iter().zip(values).map(move |(of, value)| (name, of, value))
-        });
+        let flows = names
+            .zip(self.flows)
+            .flat_map(|(name, (_, values))| OF_FLOWS.iter().zip(values).map(move |(of, value)| (name, of, value)));
         let flows = flows.filter(|(_, of, value)| *of == &OF_FLOWS[0] || value.iter().any(Option::is_some));
         let flows = flows.map(|(name, (series, unit), value)| Series {
             name: format!("{series}:{name}"),

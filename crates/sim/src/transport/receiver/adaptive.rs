@@ -73,9 +73,9 @@ impl Adaptive {
         self.last = now;
     }
 
-    /// An acknowledgement leaves; `quick` acknowledgements are left then.
-    pub fn on_ack(&mut self, quick: u64) {
-        if quick == 0 {
+    /// An acknowledgement leaves; `last`: of the quick ones it is the last.
+    pub fn on_ack(&mut self, last: bool) {
+        if last {
             self.delay = self.least;
         }
         self.in_order = 0;
@@ -138,7 +138,8 @@ impl Receiver {
         let rule = self.adaptive.get_or_insert(rule);
         let due = if open {
             rule.compresses = true;
-            now + COMPRESSED.min(rule.rtt / 20) + SLACK
+            let share = if rule.rtt.is_zero() { COMPRESSED } else { COMPRESSED.min(rule.rtt / 20) };
+            now + share + SLACK
         } else {
             now + rule.limited()
         };

@@ -68,7 +68,7 @@ fn longest(network: &Network) -> Span {
     };
     let writes_s = |flow: &sojourn_sim::scenario::Flow| match &flow.traffic {
         Traffic::Packets(source) => source.packets_per_second(),
-        Traffic::Bulk | Traffic::Transfer { .. } => 0.0,
+        Traffic::Bulk { .. } | Traffic::Transfer { .. } => 0.0,
     };
     let packets_s = |flow| tcp_s(flow) + writes_s(flow);
     let work: f64 = network.flows.iter().map(|flow| packets_s(flow) * (1 + flow.route.len()) as f64).sum();
