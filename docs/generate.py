@@ -219,6 +219,7 @@ QUANTITIES = {
     "data": "size",
     "packets": "packets",
     "rate": "rate",
+    "loss": "loss",
 }
 WORDS = {
     "string": "text",

@@ -114,6 +114,10 @@ class Network:
         to: str,
         rate: Rate,
         delay: Time,
+        reverse_rate: Rate | None = None,
+        reverse_delay: Time | None = None,
+        loss: str | float | None = None,
+        reverse_loss: str | float | None = None,
         overhead: Data | None = None,
         queue: SchemeLike | None = None,
         reverse_queue: SchemeLike | None = None,
@@ -129,10 +133,13 @@ class Network:
             Of the link.
         from_, to
             Nodes; `from_` may be a group.
-        rate
-            In both directions.
-        delay
-            Propagation delay.
+        rate, reverse_rate
+            Towards `to`, and back where that is another.
+        delay, reverse_delay
+            Propagation delay towards `to`, and back where that is another.
+        loss, reverse_loss
+            Random loss behind the queue: a probability, or a text as behind ``loss`` in tc-netem(8), such as
+            ``"gemodel 1% 20%"``.
         overhead
             Framing added to every packet.
         queue, reverse_queue
@@ -150,12 +157,58 @@ class Network:
                 "to": to,
                 "rate": as_text("rate", rate, "rate"),
                 "delay": as_text("delay", delay, "time"),
+                "reverse_rate": _maybe("reverse_rate", reverse_rate, "rate"),
+                "reverse_delay": _maybe("reverse_delay", reverse_delay, "time"),
+                "loss": None if loss is None else str(loss),
+                "reverse_loss": None if reverse_loss is None else str(reverse_loss),
                 "overhead": _maybe("overhead", overhead, "data"),
                 "queue": None if queue is None else str(queue),
                 "reverse_queue": None if reverse_queue is None else str(reverse_queue),
                 "under_test": under_test,
                 "reverse_under_test": reverse_under_test,
                 "device_queue": _maybe("device_queue", device_queue, "packets"),
+            },
+        )
+
+    def change(
+        self,
+        *,
+        at: Time,
+        queue: str | None = None,
+        scheme: SchemeLike | None = None,
+        rate: Rate | None = None,
+        delay: Time | None = None,
+        loss: str | float | None = None,
+    ) -> Network:
+        """Change a queue's scheme, or its link, during the run.
+
+        Parameters
+        ----------
+        at
+            When; before the end of the run.
+        queue
+            As results call it, for example ``left->right``; without it, every queue under test.
+        scheme
+            The new scheme.
+        rate, delay, loss
+            Of the link that the queue feeds, in that direction; the packet that is being sent keeps the old ones.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> slower = sj.dumbbell(flows=1).change(at=sj.s(30), rate=sj.mbit_s(5))
+        >>> slower.to_dict()["changes"]
+        [{'at': '30 s', 'rate': '5 Mbit/s'}]
+        """
+        return self._with(
+            "changes",
+            {
+                "at": as_text("at", at, "time"),
+                "queue": queue,
+                "scheme": None if scheme is None else str(scheme),
+                "rate": _maybe("rate", rate, "rate"),
+                "delay": _maybe("delay", delay, "time"),
+                "loss": None if loss is None else str(loss),
             },
         )
 
@@ -313,21 +366,6 @@ class Network:
                 "traffic": dict(bulk_traffic() if traffic is None else traffic),
             },
         )
-
-    def change(self, *, at: Time, scheme: SchemeLike, queue: str | None = None) -> Network:
-        """Switch the scheme of queues during the run; queued packets move to the new scheme and keep their age.
-
-        Parameters
-        ----------
-        at
-            When; before the end of the run.
-        scheme
-            The new scheme. Queued packets that it cannot hold are dropped.
-        queue
-            As results call it, ``left->right``; by default every queue under test.
-        """
-        text = scheme if isinstance(scheme, str) else scheme.text
-        return self._with("changes", {"at": as_text("at", at, "time"), "queue": queue, "scheme": text})
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""

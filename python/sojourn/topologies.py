@@ -34,6 +34,7 @@ def dumbbell(
     warm_up: Time = s(12),
     traffic: Traffic | None = None,
     name: str = "dumbbell",
+    reverse_rate: Rate | None = None,
 ) -> Network:
     """Senders and receivers on either side of one bottleneck, whose queue is under test.
 
@@ -55,6 +56,8 @@ def dumbbell(
         What every flow carries; without one, data without end.
     name
         Of the network.
+    reverse_rate
+        Of the bottleneck for acknowledgements, where it is another.
 
     Examples
     --------
@@ -77,6 +80,7 @@ def dumbbell(
             from_="left",
             to="right",
             rate=rate,
+            reverse_rate=reverse_rate,
             delay=from_ns(to_ns("base_rtt", base_rtt) // 2 - 2 * eighth),
             queue=queue,
             under_test=True,

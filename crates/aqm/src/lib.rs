@@ -21,6 +21,7 @@ mod discipline;
 pub mod fair;
 mod fattest;
 mod flow_table;
+mod loss;
 mod packet;
 mod params;
 mod pool;
@@ -65,6 +66,7 @@ pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
 };
 pub use fair::FairQueue;
+pub use loss::{Loss, Lossy};
 pub use packet::{AckFields, Ecn, Packet};
 pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;

@@ -3,7 +3,7 @@
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use sojourn_aqm::{registry, Config};
+use sojourn_aqm::{registry, Config, Loss};
 use sojourn_units::{BitRate, Bytes, Packets, Span, UnitError};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -27,7 +27,7 @@ macro_rules! unit {
     )+};
 }
 
-unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate");
+unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate", Loss => "loss");
 
 /// A quantity with its unit, `"20 Mbit/s"`; a bare number is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

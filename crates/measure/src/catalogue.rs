@@ -122,9 +122,10 @@ metrics! {
     "drops_overflow_packets", "packets", QUEUE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.";
     "drops_early_packets", "packets", QUEUE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.";
     "drops_flow_packets", "packets", QUEUE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.";
+    "link_losses_packets", "packets", QUEUE, "Lost on the link", Lower, "count", "Packets that the link lost at random after the queue had sent them.";
     "marks_packets", "packets", QUEUE, "Marked CE", Neither, "count", "Packets marked CE by the queue.";
     "mark_ratio", "ratio" as "%", QUEUE, "CE marks", Neither, "marks over arrivals", "Share of arrivals that the queue marked CE.";
-    "loss_ratio", "ratio" as "%", LOSS, "Loss", Lower, "drops over arrivals; for flows, their drops at any queue over packets sent", "Share of packets dropped.";
+    "loss_ratio", "ratio" as "%", LOSS, "Loss", Lower, "drops over arrivals; for flows, their drops at any queue and losses on any link over packets sent", "Share of packets dropped.";
     "burst_ratio", "ratio", ALL, "Burst ratio", Neither, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.";
     "utilisation", "ratio" as "%", QUEUE, "Utilisation", Higher, "time sending over time", "Share of the link's (or bus's) time that the queues under test spent sending.";
     "interarrival_ms_mode", "ms", QUEUE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";

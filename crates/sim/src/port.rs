@@ -15,7 +15,7 @@ pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Config, Observer, Packet, Reason, Server};
+use sojourn_aqm::{Config, Lossy, Observer, Packet, Reason, Server};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -71,6 +71,10 @@ pub(crate) struct Port {
     /// not when convenient.
     pub eager: bool,
     pub server: Server<Stream>,
+    /// Random loss of what has been sent.
+    pub lossy: Option<Box<Lossy<Stream>>>,
+    /// Packets lost before the measurement began.
+    pub lost_before: u64,
     pub probe: Probe,
     pub medium: Medium,
     pub device: Option<Device>,

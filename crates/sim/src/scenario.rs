@@ -75,7 +75,8 @@ impl Document {
             schemes.push((format!("cells[{i}].queue"), &cell.queue));
             schemes.push((format!("cells[{i}].access_point_queue"), &cell.access_point_queue));
         }
-        schemes.extend(self.changes.iter().enumerate().map(|(i, c)| (format!("changes[{i}].scheme"), &c.scheme)));
+        let changes = self.changes.iter().enumerate();
+        schemes.extend(changes.filter_map(|(i, c)| Some((format!("changes[{i}].scheme"), c.scheme.as_ref()?))));
         let warning = |(key, Scheme(config)): (String, &Scheme)| Some(format!("key `{key}`: {}", config.warning()?));
         slips.chain(schemes.into_iter().filter_map(warning)).collect()
     }

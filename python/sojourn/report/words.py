@@ -46,8 +46,9 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
     number = max(counts.get(link["from"], 1), counts.get(link["to"], 1))
     parts = [
         f"{_times(number)}{link['from']} – {link['to']}",
-        str(link["rate"]),
-        f"{link['delay']} each way",
+        _both(link, "rate", ""),
+        _both(link, "delay", " each way"),
+        _losses(link),
         f"{link['from']} → {link['to']} {_queue(link.get('queue'), link.get('under_test'))}",
     ]
     if link.get("reverse_queue") or link.get("reverse_under_test"):
@@ -59,7 +60,11 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "from",
         "to",
         "rate",
+        "reverse_rate",
         "delay",
+        "reverse_delay",
+        "loss",
+        "reverse_loss",
         "queue",
         "under_test",
         "reverse_queue",
@@ -67,6 +72,17 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "device_queue",
     ]
     return Item("link", str(link["name"]), _sentence(parts), _rest(link, used))
+
+
+def _both(link: Mapping[str, Any], key: str, same: str) -> str:
+    """Say what a key is in the two directions, which `same` follows where it is the same."""
+    there, back = link[key], link.get(f"reverse_{key}")
+    return f"{there}{same}" if back is None else f"{there} ({back} back)"
+
+
+def _losses(link: Mapping[str, Any]) -> str:
+    there, back = link.get("loss"), link.get("reverse_loss")
+    return f"random loss {there or 'none'} ({back or 'none'} back)" if there or back else ""
 
 
 def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:

@@ -234,6 +234,7 @@ impl CellTable {
             rates.extend(names.find(name, key)?.map(|node| (node, rate.0)));
         }
         let port = |station: usize, rate| Port {
+            loss: None,
             name: format!("{}:{}", self.name, names.nodes[station]),
             kind: PortKind::Cell { cell: index, station, access_point, rate },
             queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),

@@ -5,7 +5,7 @@ use super::cell::CellTable;
 use super::flow::FlowTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Loss};
 use sojourn_document::{Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
@@ -51,13 +51,14 @@ pub struct Document {
     /// Groups of flows: who sends what to whom.
     #[serde(default)]
     pub flows: Vec<FlowTable>,
-    /// Changes of schemes during the run.
+    /// Changes of queues and links during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeTable>,
 }
 
-/// A queue gets another scheme during the run. Packets that wait move to the new scheme and keep their age; packets
-/// that it has no room for are dropped.
+/// A queue gets another scheme during the run, or its link another rate, delay or loss. With a new scheme, packets that wait move
+/// to it and keep their age; packets that it has no room for are dropped. With a new rate or delay, the packet that is being
+/// sent still has the old one. A shorter delay lets packets overtake those on their way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ChangeTable {
@@ -68,7 +69,17 @@ pub struct ChangeTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// The new scheme.
-    pub scheme: Scheme,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// The new rate, in the direction of this queue; only of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Quantity<BitRate>>,
+    /// The new propagation delay, in the direction of this queue; only of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Quantity<Span>>,
+    /// The new random loss, in the direction of this queue; only of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Quantity<Loss>>,
 }
 
 /// Time series that a run records.
@@ -105,10 +116,22 @@ pub struct LinkTable {
     pub from: String,
     /// Node or group at the other end.
     pub to: String,
-    /// Rate in each direction.
+    /// Rate, in each direction unless `reverse_rate` is given.
     pub rate: Quantity<BitRate>,
-    /// Propagation delay in each direction.
+    /// Propagation delay, in each direction unless `reverse_delay` is given.
     pub delay: Quantity<Span>,
+    /// Rate from `to` to `from`, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_rate: Option<Quantity<BitRate>>,
+    /// Propagation delay from `to` to `from`, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_delay: Option<Quantity<Span>>,
+    /// Random loss of packets that have been sent, from `from` to `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Quantity<Loss>>,
+    /// Random loss from `to` to `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_loss: Option<Quantity<Loss>>,
     /// Bytes of framing added to every packet.
     #[serde(default)]
     pub overhead: Quantity<Bytes>,

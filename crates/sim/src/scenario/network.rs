@@ -3,7 +3,7 @@
 use super::bounds::{SERIES_VALUES, TABLE_ENTRIES};
 use crate::traffic::Traffic;
 use crate::transport;
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Loss};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::sync::Arc;
 
@@ -93,15 +93,21 @@ const SERIES: u64 = 4;
 /// Time series of a flow, where they are kept.
 const FLOW_SERIES: u64 = 4;
 
-/// Another scheme for queues, at an instant.
+/// Another scheme for queues, or another rate, delay or loss for their links, at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// When; before the end of the run.
     pub at: Instant,
     /// Indices into [`Network::ports`].
     pub ports: Vec<usize>,
-    /// The new scheme.
-    pub scheme: Config,
+    /// The new scheme, if it changes.
+    pub scheme: Option<Config>,
+    /// The new rate.
+    pub rate: Option<BitRate>,
+    /// The new propagation delay.
+    pub delay: Option<Span>,
+    /// The new random loss.
+    pub loss: Option<Loss>,
 }
 
 /// A shared half-duplex channel with carrier sense.
@@ -175,11 +181,19 @@ pub struct Port {
     pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
+    /// Random loss behind it; only of links.
+    pub loss: Option<Loss>,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.
     pub device_queue: Option<Packets>,
 }
 
 impl Port {
+    /// It sends into one direction of a link.
+    #[must_use]
+    pub const fn is_link(&self) -> bool {
+        matches!(self.kind, PortKind::Link { .. })
+    }
+
     /// The node that this port belongs to.
     #[must_use]
     pub const fn node(&self) -> usize {

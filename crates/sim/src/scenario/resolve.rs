@@ -9,7 +9,7 @@ use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
-use sojourn_aqm::Config;
+use sojourn_aqm::{Config, Loss};
 use sojourn_document::{did_you_mean, Error, Path};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,36 @@ impl Document {
                     return Err(Error::new(path.then("queue"), what));
                 }
             }
-            Ok(Change { at: Instant::ZERO + table.at.0, ports: chosen, scheme: table.scheme.0.clone() })
+            let link = |key: &'static str| {
+                let other = chosen.iter().map(|index| &ports[*index]).find(|port| !port.is_link());
+                other.map_or(Ok(()), |port| {
+                    let what = format!("changes {}, which is no queue of a link; allowed: queues of links", port.name);
+                    Err(Error::new(path.then(key), what))
+                })
+            };
+            if let Some(rate) = table.rate {
+                moving(rate.0, path.then("rate"))?;
+                link("rate")?;
+            }
+            if let Some(delay) = table.delay {
+                up_to(delay.0, &bounds::DELAY, || path.then("delay"))?;
+                link("delay")?;
+            }
+            if table.loss.is_some() {
+                link("loss")?;
+            }
+            if table.scheme.is_none() && table.rate.is_none() && table.delay.is_none() && table.loss.is_none() {
+                let what = "changes nothing; allowed: at least one of `scheme`, `rate`, `delay` and `loss`";
+                return Err(Error::new(path, what));
+            }
+            Ok(Change {
+                at: Instant::ZERO + table.at.0,
+                ports: chosen,
+                scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
+                rate: table.rate.map(|rate| rate.0),
+                delay: table.delay.map(|delay| delay.0),
+                loss: table.loss.map(|loss| loss.0),
+            })
         };
         self.changes.iter().enumerate().map(one).collect()
     }
@@ -121,6 +150,16 @@ impl Document {
             let path = Path::from(["links".into(), i.into()]);
             moving(link.rate.0, path.then("rate"))?;
             channel(link.delay.0, link.overhead.0, link.device_queue.0, &path)?;
+            if let Some(rate) = link.reverse_rate {
+                moving(rate.0, path.then("reverse_rate"))?;
+            }
+            up_to(link.reverse_delay.unwrap_or_default().0, &bounds::DELAY, || path.then("reverse_delay"))?;
+            let there = Channel { rate: link.rate.0, delay: link.delay.0, loss: link.loss.map(|loss| loss.0) };
+            let back = Channel {
+                rate: link.reverse_rate.unwrap_or(link.rate).0,
+                delay: link.reverse_delay.unwrap_or(link.delay).0,
+                loss: link.reverse_loss.map(|loss| loss.0),
+            };
             let queues = [&link.queue, &link.reverse_queue].map(|queue| Arc::new(queue.0.clone()));
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
@@ -136,8 +175,8 @@ impl Document {
                     );
                     return Err(Error::new(path.then("to"), what));
                 }
-                ports.push(link_port(link, names, from, to, &queues[0], link.under_test));
-                ports.push(link_port(link, names, to, from, &queues[1], link.reverse_under_test));
+                ports.push(link_port(link, names, (from, to), there, &queues[0], link.under_test));
+                ports.push(link_port(link, names, (to, from), back, &queues[1], link.reverse_under_test));
             }
         }
         let mut buses = Vec::new();
@@ -190,12 +229,29 @@ fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usi
     }
 }
 
-fn link_port(link: &LinkTable, names: &Names, from: usize, to: usize, queue: &Arc<Config>, under_test: bool) -> Port {
+/// What is different in the two directions of a link.
+#[derive(Clone, Copy)]
+struct Channel {
+    rate: BitRate,
+    delay: Span,
+    loss: Option<Loss>,
+}
+
+/// One direction of a link.
+fn link_port(
+    link: &LinkTable,
+    names: &Names,
+    (from, to): (usize, usize),
+    Channel { rate, delay, loss }: Channel,
+    queue: &Arc<Config>,
+    under_test: bool,
+) -> Port {
     Port {
         name: format!("{}->{}", names.nodes[from], names.nodes[to]),
-        kind: PortKind::Link { rate: link.rate.0, delay: link.delay.0, overhead: link.overhead.0, from, to },
+        kind: PortKind::Link { rate, delay, overhead: link.overhead.0, from, to },
         queue: Arc::clone(queue),
         under_test,
+        loss,
         device_queue: device(link.device_queue.0),
     }
 }
@@ -233,6 +289,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 kind: PortKind::Bus { bus: index, station },
                 queue: Arc::new(queue.0.clone()),
                 under_test,
+                loss: None,
                 device_queue: device(bus.device_queue.0),
             });
         }

@@ -10,7 +10,7 @@ use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Ecn, Random, Server};
+use sojourn_aqm::{Config, Ecn, Loss, Lossy, Random, Server};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -183,7 +183,9 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 same if same == last => last,
                 _ => Before::Several,
             };
-            last = Before::Port(*port);
+            // Where the delay changes, packets may overtake others.
+            let constant = !network.changes.iter().any(|change| change.delay.is_some() && change.ports.contains(port));
+            last = if constant { Before::Port(*port) } else { Before::Several };
         }
     }
     let members = members(network);
@@ -325,8 +327,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
         let record = record.map(|every| Record::new(every, rate, wire.overhead()));
-        let changes = network.changes.iter().any(|change| change.ports.contains(&index));
-        let plain = !port.under_test && !changes && port.device_queue.is_none() && matches!(medium, Medium::Link);
+        let changes = || network.changes.iter().filter(|change| change.ports.contains(&index));
+        let stays = port.loss.is_none() && changes().next().is_none();
+        let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
             lines.push(Line::new(wire, delay));
@@ -335,6 +338,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         }
         places.push(Place::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
+        let changed = changes().find_map(|change| change.loss).map(|_| Loss::default());
+        let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
+        let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
             busy_until: Instant::ZERO,
@@ -346,6 +352,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
+            lossy,
+            lost_before: 0,
             probe: Probe::new(port.under_test, record),
             medium,
             device,

@@ -100,7 +100,7 @@ impl Net {
             port.unasked = gone.is_some() && !port.waking;
         }
         if let Some(Gone { handle, bytes, at }) = gone {
-            self.travel(handle, bytes, at);
+            self.go(index, handle, bytes, at);
         }
     }
 }

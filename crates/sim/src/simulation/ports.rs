@@ -4,6 +4,7 @@ use super::net::{Hashes, Net};
 use super::What;
 use crate::packet::{Body, Packet as Sent};
 use crate::port::{Medium, Port, Station};
+use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
 use sojourn_units::{Instant, Span};
@@ -73,6 +74,27 @@ impl Net {
         let watch = &mut self.ports[index as usize].probe.watch;
         if let Some(record) = watch.as_mut().and_then(|watch| watch.record.as_mut()) {
             record.close_if_full(now);
+        }
+    }
+
+    /// Another rate, delay or loss for a port that runs a discipline and sends into a link, now. What is being sent keeps its own.
+    pub(super) fn change_link(&mut self, index: u32, &Change { rate, delay, loss, .. }: &Change) {
+        let now = self.now;
+        self.settle(index, now);
+        let port = &mut self.ports[index as usize];
+        port.delay = delay.unwrap_or(port.delay);
+        if let (Some(loss), Some(lossy)) = (loss, &mut port.lossy) {
+            lossy.change(loss);
+        }
+        if let Some(rate) = rate {
+            self.dropped.logs = port.is_logged();
+            port.server.set_rate(now, &mut self.dropped, rate);
+            self.dropped.logs = false;
+            self.count_drops(index, now);
+        }
+        let port = &mut self.ports[index as usize];
+        if port.lazy {
+            port.call_back(index, &mut self.wheel);
         }
     }
 
@@ -243,7 +265,17 @@ impl Net {
         if port.waking && !port.lazy {
             self.wheel.push(port.busy_until, What::Free(index));
         }
-        self.travel(handle, bytes - overhead, arrival);
+        self.go(index, handle, bytes - overhead, arrival);
+    }
+
+    /// A packet of `bytes` has been sent by a port and reaches its next hop at `at`, if the link does not lose it.
+    #[inline(always)]
+    pub(super) fn go(&mut self, index: u32, handle: u32, bytes: u32, at: Instant) {
+        let lossy = &mut self.ports[index as usize].lossy;
+        if lossy.as_mut().is_some_and(|lossy| lossy.takes()) {
+            return self.lose(handle);
+        }
+        self.travel(handle, bytes, at);
     }
 
     /// A port has finished sending, or a lazy one is to be looked at.

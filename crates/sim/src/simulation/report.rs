@@ -185,6 +185,7 @@ impl Simulation {
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
+            port.lost_before = port.lossy.as_ref().map_or(0, |lossy| lossy.lost);
             port.probe.daqm = daqm;
         }
         for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {

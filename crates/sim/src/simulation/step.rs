@@ -149,9 +149,16 @@ impl Simulation {
     pub(super) fn change(&mut self, index: u32) {
         let network = std::sync::Arc::clone(&self.network);
         let Some(change) = network.changes.get(index as usize) else { return };
-        for port in &change.ports {
-            // Ports that change are simulated (`make_ports`).
-            let _ = self.switch(*port, &change.scheme);
+        // Ports that change are simulated (`make_ports`).
+        let changed = |port: &usize| match self.net.places.get(*port) {
+            Some(Place::Port(port)) => Some(*port),
+            Some(Place::Line(_)) | None => None,
+        };
+        for port in change.ports.iter().filter_map(changed).collect::<Vec<_>>() {
+            self.net.change_link(port, change);
+            if let Some(scheme) = &change.scheme {
+                self.net.replace_scheme(port, scheme);
+            }
         }
     }
 

@@ -34,7 +34,8 @@ fn a_link_that_is_looked_at_later_does_the_same() {
     for scheme in
         ["pfifo limit 40p", "codel", "pie limit 100p", "fq_codel", "red limit 150000 min 15000 max 45000 avpkt 1500"]
     {
-        let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned(), "windows=\"200 p\"".to_owned()];
+        let changes = "changes=[{ at = \"1500 ms\", rate = \"3 Mbit/s\" }, { at = \"2 s\", rate = \"20 Mbit/s\", delay = \"1 ms\" }]";
+        let sets = ["duration=3 s", "warm_up=1 s", "windows=\"200 p\"", changes].map(str::to_owned);
         let document = scenario::load(DUMBBELL, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let run = |is_lazy: bool| {
@@ -63,7 +64,8 @@ fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
         let traffic = format!("flows.0.traffic={{ kind = \"bulk\", after = \"{after}\", first = \"37 B\" }}");
         let sets = ["duration=2 s".to_owned(), "warm_up=0 s".to_owned(), traffic];
         let series = ["series={ interval = \"100 ms\", flows = true }".to_owned()];
-        let document = scenario::load(DUMBBELL, "test", &[&sets[..], &series].concat()).unwrap_or_else(|e| panic!("{e}"));
+        let document =
+            scenario::load(DUMBBELL, "test", &[&sets[..], &series].concat()).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let options = Options { series: Some(Span::from_millis(100)), ..Options::default() };
         Simulation::new(network, options).run().unwrap().series

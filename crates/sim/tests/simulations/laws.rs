@@ -21,6 +21,7 @@ const MIXED: &str = r#"
     to = "right"
     rate = "10 Mbit/s"
     delay = "10 ms"
+    loss = "0.1%"
     queue = "pfifo limit 200p"
     reverse_queue = "codel"
     under_test = true

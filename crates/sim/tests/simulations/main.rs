@@ -11,6 +11,7 @@ mod fuzzed;
 mod l4s;
 mod laws;
 mod ledbat;
+mod links;
 mod prague;
 mod probes;
 mod queueing_theory;

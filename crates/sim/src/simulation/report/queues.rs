@@ -24,6 +24,8 @@ pub(super) struct Merged {
     daqm: Option<[u64; 2]>,
     lost: u64,
     runs: u64,
+    /// On the link, where one can lose packets.
+    on_link: Option<u64>,
     busy: Span,
     /// Time that the links (each bus once) had.
     capacity: Span,
@@ -111,6 +113,9 @@ impl Merged {
         metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
         metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
         metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
+        if self.on_link.is_some() {
+            metrics.insert("link_losses_packets", self.on_link.map(|lost| lost as f64));
+        }
         metrics.insert("marks_packets", Some(counters.marked.packets as f64));
         metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
         metrics.insert("loss_ratio", ratio(drops, arrived));
@@ -145,6 +150,7 @@ impl Simulation {
             daqm: port.probe.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
             lost: port.probe.losses.lost(),
             runs: port.probe.losses.runs(),
+            on_link: port.lossy.as_ref().map(|lossy| lossy.lost - port.lost_before),
             busy: port.probe.busy.total(self.end),
             capacity: measured,
         }
@@ -166,6 +172,7 @@ impl Simulation {
             }
             all.lost += one.lost;
             all.runs += one.runs;
+            all.on_link = all.on_link.map_or(one.on_link, |lost| Some(lost + one.on_link.unwrap_or_default()));
             match spec.kind {
                 PortKind::Bus { bus, .. } => {
                     // Stations of a bus hold its channel one after another.
