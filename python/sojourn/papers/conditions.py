@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
 from sojourn.papers.model import Claim, Condition
-from sojourn.papers.points import amount
-
-OF_SWEEPS: Final = (
-    "increases_with",
-    "decreases_with",
-    "insensitive_to",
-    "gap_increases_with",
-    "gap_decreases_with",
-    "peaks_at",
-    "peak_greater",
-)
-"""Comparisons over the points of one sweep."""
-
-OF_CONDITIONS: Final = (
-    "higher_in",
-    "better_in",
-    "alike_in",
-    "gap_greater_in",
-    "rank_better_in",
-    "rank_alike_in",
-    "spread_lower_in",
-)
-"""Comparisons of conditions."""
-
-POOLED: Final = ("follows", "opposes", "rank_alike_in")
-"""Comparisons over all conditions at once."""
+from sojourn.papers.points import level_of, part_of
+from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
 
 MODELS: Final = "traffic_model"
 """The sweep whose points are the claim's traffic models."""
@@ -44,14 +19,9 @@ EACH: Final = "each point"
 NO_SWEEP: Final = "no sweep"
 FEWEST: Final = 3
 """Points that show a sweep."""
-NEAR_PERCENT: Final = 10.0
-"""How near "at 50 % of the range" is."""
 
 _PARTS: Final = {"low load": False, "small packets": False, "high load": True, "large packets": True}
 """Words for the lower third of a sweep's points, and (true) the upper one."""
-
-_UNITS: Final = {"": 1.0, "%": 1.0, "B": 1.0, "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "ms": 1e-3,
-                 "s": 1.0}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +69,7 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
     """
     of = _Conditions(claim, conditions)
     kind = claim.comparison
-    if kind in OF_SWEEPS:
+    if kind in OVER_SWEEPS:
         if claim.sweep == (MODELS,):
             return [Place(tuple(of.plain(flow, model) for model in claim.model)) for flow in claim.flow]
         places = [Place(of.sweep(flow, model, claim.sweep[0])) for flow, model in of.traffic]
@@ -107,7 +77,7 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
             for place in places:
                 _check_peak(claim, place)
         return places
-    if kind in OF_CONDITIONS:
+    if kind in BETWEEN_CONDITIONS or kind == "rank_alike_in":
         places = [Place(of.side(flow, model, claim.at), of.others(flow, model)) for flow, model in of.traffic]
         if kind not in POOLED:
             return places
@@ -117,52 +87,6 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
     if kind in POOLED:
         return [Place(tuple(points))]
     return [Place((one,)) for one in points]
-
-
-def level_of(text: str) -> float:
-    """Return the value of a point: ``20 %`` is 20, ``5 kbit/s`` is 5000; NaN for a text without a number.
-
-    Examples
-    --------
-    >>> level_of("5 kbit/s"), level_of("99 %"), level_of("start")
-    (5000.0, 99.0, nan)
-    """
-    try:
-        value, unit = amount(text)
-    except ValueError:
-        return math.nan
-    return float(value) * _UNITS.get(unit, math.nan)
-
-
-def part_of(at: str, levels: Sequence[float]) -> list[int]:
-    """Return the places of the points that lie in a part of a range.
-
-    Parameters
-    ----------
-    at
-        ``0 % to 10 % of the range``, or ``50 % of the range``. The latter includes points within 10 % of the range
-        on either side, and at least the nearest point.
-    levels
-        Of the swept factor, ascending.
-
-    Examples
-    --------
-    >>> part_of("0 % to 10 % of the range", [0.0, 5.0, 50.0, 100.0])
-    [0, 1]
-    >>> part_of("50 % of the range", [0.0, 30.0, 45.0, 100.0])
-    [2]
-    """
-    bounds = [float(text) for text in re.findall(r"([0-9.]+) %", at)]
-    width = levels[-1] - levels[0]
-    shares = [100 * (level - levels[0]) / width for level in levels]
-    if len(bounds) == 2:
-        return [place for place, share in enumerate(shares) if bounds[0] <= share <= bounds[1]]
-    nearest = min(range(len(shares)), key=lambda place: abs(shares[place] - bounds[0]))
-    return [
-        place
-        for place, share in enumerate(shares)
-        if place == nearest or abs(share - bounds[0]) <= NEAR_PERCENT
-    ]  # fmt: skip
 
 
 class _Conditions:

@@ -13,9 +13,6 @@ from sojourn.papers.checks import as_tuples, check, choose, need
 from sojourn.papers.model import DAQM, Condition, Reading
 from sojourn.papers.points import each, filled, listed
 
-AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
-"""In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
-
 _OF_CONDITION: Final = tuple("set" if key == "sets" else key for key in Condition.__slots__ if key != "sizes")
 _OF_SWEEP: Final = (*(key for key in _OF_CONDITION if key not in ("at", "table")), "points", "quick")
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
@@ -83,9 +80,9 @@ def _points(
             "name": f"{name}-{slug(at)}",
             "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
             "at": at,
-            "set": [_filled(filled(text, at), at) for text in table.get("set", ())],
+            "set": [filled(text, at) for text in table.get("set", ())],
             # The texts of schemes have no spaces within a value.
-            "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
+            "append": {name: filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
         }
         its = tuple(size for size in sizes if size != "quick" or at in quick)
         found.append(_condition(own, groups, its, where))
@@ -95,17 +92,6 @@ def _points(
 def _append(given: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     found = {DAQM: given} if isinstance(given, str) else given
     return tuple((name, text) for name, text in found.items() if text)
-
-
-def _filled(text: str, at: str) -> str:
-    number = float(at.removesuffix("%")) / 100 if at.endswith("%") else None
-
-    def value(found: re.Match[str]) -> str:
-        if number is None:
-            return at
-        return f"{number * float(found[1] or 1):g}"
-
-    return AT.sub(value, text)
 
 
 def readings(
