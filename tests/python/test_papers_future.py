@@ -179,7 +179,7 @@ def test_the_best_in_hindsight_is_no_worse_than_any_fixed(tmp_path: Path) -> Non
     rewards = np.array([evaluate.values(of, EQUAL, "reward") for of in compared.fixed])
     assert compared.best(EQUAL) == int(np.argmax(rewards.mean(axis=1)))
     assert (compared.hindsight(EQUAL) == rewards.max(axis=0)).all()
-    own = compared.difference(compared.fixed[3], EQUAL, 3)
+    own = compared.difference(compared.fixed[compared.best(EQUAL)], EQUAL)
     assert (own.mean, own.low, own.high) == (0.0, 0.0, 0.0)
 
 

@@ -66,9 +66,16 @@ class Comparison:
         found: Floats = np.max([values(of, weights, "reward") for of in self.fixed], axis=0)
         return found
 
-    def difference(self, episodes: Sequence[Episode], weights: Weights, arm: int) -> Estimate:
-        """Return the paired difference of rewards to a fixed scheme."""
-        return stats.paired(values(episodes, weights, "reward"), values(self.fixed[arm], weights, "reward"))
+    def difference(self, episodes: Sequence[Episode], weights: Weights) -> Estimate:
+        """Return the paired difference of rewards to the best fixed scheme."""
+        return stats.paired(values(episodes, weights, "reward"), self._best(weights))
+
+    def gain(self, weights: Weights) -> Estimate:
+        """Return what each episode's own best fixed scheme would gain, compared with the best fixed scheme."""
+        return stats.paired(self.hindsight(weights), self._best(weights))
+
+    def _best(self, weights: Weights) -> Floats:
+        return values(self.fixed[self.best(weights)], weights, "reward")
 
     def count(self) -> tuple[int, int, int]:
         """Return the number of cases, and in how many the controller is better and worse than the best fixed scheme.
@@ -77,7 +84,7 @@ class Comparison:
         after Holm's correction over all cases.
         """
         pairs = [
-            (values(self.learnt[one.name, hold], one, "reward"), values(self.fixed[self.best(one)], one, "reward"))
+            (values(self.learnt[one.name, hold], one, "reward"), self._best(one))
             for one in self.adaptive.weights
             for hold in self.adaptive.holds
         ]
