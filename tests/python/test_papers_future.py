@@ -6,6 +6,7 @@ import math
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +21,14 @@ from sojourn.papers.shipped.daqm.results_cache import Keeper
 
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)
+TRAFFIC = tomllib.loads((PAPER.folder / "traffic.toml").read_text(encoding="utf-8"))
+MODELS = ("poisson", "pareto", "weibull", "cbr", "vbr")
 # One round of three phases of 2 s.
 SMALL = replace(
     FUTURE,
-    interarrival=replace(FUTURE.interarrival, quick=("http-cbr", "voip-poisson"), replications={"quick": 2}),
+    interarrival=replace(
+        FUTURE.interarrival, names={"quick": ("http-cbr", "voip-poisson")}, replications={"quick": 2}
+    ),
     adaptive=replace(
         FUTURE.adaptive,
         phase="2 s",
@@ -41,16 +46,33 @@ def window(**values: float) -> sj.Window:
     return sj.Window(**{**fields, **values})  # type: ignore[arg-type]
 
 
+def table_1(model: str, flow: dict[str, Any]) -> str:
+    """Return a model's traffic (Table 1) for a flow type (Table 3)."""
+    law = TRAFFIC["model"][model]
+    packet = f'packet_size="{flow["packet"]}"'
+    if model == "poisson":
+        return f'{{kind="poisson", packets_per_second={flow["poisson_lambda_packets_s"]}, {packet}}}'
+    if model == "pareto":
+        return f'{{kind="pareto", scale="{law["k"]} ms", shape={law["alpha"]}, {packet}}}'
+    if model == "weibull":
+        return f'{{kind="weibull", scale="{law["b"]} ms", shape={law["c"]}, {packet}}}'
+    return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
+
+
 def test_the_conditions_are_those_of_the_study() -> None:
-    known = interarrival.conditions(tomllib.loads((PAPER.folder / "traffic.toml").read_text(encoding="utf-8")))
+    settings = FUTURE.interarrival
+    known = {one.name: one.sets for one in PAPER.conditions} | settings.conditions
     # Five flow types by five models.
-    assert len(known) == 25
-    mine = {one.name: one for one in PAPER.conditions if one.name in known}
-    assert len(mine) >= 8
-    for name, condition in mine.items():
-        theirs = sj.load(PAPER.scenario, sets=condition.sets).canonical()
+    assert settings.names["full"] == tuple(f"{flow}-{model}" for flow in TRAFFIC["flow"] for model in MODELS)
+    assert set(settings.names["quick"]) < set(settings.names["full"])
+    for name in settings.names["full"]:
+        flow, model = name.split("-")
+        of = TRAFFIC["flow"][flow]
+        sets = [f"duration={of['duration']}", f"flows.http.traffic={table_1(model, of)}"]
+        sets += ['flows.http.transport={kind="udp"}'] if of["protocol"] == "udp" else []
+        sets += ["flows.http.start=0 s"] if TRAFFIC["model"][model]["start"] == "together" else []
         ours = sj.load(PAPER.scenario, sets=known[name]).canonical()
-        assert ours == theirs, name
+        assert ours == sj.load(PAPER.scenario, sets=sets).canonical(), name
 
 
 def test_a_change_is_relative_to_the_constant() -> None:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from sojourn import stats
-from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import MODE, Runner
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.papers.shipped.daqm.model import Interarrival
@@ -87,42 +86,6 @@ class Summary:
     neither: int
 
 
-_MODELS: Final = ("poisson", "pareto", "weibull", "cbr", "vbr")
-
-
-def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the overrides of every flow type under every model of Table 1, by ``flow-model``.
-
-    Parameters
-    ----------
-    traffic
-        The paper's ``traffic.toml``.
-    """
-    found = {}
-    for flow, of in traffic["flow"].items():
-        for model in _MODELS:
-            law = traffic["model"][model]
-            sets = [f"duration={of['duration']}"]
-            if of["protocol"] == "udp":
-                sets.append('flows.http.transport={kind="udp"}')
-            if law["start"] == "together":
-                sets.append("flows.http.start=0 s")
-            sets.append(f"flows.http.traffic={_kind(model, law, of)}")
-            found[f"{flow}-{model}"] = tuple(sets)
-    return found
-
-
-def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
-    packet = f'packet_size="{flow["packet"]}"'
-    if model == "poisson":
-        return f'{{kind="poisson", packets_per_second={flow["poisson_lambda_packets_s"]}, {packet}}}'
-    if model == "pareto":
-        return f'{{kind="pareto", scale="{law["k"]} ms", shape={law["alpha"]}, {packet}}}'
-    if model == "weibull":
-        return f'{{kind="weibull", scale="{law["b"]} ms", shape={law["c"]}, {packet}}}'
-    return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
-
-
 def run(
     paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
 ) -> tuple[list[Row], int, int]:
@@ -148,8 +111,8 @@ def run(
     SojournError
         Runs that fail.
     """
-    known = conditions(read_toml(paper.folder / "traffic.toml"))
-    chosen = list(settings.quick) if size == "quick" else list(known)
+    known = {one.name: one.sets for one in paper.conditions} | settings.conditions
+    chosen = settings.names[size]
     ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
     texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
              for (one, kind), name in ids.items()}  # fmt: skip
