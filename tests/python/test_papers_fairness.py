@@ -14,12 +14,13 @@ import pytest
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, figures, kinds, ledger, overtime, page, report_figures
+from sojourn.papers import execute, figures, ledger, overtime, page, report_figures
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.fairness import shares
-from sojourn.papers.shipped.fairness.over_time import of_time
+from sojourn.papers.shipped.fairness.kinds import over_time
+from sojourn.stats import jain
 
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]
@@ -109,9 +110,9 @@ def test_claims_say_only_what_is_documented() -> None:
 
 def test_jain_of_hand_worked_shares() -> None:
     # (2 + 1)^2 / (2 (4 + 1)) = 0.9; all to one of four: 1/4; nothing received: no index.
-    assert kinds.jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
-    assert kinds.jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
-    assert np.isnan(kinds.jain(np.zeros(3)))
+    assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
+    assert jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
+    assert np.isnan(jain(np.zeros(3)))
 
 
 def test_a_full_wire_decides_the_index() -> None:
@@ -121,7 +122,7 @@ def test_a_full_wire_decides_the_index() -> None:
     found = shares.structural(np.array([581.72]), 180.0, 15, 5)
     assert found == pytest.approx([0.8845], abs=1e-4)
     # The index of twenty flows, written out.
-    assert found[0] == pytest.approx(kinds.jain(np.array([581.72] * 15 + [180.0] * 5)))
+    assert found[0] == pytest.approx(jain(np.array([581.72] * 15 + [180.0] * 5)))
 
 
 def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -> None:
@@ -134,10 +135,10 @@ def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -
     assert raw["goodput_total_bit_s@all"] == pytest.approx(tcp.sum(axis=0) + udp.sum(axis=0))
     both = np.concatenate([tcp, udp])
     # Jain's index of the engine, and ours.
-    assert raw["jain_index"] == pytest.approx([kinds.jain(one) for one in both.T], rel=1e-9)
-    assert raw["jain_index@tcp"] == pytest.approx([kinds.jain(one) for one in tcp.T])
+    assert raw["jain_index"] == pytest.approx([jain(one) for one in both.T], rel=1e-9)
+    assert raw["jain_index@tcp"] == pytest.approx([jain(one) for one in tcp.T])
     means = np.stack([tcp.mean(axis=0), udp.mean(axis=0)])
-    assert raw["jain_index@kinds"] == pytest.approx([kinds.jain(one) for one in means.T])
+    assert raw["jain_index@kinds"] == pytest.approx([jain(one) for one in means.T])
     assert raw["goodput_ratio"] == pytest.approx(means[0] / means[1])
     assert raw["goodput_total_ratio"] == pytest.approx(3 * raw["goodput_ratio"])
     # 80 s are measured.
@@ -173,12 +174,12 @@ def test_who_has_more_over_time() -> None:
         for k, value in enumerate(values, 1)
     ]
     samples = pa.Table.from_pylist(rows).to_pandas()
-    found = of_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
+    found = over_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
     assert found == {
         "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
         "time_above@udp": {"red": [0.5], "rem": [0.5]},
     }
-    assert of_time(samples, {}, ("tcp",)) == {}
+    assert over_time(samples, {}, ("tcp",)) == {}
 
 
 def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sojourn import SojournError
-from sojourn.papers.section import Words
+from sojourn.papers.shipped.section import Words
 from sojourn.papers.shipped.threshold import katz
 
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from sojourn import metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import chosen_links, kinds, places, shipped
+from sojourn.papers import chosen_links, shipped
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.papers.runs import slug
@@ -35,12 +34,6 @@ if TYPE_CHECKING:
 MODE: Final = "{mode}"
 MODE_RUNS: Final = 5
 """Runs of the FIFO whose mode is taken, quick or full, so that both run the same schemes."""
-MONITOR_S: Final = 10.0
-"""FlowMonitor takes a packet for lost that is not there after this time (its `MaxPerHopDelay`)."""
-
-_AT_ONCE: Final = 1000
-"""Runs whose distributions are in memory at once."""
-
 Raw: TypeAlias = dict[str, dict[str, Floats]]
 Say: TypeAlias = Callable[[str], None]
 Key: TypeAlias = tuple[str, str]
@@ -96,7 +89,7 @@ class Measured:
         if chosen.get("plr") == "flowmonitor":
             found["loss_ratio"] = raw["flow loss_ratio"]
         if chosen.get("fairness", "all") != "all":
-            found[kinds.JAIN] = raw[f"{kinds.JAIN}@{chosen['fairness']}"]
+            found["jain_index"] = raw[f"jain_index@{chosen['fairness']}"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -262,7 +255,7 @@ class Runner:
                 }
             )
         scenarios = [next(iter(cells.scenarios.values())) for cells in several]
-        table = self._table(runs, scenarios, is_base=reading is self.paper.readings[0])
+        table = self._table(reading, runs, scenarios)
         columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
         found: dict[Key, Raw] = {}
         for condition, of in zip(conditions, runs, strict=True):
@@ -273,21 +266,14 @@ class Runner:
         return found
 
     def _table(
-        self, runs: Sequence[Mapping[str, list[str]]], scenarios: Sequence[str], *, is_base: bool
+        self, reading: Reading, runs: Sequence[Mapping[str, list[str]]], scenarios: Sequence[str]
     ) -> pd.DataFrame:
         """Return all metrics of the runs of conditions, a row per run."""
-        paper, store = self.paper, Store.open(self.store)
-        wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
-        table = _table(store, wanted, is_base=is_base)
-        if paper.places:
-            table = table.join(places.table(store, wanted, scenarios, paper.places))
-        if paper.kinds:
-            table = table.join(kinds.table(store, wanted, paper.kinds))
-        more = shipped.hook(paper.folder, "columns")
-        if more is None:
-            return table
+        store = Store.open(self.store)
         each = [(text, [one for ids in of.values() for one in ids]) for text, of in zip(scenarios, runs, strict=True)]
-        return table.join(more(paper, store, each))
+        table = _table(store, sorted({run for _, own in each for run in own}))
+        more = shipped.hook(self.paper.folder, "columns")
+        return table if more is None else table.join(more(self.paper, reading, store, each))
 
 
 def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
@@ -350,39 +336,20 @@ def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) 
     return f"{paper.name}-{condition.name}-{slug(reading.name)}-{what}"
 
 
-def _table(store: Store, runs: Sequence[str], *, is_base: bool) -> pd.DataFrame:
-    """Return a row per run: its metrics, those of its busiest queue, and those of its flows as FlowMonitor has them.
-
-    FlowMonitor counts a packet as lost if a queue dropped it, or if it took longer than ten seconds. This is computed
-    under the base reading only, because readings of metrics are compared with it.
-    """
+def _table(store: Store, runs: Sequence[str]) -> pd.DataFrame:
+    """Return a row per run: its metrics, those of its busiest queue, and means over its flows during their lives."""
     known = [name for scope, name in metrics.catalogue() if scope == "run"]
     whole: pd.DataFrame = store.read("runs", ["measured_s", *known], runs).to_pandas().set_index(KEY)
     queues = store.read("queues", ["under_test", *_OF_QUEUES], runs).to_pandas()
     queues = queues[queues["under_test"]].sort_values("queue_packets_mean", kind="stable")
     busiest = queues.groupby(KEY, sort=False)[list(_OF_QUEUES)].last()
-    flows = store.read("flows", ["flow_duration_s", "dropped_packets", *_OF_FLOWS], runs).to_pandas()
-    dropped = flows.groupby(KEY, sort=False)["dropped_packets"].sum()
+    flows = store.read("flows", ["flow_duration_s", *_OF_FLOWS], runs).to_pandas()
     flows = flows[flows["flow_duration_s"] > 0]
     # Over the life of the flow, not of the run.
     life = whole["measured_s"].reindex(flows[KEY]).to_numpy() / flows["flow_duration_s"].to_numpy()
     own = flows[[KEY]].assign(**{name: flows[name].to_numpy() * life for name in _OF_FLOWS})
     of_flows = own.groupby(KEY, sort=False)[list(_OF_FLOWS)].mean()
-    lost = dropped.reindex(whole.index) + (_late(store, whole) if is_base else 0.0)
     return whole[known].assign(
         **{f"busiest {name}": busiest[name].reindex(whole.index) for name in _OF_QUEUES},
         **{f"flow {name}": of_flows[name].reindex(whole.index) for name in _OF_FLOWS},
-        **{"flow loss_ratio": lost / whole["sent_packets"]},
     )
-
-
-def _late(store: Store, runs: pd.DataFrame) -> pd.Series:
-    """Return how many packets of each run arrived after FlowMonitor had taken them for lost."""
-    long = runs.index[runs["measured_s"] > MONITOR_S].tolist()
-    late = pd.Series(0.0, index=runs.index)
-    for start in range(0, len(long), _AT_ONCE):
-        of = store.read("distributions", ["quantity", "value", "cumulative"], long[start : start + _AT_ONCE])
-        delays = of.filter(pc.equal(of["quantity"], "one_way_delay_ms")).to_pandas()
-        below = delays[delays["value"] <= 1e3 * MONITOR_S].groupby(KEY, sort=False)["cumulative"].max()
-        late.loc[below.index] = 1.0 - below
-    return late * runs["delivered_packets"]

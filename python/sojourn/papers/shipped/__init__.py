@@ -8,7 +8,7 @@ The package of a paper has its name, with underscores. It may define these funct
     Of such a paper for ``sojourn papers list``: the numbers of its claims and of its printed values, and its title.
 ``addition()``
     A module that runs a further part: ``name_of(paper)`` and ``run(paper, place, size, jobs, say)``.
-``columns(paper, store, runs)``
+``columns(paper, reading, store, runs)``
     More metrics: a table with a row for each run. `runs` has the scenario and the runs of each condition.
 ``over_time(samples, label_of, kinds)``
     Metrics of the time series of figures that claims are judged on.

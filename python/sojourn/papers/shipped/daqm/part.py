@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from sojourn import report, stats
 from sojourn.papers.model import Paper
-from sojourn.papers.section import Words
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
 from sojourn.papers.shipped.daqm.episodes import Episode, Say
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Future, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.section import Words
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES
 

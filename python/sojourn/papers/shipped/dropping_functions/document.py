@@ -13,7 +13,7 @@ from sojourn.core import SojournError
 from sojourn.papers import documents
 from sojourn.papers.checks import need, read_toml
 from sojourn.papers.model import Claim, Row
-from sojourn.papers.section import Words
+from sojourn.papers.shipped.section import Words
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"

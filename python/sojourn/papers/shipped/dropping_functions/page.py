@@ -12,12 +12,12 @@ import pandas as pd
 from sojourn import core, report
 from sojourn.papers.judge import Outcome
 from sojourn.papers.page import predicate
-from sojourn.papers.section import Section
 from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
 from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
 from sojourn.papers.shipped.dropping_functions.device import Device
 from sojourn.papers.shipped.dropping_functions.document import Experiment, Size
 from sojourn.papers.shipped.dropping_functions.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
+from sojourn.papers.shipped.section import Section
 
 _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
 

@@ -11,12 +11,12 @@ from markupsafe import Markup, escape
 
 from sojourn import metrics, stats
 from sojourn.papers.evidence import number
-from sojourn.papers.section import Drawing
 from sojourn.papers.shipped.dropping_functions import analysis, datasets
 from sojourn.papers.shipped.dropping_functions.analysis import Values
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.papers.shipped.dropping_functions.simulate import LIVES, RATES
 from sojourn.papers.shipped.dropping_functions.switching import Model
+from sojourn.papers.shipped.section import Drawing
 from sojourn.stats import Estimate, Floats
 
 SIGNIFICANCE: Final = 0.05

@@ -14,8 +14,8 @@ from sojourn import plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
-from sojourn.papers.kinds import JAIN
-from sojourn.papers.section import Drawing, Section, Words
+from sojourn.papers.shipped.fairness.kinds import JAIN
+from sojourn.papers.shipped.section import Drawing, Section, Words
 from sojourn.plot import Picture
 from sojourn.stats import Estimate, Floats
 

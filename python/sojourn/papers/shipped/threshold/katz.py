@@ -21,7 +21,7 @@ from sojourn import plot
 from sojourn.core import SojournError
 from sojourn.palette import INK
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.section import Section, Words
+from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Floats
 
 FILE: Final = "katz.toml"

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from sojourn.core import SojournError
-from sojourn.papers import places as queues_at
 from sojourn.papers.checks import need, read_toml
 from sojourn.papers.model import Paper
+from sojourn.papers.shipped.threshold import places as queues_at
 from sojourn.plan.read import in_base_unit
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
@@ -102,7 +102,7 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
 
 
 def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[str], packet: str) -> pd.DataFrame:
-    """Return what the store holds of routes and series: a row per run, a column ``metric@route``.
+    """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``.
 
     The study's formula of latency has one queue: base RTT + mean queue times packet size / capacity. Here the second
     term is added for every place on the route: ``latency_ms@route1`` and so on, and ``latency_ms``, the mean over
@@ -144,7 +144,7 @@ def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[
             weights = [route.flows for route in of.values()]
             latency[LATENCY] = np.average(list(latency.values()), axis=0, weights=weights)
             whole.loc[own, list(latency)] = pd.DataFrame(latency, index=own)
-    return whole
+    return waiting.join(whole)
 
 
 def oscillation(t_s: Floats, queue: Floats, drops: Floats, flows: int, rtt_s: float) -> dict[str, float]:
