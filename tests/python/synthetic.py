@@ -40,7 +40,7 @@ def measure(paper: Paper, conditions: Sequence[Condition], replications: int = R
                 }
                 for metric in sorted(names | extra)
             }
-    return Measured(raw, {}, replications, 0, 0, tuple(conditions))
+    return Measured(raw, {}, replications, tuple(conditions))
 
 
 def _values(key: tuple[str, ...], replications: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

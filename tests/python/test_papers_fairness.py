@@ -35,8 +35,9 @@ DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[execute.Measured, overtime.Traces]:
     """Three replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
-    found = execute.run(FEW, store, replications=3, size="quick", conditions=[CONDITIONS["wlan"]])
-    return found, overtime.run(FEW, found, store)
+    runner = execute.Runner(FEW, store)
+    found = runner.run(3, "quick", [CONDITIONS["wlan"]])
+    return found, overtime.run(runner, found)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import papers
-from sojourn.papers import shipped
+from sojourn.papers import execute, shipped
 from sojourn.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
 from sojourn.papers.shipped.daqm.interarrival import METRICS
 from sojourn.papers.shipped.daqm.model import Weights
@@ -180,8 +180,8 @@ def test_what_is_finished_is_not_made_again(tmp_path: Path) -> None:
 def test_the_smoke_of_section_7_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "load", lambda _: SMALL)
     assert part.name_of(PAPER) == "Section 7.2"
-    first = part.run(PAPER, tmp_path, "quick", jobs=2)
-    assert first.found == 0
+    first = part.run(runner := execute.Runner(PAPER, tmp_path / "store", 2), "quick")
+    assert runner.found == 0
     text = first.section()
     # Eight fixed, two controllers, the clock, two of chance, two anew.
     table = text[text.index('id="adaptive-table"') :].split("</table>")[0]
@@ -190,8 +190,8 @@ def test_the_smoke_of_section_7_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(verdict.split(".")[0].replace("'", "&#39;") in text for verdict in first.verdicts)
     # Again, with one episode lost, as a kill leaves it: that one alone is played, and all is as before.
     next((tmp_path / "future").glob("episode-*.json")).unlink()
-    again = part.run(PAPER, tmp_path, "quick", jobs=1)
-    assert (again.ran, again.found) == (1, first.ran - 1)
+    again = part.run(once_more := execute.Runner(PAPER, tmp_path / "store", 1), "quick")
+    assert (once_more.ran, once_more.found) == (1, runner.ran - 1)
     assert again.section() == text
 
 

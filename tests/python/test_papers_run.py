@@ -21,6 +21,7 @@ from sojourn import papers
 from sojourn.cli import main
 from sojourn.papers import Outcome, documents, execute, ledger, page
 from sojourn.papers.command import chosen
+from sojourn.papers.shipped.daqm.modes import mode
 
 PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name
@@ -30,7 +31,7 @@ TABLE_8 = chosen(PAPER, "Table 8")
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     store = tmp_path_factory.mktemp("papers") / "store"
-    return execute.run(PAPER, store, replications=3, size="quick", conditions=TABLE_8)
+    return execute.Runner(PAPER, store).run(3, "quick", TABLE_8)
 
 
 def claim(name: str) -> papers.Claim:
@@ -153,10 +154,10 @@ def test_the_page_says_what_was_not_run(measured: execute.Measured) -> None:
 
 
 def test_a_mode_of_zero_is_measured() -> None:
-    assert execute.mode([7.0, 7.0, 8.0]) == "7ms"
-    assert execute.mode([8.0, 7.0]) == "7ms"
-    assert execute.mode([0.0, 0.0, 3.0]) == "measured"
-    assert execute.mode([np.nan]) == "measured"
+    assert mode([7.0, 7.0, 8.0]) == "7ms"
+    assert mode([8.0, 7.0]) == "7ms"
+    assert mode([0.0, 0.0, 3.0]) == "measured"
+    assert mode([np.nan]) == "measured"
 
 
 def test_only_takes_tables_figures_and_names() -> None:

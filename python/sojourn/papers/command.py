@@ -165,37 +165,28 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
+    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stream(), say)
     hook = shipped.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
-    measured = execute.run(
-        paper,
-        place / "store",
-        replications=paper.replications[size],
-        size=size,
-        conditions=[] if is_alone else chosen(paper, options.only),
-        precision=precision(options.precision, paper.replications[size]),
-        jobs=options.jobs,
-        scheduler=options.scheduler,
-        watch=progress.for_stream(),
-        say=say,
+    measured = runner.run(
+        paper.replications[size],
+        size,
+        [] if is_alone else chosen(paper, options.only),
+        precision(options.precision, paper.replications[size]),
     )
-    added = None
-    if addition is not None and (is_alone or options.only is None):
-        added = addition.run(paper, place, size, jobs=options.jobs, say=say)
-    traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
+    # Further parts and time series are small: they run here, one after the other, without a bar.
+    runner.scheduler = runner.watch = None
+    added = addition.run(runner, size) if addition is not None and (is_alone or options.only is None) else None
+    traces = overtime.run(runner, measured)
     measured = overtime.joined(measured, traces)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
     more = added.section() if added else page.NOTHING
     folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
-    ran, found = (sum(getattr(one, of) for one in (measured, traces, added) if one) for of in ("ran", "found"))
     return "\n".join(
         [
-            f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
+            f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
             f"{measured.replications} replications",
             f"Report: {report}",
             *(added.said if added else ()),
@@ -203,6 +194,11 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
             counts(judged),
         ]
     )
+
+
+def say(line: str) -> None:
+    """Show a line about the progress."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def counts(judged: Ledger) -> str:

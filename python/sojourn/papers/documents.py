@@ -91,7 +91,6 @@ def load(name: str, where: Path | None = None) -> Paper:
         title=str(need(runs, "title", file)),
         source=str(need(runs, "source", file)),
         scenario=str(need(runs, "scenario", file)),
-        mode=str(runs.get("mode", "")),
         replications=replications,
         texts={entry["id"]: entry["text"] for entry in entries},
         other_texts={entry["id"]: dict(entry.get("readings", {})) for entry in entries},

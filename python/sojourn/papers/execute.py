@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
     from sojourn.plan.progress import Watch
 
 MODE: Final = "{mode}"
-MODE_RUNS: Final = 5
-"""Runs of the FIFO whose mode is taken, quick or full, so that both run the same schemes."""
+"""In the text of a scheme: what a paper computes for each condition."""
 Raw: TypeAlias = dict[str, dict[str, Floats]]
-Say: TypeAlias = Callable[[str], None]
 Key: TypeAlias = tuple[str, str]
 """Names of the run's reading and of the condition."""
 
@@ -53,16 +50,14 @@ class Measured:
         Likewise: dAQM's inter-arrival time.
     replications
         Of every scheme.
-    ran, found
-        Runs made now, and found in the store.
+    conditions
+        Those that were run.
     """
 
     raw: dict[Key, Raw]
     modes: dict[Key, str]
     replications: int
-    ran: int = 0
-    found: int = 0
-    conditions: tuple[Condition, ...] = field(default=())
+    conditions: tuple[Condition, ...] = ()
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""
@@ -98,20 +93,9 @@ _OF_QUEUES: Final = ("queue_packets_mean", "sojourn_ms_mean")
 _OF_FLOWS: Final = ("goodput_bit_s", "throughput_bit_s")
 
 
-def run(
-    paper: Paper,
-    store: Path,
-    *,
-    replications: int,
-    size: str = "full",
-    conditions: Sequence[Condition] | None = None,
-    precision: Precision | None = None,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    say: Say = lambda _: None,
-    watch: Watch | None = None,
-) -> Measured:
-    """Run what a store does not hold yet of a paper, and read its metrics.
+@dataclass
+class Runner:
+    """Runs a paper's conditions as plans; those of one reading together.
 
     Parameters
     ----------
@@ -119,65 +103,14 @@ def run(
         The study.
     store
         Folder of finished runs; created if it does not exist.
-    replications
-        Of every scheme.
-    size
-        ``quick`` or ``full``: which conditions are run under which reading.
-    conditions
-        By default all.
-    precision
-        Replicate until this precision is reached. Claims compare replication by replication, so all conditions then
-        have as many replications as the one that needs most.
     jobs
         Number of threads; by default one per core. The results do not depend on it.
     scheduler
         Address, or scheduler file, of a Dask cluster to run on instead.
-    say
-        Told which reading comes.
     watch
         Shows the progress.
-
-    Raises
-    ------
-    SojournError
-        Impossible scenarios, and runs that fail.
-    """
-    chosen = tuple(
-        one for one in (paper.conditions if conditions is None else conditions) if size in (*one.sizes, "full")
-    )
-    work = [
-        (reading, own)
-        for reading in paper.readings
-        if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
-    ]
-    runner = Runner(paper, store, jobs, scheduler, watch)
-    modes: dict[Key, str] = {}
-    for reading, own in work:
-        if paper.mode:
-            say(f"{reading.name}: inter-arrival times of a FIFO")
-        modes |= runner.modes(reading, own)
-    count = replications
-    if precision is not None:
-        for reading, own in work:
-            say(f"{reading.name}: {precision.metric} within {precision.within}")
-            plans = (plan_of(paper, reading, one, modes.get((reading.name, one.name), ""), count) for one in own)
-            goal = [replace(one, precision=(precision,)) for one in plans]
-            count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
-    raw: dict[Key, Raw] = {}
-    for number, (reading, own) in enumerate(work, 1):
-        say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
-        raw |= runner.measure(reading, own, modes, count)
-    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
-
-
-@dataclass
-class Runner:
-    """Runs plans of a paper; those of one reading together.
-
-    Parameters
-    ----------
-    paper, store, jobs, scheduler, watch
-        As for :func:`run`.
+    say
+        Called with lines that describe the progress.
     ran, found
         Runs made so far, and found in the store.
     """
@@ -187,8 +120,58 @@ class Runner:
     jobs: int | None = None
     scheduler: str | None = None
     watch: Watch | None = None
+    say: Callable[[str], None] = lambda _: None
     ran: int = 0
     found: int = 0
+
+    def run(
+        self,
+        replications: int,
+        size: str = "full",
+        conditions: Sequence[Condition] | None = None,
+        precision: Precision | None = None,
+    ) -> Measured:
+        """Run what the store does not hold yet of a paper, and read its metrics.
+
+        Parameters
+        ----------
+        replications
+            Of every scheme.
+        size
+            ``quick`` or ``full``: which conditions are run under which reading.
+        conditions
+            By default all.
+        precision
+            Replicate until this precision is reached. Claims compare replication by replication, so all conditions
+            then have as many replications as the one that needs most.
+
+        Raises
+        ------
+        SojournError
+            Impossible scenarios, and runs that fail.
+        """
+        given = self.paper.conditions if conditions is None else conditions
+        chosen = tuple(one for one in given if size in (*one.sizes, "full"))
+        work = [
+            (reading, own)
+            for reading in self.paper.readings
+            if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
+        ]
+        modes: dict[Key, str] = {}
+        for reading, own in work:
+            modes |= self.modes(reading, own)
+        count = replications
+        if precision is not None:
+            for reading, own in work:
+                self.say(f"{reading.name}: {precision.metric} within {precision.within}")
+                plans = (plan_of(self.paper, reading, one, modes, count) for one in own)
+                goal = [replace(one, precision=(precision,)) for one in plans]
+                count = max(count, *(state.target for state in self.drive(reading, goal)[0].cells))
+        raw: dict[Key, Raw] = {}
+        for number, (reading, own) in enumerate(work, 1):
+            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
+            raw |= self.measure(reading, own, modes, count)
+        return Measured(raw, modes, count, chosen)
 
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
@@ -206,47 +189,24 @@ class Runner:
         return outcome, several
 
     def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
-        """Return the inter-arrival time of each condition whose schemes need one: the :func:`mode` of FIFO runs."""
-        needed = [
-            one
-            for one in conditions
-            if any(MODE in self.paper.text_of(name, reading) for name in (*one.schemes, *one.beside))
-        ]
-        if not needed:
-            return {}
-        plans = [
-            Plan(
-                scenario=_scenario(self.paper, reading, one),
-                name=_plan_name(self.paper, reading, one, "fifo"),
-                schemes=(Scheme(self.paper.mode, "fifo"),),
-                sets=reading.sets_of(one),
-                replications=MODE_RUNS,
-                metrics=("interarrival_ms_mode",),
-            )
-            for one in needed
-        ]
-        outcome, several = self.drive(reading, plans)
-        states = {state.cell.run(0): state for state in outcome.cells}
-        return {
-            (reading.name, one.name): mode(states[cells.cells[0].run(0)].series("interarrival_ms_mode", MODE_RUNS))
-            for one, cells in zip(needed, several, strict=True)
-        }
+        """Return by condition what stands for :data:`MODE` in the texts of schemes, if the paper has such texts."""
+        hook = shipped.hook(self.paper.folder, "modes")
+        return hook(self, reading, conditions) if hook else {}
 
     def measure(
         self, reading: Reading, conditions: Sequence[Condition], modes: Mapping[Key, str], replications: int
     ) -> dict[Key, Raw]:
         """Run the schemes of conditions, and return their metrics."""
-        texts = [modes.get((reading.name, one.name), "") for one in conditions]
-        plans = [plan_of(self.paper, reading, *one, replications) for one in zip(conditions, texts, strict=True)]
+        plans = [plan_of(self.paper, reading, one, modes, replications) for one in conditions]
         outcome, several = self.drive(reading, plans)
         states = {state.cell.run(0): state for state in outcome.cells}
         code = build()
         runs: list[dict[str, list[str]]] = []
-        for condition, text, cells in zip(conditions, texts, several, strict=True):
+        for condition, cells in zip(conditions, several, strict=True):
             own = chosen_links.cells_of(cells)
             if not own:
                 by_text = {cell.scheme.canonical: cell for cell in cells}
-                schemes = schemes_of(self.paper, reading, condition, text)
+                schemes = schemes_of(self.paper, reading, condition, modes)
                 own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
             runs.append(
                 {
@@ -276,11 +236,13 @@ class Runner:
         return table if more is None else table.join(more(self.paper, reading, store, each))
 
 
-def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
+def plan_of(
+    paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str], replications: int
+) -> Plan:
     """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
-    scenario = _scenario(paper, reading, condition)
+    scenario = scenario_of(paper, reading, condition)
     usual = Plan(
-        name=_plan_name(paper, reading, condition, "schemes"),
+        name=plan_name(paper, reading, condition, "schemes"),
         scenario=scenario,
         sets=reading.sets_of(condition),
         replications=replications,
@@ -292,47 +254,29 @@ def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: 
     if condition.schemes[0] in paper.on:
         return replace(usual, vary=(chosen_links.variation(paper, reading, condition, scenario),))
     texts: dict[str | None, Scheme] = {}
-    for scheme in schemes_of(paper, reading, condition, interarrival).values():
+    for scheme in schemes_of(paper, reading, condition, modes).values():
         texts.setdefault(scheme.canonical, scheme)
     return replace(usual, schemes=tuple(texts.values()))
 
 
-def mode(values: Sequence[float]) -> str:
-    """Return the mode that most runs have, in whole ms; ``measured`` if it is 0 or there is none.
-
-    A mode of 0 ms makes dAQM divide by zero; then the scheme measures its own.
-
-    Examples
-    --------
-    >>> mode([2.0, 2.0, 3.0])
-    '2ms'
-    >>> mode([0.0, 0.0])
-    'measured'
-    """
-    found = Counter(int(value) for value in values if np.isfinite(value))
-    if not found:
-        return "measured"
-    most, _ = min(found.items(), key=lambda item: (-item[1], item[0]))
-    return f"{most}ms" if most > 0 else "measured"
-
-
-def _scenario(paper: Paper, reading: Reading, condition: Condition) -> str:
+def scenario_of(paper: Paper, reading: Reading, condition: Condition) -> str:
     """Return the text of a scenario: of the paper's folder, or of those that come with Sojourn."""
     name = condition.scenario or reading.scenario or paper.scenario
     own = paper.folder / f"{name}.toml"
     return read_text(own if own.is_file() else name)[0]
 
 
-def schemes_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str) -> dict[str, Scheme]:
-    """Return the schemes of a condition by id; `interarrival` is what ``{mode}`` stands for."""
-    found = {}
+def schemes_of(paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str]) -> dict[str, Scheme]:
+    """Return the schemes of a condition by id."""
+    found, mode = {}, modes.get((reading.name, condition.name), "")
     for name in (*condition.schemes, *condition.beside):
-        text = paper.text_of(name, reading).replace(MODE, interarrival)
+        text = paper.text_of(name, reading).replace(MODE, mode)
         found[name] = Scheme(condition.appended(name, text), name)
     return found
 
 
-def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
+def plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
+    """Return the name of a plan of one condition under one reading."""
     return f"{paper.name}-{condition.name}-{slug(reading.name)}-{what}"
 
 

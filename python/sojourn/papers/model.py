@@ -173,8 +173,6 @@ class Paper:
         For people.
     scenario
         Name of the bundled scenario.
-    mode
-        The FIFO scheme whose most frequent inter-arrival time replaces ``{mode}``; empty if none is needed.
     replications
         By ``quick`` and ``full``.
     texts, printed
@@ -203,7 +201,6 @@ class Paper:
     title: str
     source: str
     scenario: str
-    mode: str
     replications: dict[str, int]
     texts: dict[str, str]
     other_texts: dict[str, dict[str, str]]

@@ -5,9 +5,8 @@ A study of kinds of flows has each flow's throughput over time, and claims about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ import pandas as pd
 from sojourn.papers import chosen_links, figures, shipped
 from sojourn.papers.execute import Measured, Raw, Runner, plan_of, schemes_of
 from sojourn.papers.figures import Figure
-from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
 from sojourn.plan.store import Store
 from sojourn.stats import Floats
@@ -57,40 +56,23 @@ class Traces:
         By figure, reading and condition: traces by series and scheme.
     metrics
         What claims are judged on, by reading and condition.
-    ran, found
-        Runs made now, and found in the store.
     """
 
     of: Mapping[Key, Mapping[tuple[str, str], Trace]] = field(default_factory=dict)
     metrics: Mapping[tuple[str, str], Raw] = field(default_factory=dict)
-    ran: int = 0
-    found: int = 0
 
 
-def run(
-    paper: Paper,
-    measured: Measured,
-    store: Path,
-    *,
-    jobs: int | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> Traces:
+def run(runner: Runner, measured: Measured) -> Traces:
     """Run the time series of the figures whose conditions were run, under the readings that are shown.
 
     A figure on which claims are judged is run under every reading of the simulation.
 
     Parameters
     ----------
-    paper
-        The study.
+    runner
+        Runs them.
     measured
         The results of its runs. Their inter-arrival times are used, and at most as many replications.
-    store
-        Folder of finished runs.
-    jobs
-        Number of threads; by default one per core.
-    say
-        Called with lines that describe the progress.
 
     Raises
     ------
@@ -99,8 +81,8 @@ def run(
     """
     of: dict[Key, Mapping[tuple[str, str], Trace]] = {}
     metrics: dict[tuple[str, str], Raw] = {}
+    paper = runner.paper
     more = shipped.hook(paper.folder, "over_time")
-    runner = Runner(paper, store, jobs)
     for figure in figures.load(paper):
         if figure.kind != "series":
             continue
@@ -116,8 +98,8 @@ def run(
                 if figure.judged and more is not None:
                     metrics[reading.name, condition.name] = more(samples, label_of, paper.kinds)
                 ran, found = runner.ran - before[0], runner.found - before[1]
-                say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
-    return Traces(of, metrics, runner.ran, runner.found)
+                runner.say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
+    return Traces(of, metrics)
 
 
 def joined(measured: Measured, traces: Traces) -> Measured:
@@ -132,9 +114,8 @@ def _one(
     paper = runner.paper
     own = tuple(one for one in paper.schemes(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
-    mode = measured.modes.get((reading.name, condition.name), "")
     condition = replace(condition, schemes=own, beside=())
-    usual = plan_of(paper, reading, condition, mode, count)
+    usual = plan_of(paper, reading, condition, measured.modes, count)
     # All figures of a paper with kinds have the series of flows, so that they share their runs.
     of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
     plan = replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
@@ -148,7 +129,7 @@ def _one(
         return samples, {name: name for name in own}
     # A plan has schemes of one text once.
     labels = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}
-    schemes = schemes_of(paper, reading, condition, mode)
+    schemes = schemes_of(paper, reading, condition, measured.modes)
     return samples, {name: labels[scheme.canonical] for name, scheme in schemes.items()}
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from sojourn.papers.shipped.daqm.modes import modes
 from sojourn.papers.shipped.daqm.monitor import columns
 
-__all__ = ["addition", "columns"]
+__all__ = ["addition", "columns", "modes"]
 
 
 def addition() -> ModuleType:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from sojourn import stats
 from sojourn.papers.execute import MODE, Runner
-from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.daqm.model import Interarrival
 from sojourn.stats import Estimate, Floats
 
@@ -29,7 +28,6 @@ METRICS: Final = {
 
 CONSTANT: Final = "constant"
 MEASURED: Final = "measured"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,44 +84,37 @@ class Summary:
     neither: int
 
 
-def run(
-    paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
-) -> tuple[list[Row], int, int]:
-    """Do the runs that a store does not hold yet, and compare; also return how many runs were made and found.
+def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
+    """Do the runs that the store does not hold yet, and compare.
 
     Parameters
     ----------
-    paper
-        The study, with its schemes and traffic.
+    runner
+        Of the study; runs that another part of the paper has made are used.
     settings
         Of this comparison.
-    store
-        The paper's store; runs that another part of the paper has made are used.
     size
         ``quick`` or ``full``.
-    jobs
-        Number of threads.
-    say
-        Called with lines that describe the progress.
 
     Raises
     ------
     SojournError
         Runs that fail.
     """
-    known = {one.name: one.sets for one in paper.conditions} | settings.conditions
+    paper = runner.paper
+    known = {**{one.name: one.sets for one in paper.conditions}, **settings.conditions}
     chosen = settings.names[size]
     ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
     texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
              for (one, kind), name in ids.items()}  # fmt: skip
-    runner = Runner(replace(paper, texts=texts), store, jobs)
+    runs = replace(runner, paper=replace(paper, texts=texts), say=lambda _: None, ran=0, found=0)
     own = [Condition(name, name, "", "", tuple(texts), sets=known[name]) for name in chosen]
     rows: list[Row] = []
     for name, sets in list(settings.readings.items())[: 1 if size == "quick" else None]:
         reading = Reading(name, {}, is_run=True, sets=sets)
-        modes = runner.modes(reading, own)
+        modes = runs.modes(reading, own)
         constants = {key: settings.least if mode == MEASURED else mode for key, mode in modes.items()}
-        found = runner.measure(reading, own, constants, settings.replications[size])
+        found = runs.measure(reading, own, constants, settings.replications[size])
         for (key, raw), scheme in product(found.items(), settings.schemes):
             of = {
                 metric: tuple(raw[metric][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for metric in METRICS
@@ -131,8 +122,9 @@ def run(
             shares = {metric: relative(*both) for metric, both in of.items()}
             p = {metric: stats.paired_p(*both) for metric, both in of.items()}
             rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))
-    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runner.ran} runs, {runner.found} found")
-    return rows, runner.ran, runner.found
+    runner.say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runs.ran} runs, {runs.found} found")
+    runner.ran, runner.found = runner.ran + runs.ran, runner.found + runs.found
+    return rows
 
 
 def relative(values: Floats, baseline: Floats) -> Floats:

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from sojourn import report, stats
+from sojourn.papers.execute import Runner
 from sojourn.papers.model import Paper
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
-from sojourn.papers.shipped.daqm.episodes import Episode, Say
+from sojourn.papers.shipped.daqm.episodes import Episode
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Future, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
@@ -37,8 +37,6 @@ class Part:
         Measured inter-arrival times compared with the constant.
     compared
         The controllers that choose among schemes.
-    ran, found
-        Runs and episodes made now, and found in the store.
     """
 
     paper: Paper
@@ -46,8 +44,6 @@ class Part:
     size: str
     rows: Sequence[interarrival.Row]
     compared: Comparison
-    ran: int
-    found: int
 
     @property
     def words(self) -> Words:
@@ -213,32 +209,20 @@ def name_of(paper: Paper) -> str:
     return f"Section {model.load(paper).section}"
 
 
-def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part:
-    """Do the runs of the paper's future work that are not finished yet.
-
-    Parameters
-    ----------
-    paper
-        The study.
-    place
-        Folder of its results: ``store`` for runs, ``future`` for episodes and what was learnt.
-    size
-        ``quick`` or ``full``.
-    jobs
-        Number of threads of runs.
-    say
-        Called with lines that describe the progress.
+def run(runner: Runner, size: str) -> Part:
+    """Do the runs of the paper's future work that are not finished yet; episodes are kept beside the store of runs.
 
     Raises
     ------
     SojournError
         Bad settings, and runs that fail.
     """
-    future = model.load(paper)
-    rows, ran, found = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
-    keeper = Keeper(place / "future")
-    compared = evaluate.run(paper, future.adaptive, keeper, size, say)
-    return Part(paper, future, size, rows, compared, ran + keeper.made, found + keeper.found)
+    future = model.load(runner.paper)
+    rows = interarrival.run(runner, future.interarrival, size)
+    keeper = Keeper(runner.store.with_name("future"))
+    compared = evaluate.run(runner.paper, future.adaptive, keeper, size, runner.say)
+    runner.ran, runner.found = runner.ran + keeper.made, runner.found + keeper.found
+    return Part(runner.paper, future, size, rows, compared)
 
 
 def number(of: Estimate) -> str:
