@@ -137,9 +137,9 @@ def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
     # At 99 % for all features, "uniform" and c2 are the same text.
     (condition,) = chosen(PAPER, "Table 4")
     reading = PAPER.readings[0]
-    texts = execute.schemes_of(PAPER, reading, condition, "2ms")
-    assert texts["daqm_uniform"].canonical == texts["daqm_c2"].canonical
     modes = {(reading.name, condition.name): "2ms"}
+    texts = execute.schemes_of(PAPER, reading, condition, modes)
+    assert texts["daqm_uniform"].canonical == texts["daqm_c2"].canonical
     assert "daqm_uniform" not in [one.label for one in execute.plan_of(PAPER, reading, condition, modes, 1).schemes]
     only = replace(PAPER, readings=(reading,))
     measured = execute.Runner(only, tmp_path / "store").run(2, "quick", [condition])
