@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,25 +81,19 @@ def load(name: str, where: Path | None = None) -> Paper:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")
     claims, schemes, readings, runs = (read_toml(place / one) for one in DOCUMENTS[:3] + DOCUMENTS[4:5])
     entries = [*need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
-    groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
     file = place / "runs.toml"
     replications = {key: int(value) for key, value in need(runs, "replications", file).items()}
-    conditions = running.conditions(runs, groups, tuple(replications), file)
+    shared = of_study(place, runs, file, claims, schemes.get("groups", {}))
+    conditions = running.conditions(runs, shared["groups"], tuple(replications), file)
     paper = Paper(
-        name=name,
-        folder=place,
-        title=str(need(runs, "title", file)),
-        source=str(need(runs, "source", file)),
+        **shared,
         scenario=str(need(runs, "scenario", file)),
         replications=replications,
         texts={entry["id"]: entry["text"] for entry in entries},
         other_texts={entry["id"]: dict(entry.get("readings", {})) for entry in entries},
         printed={entry["id"]: entry["printed"] for entry in entries},
-        groups=groups,
         figures=dict(claims.get("figures", {})),
-        rows=read_rows(need(claims, "rows", place / "claims.toml")),
         published=_published(place / "published.csv"),
-        claims=read_claims(need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
         conditions=conditions,
         readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
@@ -122,11 +116,22 @@ def check_schemes(folder: Path, used: Iterable[tuple[str, Iterable[str]]], known
                 raise SojournError(f"{folder}/{where}: unknown scheme {one!r}")
 
 
-def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:
-    """Return the rows of printed tables."""
-    return tuple(
-        Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
-    )
+def of_study(
+    folder: Path, head: Mapping[str, Any], file: Path, claims: Mapping[str, Any], groups: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of :class:`Study`; title and source are those of `head`, which `file` holds."""
+    place = folder / "claims.toml"
+    rows = need(claims, "rows", place).items()
+    return {
+        "folder": folder,
+        "title": str(need(head, "title", file)),
+        "source": str(need(head, "source", file)),
+        "groups": {key: tuple(value) for key, value in groups.items()},
+        "rows": tuple(
+            Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in rows
+        ),
+        "claims": _claims(need(claims, "sentence", place), place),
+    }
 
 
 def _published(file: Path) -> tuple[Published, ...]:
@@ -147,7 +152,7 @@ def _published(file: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def read_claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
+def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
     """Return the claims of sentences, each with what its sentence says of all of them."""
     found = []
     for sentence in sentences:

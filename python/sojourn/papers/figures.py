@@ -159,7 +159,7 @@ def _check(paper: Paper, figure: Figure, where: str) -> None:
     lists: tuple[tuple[str, Sequence[str], Sequence[str]], ...] = (
         ("kind", [figure.kind], KINDS),
         ("readings", [figure.readings], ("", "all")),
-        ("schemes", paper.schemes((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
+        ("schemes", paper.ids((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
         ("rows", figure.rows, [row.name for row in paper.rows]),
         ("series", figure.series, [*SERIES, *(f"{name}@{kind}" for name in OF_KINDS for kind in paper.kinds)]),
     )

@@ -112,7 +112,7 @@ def _one(
 ) -> tuple[pd.DataFrame, Mapping[str, str]]:
     """Run a figure's schemes, and return their samples and the label that these have of each scheme."""
     paper = runner.paper
-    own = tuple(one for one in paper.schemes(figure.schemes) if one in condition.schemes)
+    own = tuple(one for one in paper.ids(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
     condition = replace(condition, schemes=own, beside=())
     usual = plan_of(paper, reading, condition, measured.modes, count)

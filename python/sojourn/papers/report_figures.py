@@ -47,7 +47,7 @@ class Data:
     def schemes(self) -> tuple[str, ...]:
         """The schemes that it shows and that were run."""
         run = {name for one in self.conditions for name in one.schemes}
-        return tuple(name for name in self.paper.schemes(self.figure.schemes) if name in run)
+        return tuple(name for name in self.paper.ids(self.figure.schemes) if name in run)
 
     @property
     def readings(self) -> list[Reading]:
@@ -141,7 +141,7 @@ def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
 def _lines(data: Data) -> list[dict[str, Any]]:
     found = []
     units, _ = figures.axis([one.at for one in data.conditions])
-    constant = data.paper.schemes(data.figure.constant)
+    constant = data.paper.ids(data.figure.constant)
     factor = data.figure.sweep.replace("_", " ") or "swept factor"
     for k, reading in enumerate(data.readings):
         run = [one for one in data.conditions if (reading.name, one.name) in data.measured.raw]
@@ -177,7 +177,7 @@ def _lines(data: Data) -> list[dict[str, Any]]:
 def _series(data: Data) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     seen = picture.looks_of(data.paper)
-    faint = data.paper.schemes(data.figure.faint)
+    faint = data.paper.ids(data.figure.faint)
     for reading, condition in overtime.shown(data.traces, data.figure, data.conditions):
         of = data.traces.of[data.figure.name, reading, condition.name]
         for name in data.figure.series:
@@ -293,10 +293,10 @@ def _missing(data: Data) -> list[str]:
     if figure.kind == "lines" and pairs and len(whole) < 3:
         points = ", ".join(one.at for one in whole)
         found.append(f"Of the sweep, only these points are run: {points}.")
-    constant = paper.schemes(figure.constant)
+    constant = paper.ids(figure.constant)
     lacking = {
         paper.printed[name]: [one.at or one.title for one in data.conditions if name not in one.schemes]
-        for name in paper.schemes(figure.schemes)
+        for name in paper.ids(figure.schemes)
         if name not in constant
     }
     found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
