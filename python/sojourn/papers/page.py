@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from sojourn import core, metrics, report
+from sojourn import core, report
 from sojourn.papers import evidence, figures, picture, report_figures, shipped
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
@@ -128,23 +128,18 @@ class _Page:
             columns = [[one.get(scheme, evidence.NOTHING) for scheme in condition.schemes] for one in of]
             own = [printed.get((row.name, scheme)) for scheme in condition.schemes]
             numbers = [one.value if one else math.nan for one in own]
-            texts = [one.text if one else "–" for one in own]
             panels.append(picture.Dots(report_figures.title(row), columns, numbers))
             rows += [
                 {
                     "row": row.name,
                     "unit": row.unit.split(",")[0],
                     "scheme": paper.printed[scheme],
-                    "printed": texts[k],
+                    "printed": one.text if one else "–",
                     "measured": [
-                        {
-                            "text": metrics.rounded(one[k].mean, one[k].half_width),
-                            "is_in": _covers(one[k], numbers[k]),
-                        }
-                        for one in columns
+                        {"text": evidence.number(of[k]), "is_in": _covers(of[k], numbers[k])} for of in columns
                     ],
                 }
-                for k, scheme in enumerate(condition.schemes)
+                for k, (scheme, one) in enumerate(zip(condition.schemes, own, strict=True))
             ]
         what = "printed (diamonds) and measured" if condition.table else "measured"
         caption = (
@@ -152,8 +147,8 @@ class _Page:
             "replications. Each panel has its own axis, which begins at zero."
         )
         names = [reading.name for reading in runs]
-        lines = [panels[k : k + 3] for k in range(0, len(panels), 3)]
-        drawn = picture.dots(lines, [paper.printed[name] for name in condition.schemes], names)
+        labels = [paper.printed[name] for name in condition.schemes]
+        drawn = picture.dots(picture.in_threes(panels), labels, names)
         modes = [measured.modes.get((name, condition.name), "") for name in names]
         return {
             "id": condition.name,

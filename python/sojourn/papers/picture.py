@@ -81,13 +81,18 @@ def looks_of(paper: Paper) -> dict[str, Look]:
     return looks(names, [paper.texts[name].split()[0] for name in names])
 
 
+def in_threes(panels: Sequence[Dots]) -> list[Sequence[Dots]]:
+    """Return panels in rows of three."""
+    return [panels[k : k + 3] for k in range(0, len(panels), 3)]
+
+
 def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequence[str], most: int = 5) -> Picture:
     """Draw a grid of panels with the same rows; each has its own axis, from zero.
 
     Parameters
     ----------
     panels
-        Rows of panels.
+        Rows of panels, of which the last may be shorter.
     rows
         Labels of the rows in every panel.
     readings
@@ -99,18 +104,16 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     columns = max(len(line) for line in panels)
     pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
     left = _width(rows)
-    more = 0.14 if any("\n" in panel.title for line in panels for panel in line) else 0.0
-    has_printed = any(math.isfinite(value) for line in panels for panel in line for value in panel.printed)
+    flat = [panel for line in panels for panel in line]
+    more = 0.14 if any("\n" in panel.title for panel in flat) else 0.0
+    has_printed = any(math.isfinite(value) for panel in flat for value in panel.printed)
     entries = own + (len(readings) > own) + has_printed
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
     shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
     with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
-        every = _grid(drawing, shape, len(panels) * columns, top=top, sharey=True)
-        for k, line in enumerate(panels):
-            for axes, panel in zip(every[k * columns :], line, strict=False):
-                _dots(axes, panel, readings, own)
-            for axes in every[k * columns + len(line) : (k + 1) * columns]:
-                axes.set_visible(False)
+        every = _grid(drawing, shape, len(flat), top=top, sharey=True)
+        for axes, panel in zip(every, flat, strict=False):
+            _dots(axes, panel, readings, own)
         every[0].set_yticks(range(len(rows)), rows)
         every[0].set_ylim(len(rows) - 0.5, -0.5)
         _legend(drawing, every[0], _ACROSS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sojourn.papers import figures, overtime, picture
 from sojourn.papers.evidence import NOTHING, estimates, number, unit
@@ -16,6 +16,9 @@ from sojourn.papers.overtime import Trace, Traces
 from sojourn.plot import Picture
 from sojourn.report import svg
 from sojourn.stats import Estimate
+
+Drawn: TypeAlias = tuple[Picture, str, str]
+"""A picture, its caption, and the reading that it is of."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,12 @@ class Data:
 def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> dict[str, Any]:
     """Return a figure as the template takes it."""
     data = Data(paper, measured, traces, figure, figures.of(figure, measured.conditions))
-    pictures = {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data) if data.schemes else []
     # Rows of a figure over time are the means that its claims are judged on.
     has_means = figure.kind != "series" or bool(figure.rows)
-    if figure.kind == "series" and figure.rows and data.schemes:
-        pictures += _dots(data, len(pictures))
+    drawn: list[Drawn] = []
+    if data.schemes:
+        drawn += {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data)
+        drawn += _dots(data) if figure.kind == "series" and figure.rows else []
     return {
         "id": figure.slug,
         "name": figure.name,
@@ -74,7 +78,14 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
         "title": figure.title,
         "place": f"section {figure.section}" + (f", page {figure.page}" if figure.page else ""),
         "shows": figure.shows,
-        "pictures": pictures,
+        "pictures": [
+            {
+                "svg": svg.inline(one, f"{figure.slug}-{k}", f"{figure.name}. {caption}"),
+                "caption": caption,
+                "reading": reading,
+            }
+            for k, (one, caption, reading) in enumerate(drawn)
+        ],
         "heads": [_head(data, one) for one in _ends(data)],
         "ours": _ours(data) if data.schemes else [],
         "base": paper.readings[0].name,
@@ -99,16 +110,8 @@ def title(row: Row) -> str:
     return f"{name} ({unit(row)})" if unit(row) else name
 
 
-def _picture(data: Data, drawn: Picture, number_of: int, caption: str, reading: str) -> dict[str, Any]:
-    return {
-        "svg": svg.inline(drawn, f"{data.figure.slug}-{number_of}", f"{data.figure.name}. {caption}"),
-        "caption": caption,
-        "reading": reading,
-    }
-
-
-def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
-    readings, paper = data.readings, data.paper
+def _dots(data: Data) -> list[Drawn]:
+    readings, printed = data.readings, data.paper.printed
 
     def panel(row: Row, condition: Condition, heading: str) -> picture.Dots:
         of = [data.of(reading, condition, row) for reading in readings]
@@ -116,30 +119,25 @@ def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
 
     if len(data.conditions) == 1:
         (only,) = data.conditions
-        flat = [panel(row, only, title(row)) for row in data.rows]
-        panels = [flat[k : k + 3] for k in range(0, len(flat), 3)]
+        panels = picture.in_threes([panel(row, only, title(row)) for row in data.rows])
         what = only.title
     else:
+        first = data.conditions[0]
         panels = [
-            [
-                panel(row, one, f"{title(row)}\n{_head(data, one)}" if k == 0 else f"\n{_head(data, one)}")
-                for k, one in enumerate(data.conditions)
-            ]
+            [panel(row, one, f"{title(row) if one is first else ''}\n{_head(data, one)}") for one in data.conditions]
             for row in data.rows
         ]
         what = f"a row for each quantity, a column for each of {'; '.join(one.title for one in data.conditions)}"
-    names = [reading.name for reading in readings]
-    labels = [paper.printed[name] for name in data.schemes]
-    drawn = picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2)
+    names, labels = [reading.name for reading in readings], [printed[name] for name in data.schemes]
     caption = (
-        f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
-        "Each panel has its own axis, which begins at zero."
+        f"{what[:1].upper()}{what[1:]}. Marks: means over {data.measured.replications} replications; bars: their "
+        "95 % intervals. Each panel has its own axis, which begins at zero."
     )
-    return [_picture(data, drawn, number_of, caption[:1].upper() + caption[1:], "")]
+    return [(picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2), caption, "")]
 
 
-def _lines(data: Data) -> list[dict[str, Any]]:
-    found = []
+def _lines(data: Data) -> list[Drawn]:
+    found: list[Drawn] = []
     units, _ = figures.axis([one.at for one in data.conditions])
     constant = data.paper.ids(data.figure.constant)
     factor = data.figure.sweep.replace("_", " ") or "swept factor"
@@ -170,12 +168,12 @@ def _lines(data: Data) -> list[dict[str, Any]]:
             f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: their 95 % intervals."
             f"{across if constant else ''} An axis over several decades is logarithmic and also shows zero."
         )
-        found.append(_picture(data, drawn, k, caption, reading.name))
+        found.append((drawn, caption, reading.name))
     return found
 
 
-def _series(data: Data) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _series(data: Data) -> list[Drawn]:
+    found: list[Drawn] = []
     seen = picture.looks_of(data.paper)
     faint = data.paper.ids(data.figure.faint)
     for reading, condition in overtime.shown(data.traces, data.figure, data.conditions):
@@ -191,7 +189,7 @@ def _series(data: Data) -> list[dict[str, Any]]:
                 f"{condition.title}: {_said(name)}, means over {data.figure.every}; reading: {reading}. "
                 f"{_lines_of(name, len(next(iter(traces.values())).values))} All panels have the same scale."
             )
-            found.append(_picture(data, drawn, len(found), caption, reading))
+            found.append((drawn, caption, reading))
     return found
 
 
