@@ -140,10 +140,15 @@ def test_what_a_window_is_worth() -> None:
     assert episodes.worth(replace(empty, backlog_packets=3), SMALL.adaptive) == (0.0, 1.0, 0.0)
 
 
+def stage(text: str) -> episodes.Stage:
+    return episodes.Stage(SMALL.adaptive, [text], Keeper(Path()))
+
+
 def test_who_never_changes_plays_an_ordinary_run() -> None:
-    net = traffic.network(SMALL.adaptive)
-    played = episodes.play(net, SMALL.adaptive, ["codel limit 2000p"], controller.always(0), seed=4)
-    whole = sj.compare(net, ["codel limit 2000p"], replicates=1, seed=4, series=None).runs.iloc[0]
+    played = stage("codel limit 2000p").play(controller.always(0), 4)
+    whole = sj.compare(
+        traffic.network(SMALL.adaptive), ["codel limit 2000p"], replicates=1, seed=4, series=None
+    ).runs.iloc[0]
     assert played.switches == 0
     assert len(played.arm) == 12
     assert sum(played.arrivals) == whole["arrivals_packets"]
@@ -154,10 +159,8 @@ def test_who_never_changes_plays_an_ordinary_run() -> None:
 
 
 def test_to_switch_to_itself_costs_what_a_scheme_has_learnt() -> None:
-    net = traffic.network(SMALL.adaptive)
-
     def reward(text: str, *, is_reset: bool) -> float:
-        one = episodes.play(net, SMALL.adaptive, [text], controller.always(0), 4, is_reset=is_reset)
+        one = stage(text).play(controller.always(0), 4, is_reset=is_reset)
         assert one.switches == (11 if is_reset else 0)
         return one.measures(EQUAL)["reward"]
 
