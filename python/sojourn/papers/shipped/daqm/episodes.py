@@ -154,7 +154,7 @@ class Stage:
             rows += [(arm, *_row(window, adaptive)) for window in held]
             seen = held[-1]
         columns: Any = zip(*rows, strict=True)
-        return Episode(*columns, switches=switches)
+        return Episode(*columns, switches)
 
     def kept(
         self,
