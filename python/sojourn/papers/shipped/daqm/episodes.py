@@ -153,8 +153,8 @@ class Stage:
                 learn(seen, arm, held)
             rows += [(arm, *_row(window, adaptive)) for window in held]
             seen = held[-1]
-        columns: Any = zip(*rows, strict=True)
-        return Episode(*columns, switches)
+        columns = dict(zip(Episode.__slots__[:-1], zip(*rows, strict=True), strict=True))
+        return Episode.of({**columns, "switches": switches})
 
     def kept(
         self,
