@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn import metrics
+from sojourn import core, metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import chosen_links, shipped
+from sojourn.papers import shipped
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.papers.runs import slug
 from sojourn.plan import execute, expand
-from sojourn.plan.expand import Cells
+from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import Precision
+from sojourn.plan.parts import Factor, Precision, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 MODE: Final = "{mode}"
 """In the text of a scheme: what a paper computes for each condition."""
+PLACEMENT: Final = "placement"
+"""The factor that names the scheme where schemes stand on chosen links; every other link keeps its queue. It is
+written into the scenario's description, which changes no result."""
+
 Raw: TypeAlias = dict[str, dict[str, Floats]]
 Key: TypeAlias = tuple[str, str]
 """Names of the run's reading and of the condition."""
@@ -203,7 +207,7 @@ class Runner:
         code = build()
         runs: list[dict[str, list[str]]] = []
         for condition, cells in zip(conditions, several, strict=True):
-            own = chosen_links.cells_of(cells)
+            own = cells_of(cells)
             if not own:
                 by_text = {cell.scheme.canonical: cell for cell in cells}
                 schemes = schemes_of(self.paper, reading, condition, modes)
@@ -252,11 +256,44 @@ def plan_of(
         description=f"{paper.title}: {condition.title}; {reading.name}",
     )
     if condition.schemes[0] in paper.on:
-        return replace(usual, vary=(chosen_links.variation(paper, reading, condition, scenario),))
+        return replace(usual, vary=(_variation(paper, reading, condition, scenario),))
     texts: dict[str | None, Scheme] = {}
     for scheme in schemes_of(paper, reading, condition, modes).values():
         texts.setdefault(scheme.canonical, scheme)
     return replace(usual, schemes=tuple(texts.values()))
+
+
+def _variation(paper: Paper, reading: Reading, condition: Condition, scenario: str) -> Variation:
+    """Return the variation of a condition's plan with a point for each scheme, which stands on chosen links.
+
+    Raises
+    ------
+    SojournError
+        If a scheme stands on a link that the scenario does not have.
+    """
+    schemes = (*condition.schemes, *condition.beside)
+    document = core.load(scenario, source=condition.name, sets=reading.sets_of(condition))
+    own = {one["name"]: one["queue"] for one in document["links"]}
+    links = list(dict.fromkeys(link for scheme in schemes for link in paper.on[scheme]))
+    for link in links:
+        if link not in own:
+            raise SojournError(
+                f"condition {condition.name}: a scheme is on the link {link!r}, which the scenario does not have"
+            )
+    factors = (
+        Factor(("description",), PLACEMENT),
+        *(Factor((f"links.{link}.queue",), f"queue of {link}") for link in links),
+    )
+    points = tuple(
+        (scheme, *(paper.text_of(scheme, reading) if link in paper.on[scheme] else own[link] for link in links))
+        for scheme in schemes
+    )
+    return Variation(factors, points)
+
+
+def cells_of(cells: Cells) -> dict[str, Cell]:
+    """Return the cells of such a plan by scheme; none of any other plan."""
+    return {str(cell.levels[PLACEMENT]): cell for cell in cells if PLACEMENT in cell.levels}
 
 
 def scenario_of(paper: Paper, reading: Reading, condition: Condition) -> str:

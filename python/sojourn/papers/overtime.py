@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn.papers import chosen_links, figures, shipped
-from sojourn.papers.execute import Measured, Raw, Runner, plan_of, schemes_of
+from sojourn.papers import figures, shipped
+from sojourn.papers.execute import PLACEMENT, Measured, Raw, Runner, cells_of, plan_of, schemes_of
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
@@ -124,8 +124,8 @@ def _one(
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
     if figure.last:
         samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
-    if chosen_links.cells_of(cells):
-        samples["label"] = samples[chosen_links.PLACEMENT]
+    if cells_of(cells):
+        samples["label"] = samples[PLACEMENT]
         return samples, {name: name for name in own}
     # A plan has schemes of one text once.
     labels = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}

@@ -98,7 +98,7 @@ def _cell(of: Judged) -> dict[str, Any]:
 
 def sections(paper: Experiment, of: Results) -> list[Section]:
     """Return the page's sections that are not the ledger."""
-    study = clustered(of.windows[of.windows["part"].isin((PAIRED, SWITCHBACK))])
+    study = datasets.clustered(of.windows[of.windows["part"].isin((PAIRED, SWITCHBACK))])
     found = [_traffic(paper, of.windows), *_figures(paper, of, study)]
     if len(study):
         found.append(paper.words.section("table-1", [tables.ranges(paper, study, "table-1-ours")]))
@@ -106,14 +106,6 @@ def sections(paper: Experiment, of: Results) -> list[Section]:
         section = part(paper, of)
         found += [section] if section else []
     return found
-
-
-def clustered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return windows with the column `cluster`: the run or slot with whose windows they share their traffic."""
-    is_back = frame["part"] == SWITCHBACK
-    run = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
-    slot = "slot " + frame["block"].astype(str) + "/" + frame["slot"].astype(str)
-    return frame.assign(cluster=run.where(~is_back, slot))
 
 
 def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
@@ -201,7 +193,7 @@ def _laboratory(paper: Experiment, of: Results) -> Section | None:
     if lab.empty:
         return None
     rtts = paper.traffic["laboratory_rtt_ms"]
-    table = tables.ranges(paper, clustered(lab), "laboratory-table")
+    table = tables.ranges(paper, datasets.clustered(lab), "laboratory-table")
     return paper.words.section("laboratory", [table], least=rtts[0], most=rtts[-1])
 
 
