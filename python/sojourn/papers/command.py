@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import interarrival, text
-from sojourn.cli.options import add_jobs
+from sojourn.cli.options import add_group, add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
 from sojourn.papers.judge import Outcome
@@ -23,11 +23,9 @@ INTERRUPTED = 130
 
 def add(verbs: Any) -> None:
     """Add the verb ``papers`` to `verbs`."""
-    papers = verbs.add_parser(
-        "papers",
-        description="Repeat published studies, which are stored as data, and judge their claims one by one.",
+    actions = add_group(
+        verbs, "papers", "Repeat published studies, which are stored as data, and judge their claims one by one."
     )
-    actions = papers.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser(
         "list", help="list the papers", description="List the published studies that can be repeated."
     )

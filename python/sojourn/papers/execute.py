@@ -181,7 +181,7 @@ class Runner:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
         several = [expand.cells(plan) for plan in plans]
         whole = expand.together(f"{self.paper.name}, {reading.name}", several)
-        outcome = execute.run_cells(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
+        outcome = execute.run(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
         if outcome.failures:
             first = outcome.failures[0]
             raise SojournError(
