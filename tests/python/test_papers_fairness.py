@@ -175,12 +175,12 @@ def test_who_has_more_over_time() -> None:
         for k, value in enumerate(values, 1)
     ]
     samples = pa.Table.from_pylist(rows).to_pandas()
-    found = over_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
+    found = over_time({"red": samples, "rem": samples}, ("tcp", "udp"))
     assert found == {
         "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
         "time_above@udp": {"red": [0.5], "rem": [0.5]},
     }
-    assert over_time(samples, {}, ("tcp",)) == {}
+    assert over_time({"red": samples}, ("tcp",)) == {}
 
 
 def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:

@@ -74,7 +74,7 @@ def test_the_mixed_traffic_is_52_tcp_and_8_udp_sources() -> None:
 
 def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None:
     condition = CONDITIONS["placement-linux-reno-100-ms"]
-    cells = execute.cells_of(expand.cells(execute.plan_of(PAPER, BASE, condition, {}, 2)))
+    cells = execute.cells_of(PAPER, BASE, condition, {}, expand.cells(execute.plan_of(PAPER, BASE, condition, {}, 2)))
     assert list(cells) == list(condition.schemes)
     own = {name: {key: value for key, value in cell.levels.items() if key != execute.PLACEMENT}
            for name, cell in cells.items()}  # fmt: skip

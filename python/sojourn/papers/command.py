@@ -107,8 +107,8 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
             for one in conditions_of(claim, paper.conditions)
         }
         # A figure over a sweep is all of its points.
-        sweeps = {(one.flow, one.model, one.sweep) for one in paper.conditions if one.name in found and one.sweep}
-        found |= {one.name for one in paper.conditions if (one.flow, one.model, one.sweep) in sweeps}
+        sweeps = {one.traffic for one in paper.conditions if one.name in found and one.sweep}
+        found |= {one.name for one in paper.conditions if one.traffic in sweeps}
     if not found:
         known = [figure.name for figure in figures.load(paper)]
         known += [

@@ -94,8 +94,6 @@ class _Conditions:
 
     def __init__(self, claim: Claim, conditions: Sequence[Condition]) -> None:
         self.claim, self.conditions = claim, conditions
-        self.known = {(one.flow, one.model, one.sweep, one.at): one for one in conditions}
-
         self.traffic = self._traffic()
 
     def _traffic(self) -> list[tuple[str, str]]:
@@ -117,26 +115,21 @@ class _Conditions:
         return self.at(flow, model, "", "")
 
     def at(self, flow: str, model: str, sweep: str, at: str) -> Condition:
-        exact = self.known.get((flow, model, sweep, at))
-        if exact is not None:
-            return exact
-        level = level_of(at)
-        for one in self.conditions:
-            if (one.flow, one.model, one.sweep) == (flow, model, sweep) and level_of(one.at) == level:
-                return one
+        own = [one for one in self.conditions if one.traffic == (flow, model, sweep)]
+        found = [one for one in own if one.at == at] or [one for one in own if level_of(one.at) == level_of(at)]
+        if found:
+            return found[0]
         point = f"{sweep.replace('_', ' ')} {at}, ".lstrip() if sweep or at else ""
         raise NotThereError(f"{point}{flow} {model} has not been run")
 
     def sweep(self, flow: str, model: str, sweep: str) -> tuple[Condition, ...]:
         """The points of a sweep within the claim's range, ascending."""
         factor = f"{sweep} of {' '.join(self.claim.features)}"
-        if not any((one.flow, one.model, one.sweep) == (flow, model, factor) for one in self.conditions):
+        if not any(one.traffic == (flow, model, factor) for one in self.conditions):
             # As it was run: of all features at once (reading `drop_rate`), or of those that the claims name.
             factor = sweep
-        points = sorted(
-            (one for one in self.conditions if (one.flow, one.model, one.sweep) == (flow, model, factor)),
-            key=lambda one: level_of(one.at),
-        )
+        own = [one for one in self.conditions if one.traffic == (flow, model, factor)]
+        points = sorted(own, key=lambda one: level_of(one.at))
         ends = [level_of(text) for text in self.claim.sweep_range.split(" to ")] if self.claim.sweep_range else []
         if len(ends) == 2 and self._has_own_range(flow, sweep):
             for text in self.claim.sweep_range.split(" to "):

@@ -204,22 +204,22 @@ class Runner:
         plans = [plan_of(self.paper, reading, one, modes, replications) for one in conditions]
         outcome, several = self.drive(reading, plans)
         states = {state.cell.run(0): state for state in outcome.cells}
-        code = build()
-        runs: list[dict[str, list[str]]] = []
-        for condition, cells in zip(conditions, several, strict=True):
-            own = cells_of(cells)
-            if not own:
-                by_text = {cell.scheme.canonical: cell for cell in cells}
-                schemes = schemes_of(self.paper, reading, condition, modes)
-                own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
-            runs.append(
-                {
-                    name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
-                    for name, cell in own.items()
-                }
-            )
-        scenarios = [next(iter(cells.scenarios.values())) for cells in several]
-        table = self._table(reading, runs, scenarios)
+        code, store = build(), Store.open(self.store)
+        runs = [
+            {
+                name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
+                for name, cell in cells_of(self.paper, reading, condition, modes, cells).items()
+            }
+            for condition, cells in zip(conditions, several, strict=True)
+        ]
+        each = [
+            (next(iter(cells.scenarios.values())), [one for ids in of.values() for one in ids])
+            for cells, of in zip(several, runs, strict=True)
+        ]
+        table = _table(store, sorted({run for _, own in each for run in own}))
+        more = shipped.hook(self.paper.folder, "columns")
+        if more is not None:
+            table = table.join(more(self.paper, reading, store, each))
         columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
         found: dict[Key, Raw] = {}
         for condition, of in zip(conditions, runs, strict=True):
@@ -228,16 +228,6 @@ class Runner:
                 metric: {name: values[own] for name, own in rows.items()} for metric, values in columns.items()
             }
         return found
-
-    def _table(
-        self, reading: Reading, runs: Sequence[Mapping[str, list[str]]], scenarios: Sequence[str]
-    ) -> pd.DataFrame:
-        """Return all metrics of the runs of conditions, a row per run."""
-        store = Store.open(self.store)
-        each = [(text, [one for ids in of.values() for one in ids]) for text, of in zip(scenarios, runs, strict=True)]
-        table = _table(store, sorted({run for _, own in each for run in own}))
-        more = shipped.hook(self.paper.folder, "columns")
-        return table if more is None else table.join(more(self.paper, reading, store, each))
 
 
 def plan_of(
@@ -291,9 +281,15 @@ def _variation(paper: Paper, reading: Reading, condition: Condition, scenario: s
     return Variation(factors, points)
 
 
-def cells_of(cells: Cells) -> dict[str, Cell]:
-    """Return the cells of such a plan by scheme; none of any other plan."""
-    return {str(cell.levels[PLACEMENT]): cell for cell in cells if PLACEMENT in cell.levels}
+def cells_of(
+    paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str], cells: Cells
+) -> dict[str, Cell]:
+    """Return the cell of each scheme of a condition by id, of the cells of its plan."""
+    if condition.schemes[0] in paper.on:
+        return {str(cell.levels[PLACEMENT]): cell for cell in cells}
+    by_text = {cell.scheme.canonical: cell for cell in cells}
+    schemes = schemes_of(paper, reading, condition, modes)
+    return {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
 
 
 def scenario_of(paper: Paper, reading: Reading, condition: Condition) -> str:

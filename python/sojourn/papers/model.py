@@ -112,6 +112,11 @@ class Condition:
     scenario: str = ""
     series: str = ""
 
+    @property
+    def traffic(self) -> tuple[str, str, str]:
+        """Flow, model and swept factor."""
+        return self.flow, self.model, self.sweep
+
     def appended(self, scheme: str, text: str) -> str:
         """Return a scheme's text with what the condition adds to it."""
         family = DAQM if text.startswith(DAQM) else ""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from sojourn.papers import figures, shipped
-from sojourn.papers.execute import PLACEMENT, Measured, Raw, Runner, cells_of, plan_of, schemes_of
+from sojourn.papers.execute import Measured, Raw, Runner, cells_of, plan_of
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
@@ -92,11 +93,11 @@ def run(runner: Runner, measured: Measured) -> Traces:
                 if not (is_shown or figure.judged) or (reading.name, condition.name) not in measured.raw:
                     continue
                 before = runner.ran, runner.found
-                samples, label_of = _one(runner, measured, figure, condition, reading)
+                samples = _one(runner, measured, figure, condition, reading)
                 if is_shown:
-                    of[figure.name, reading.name, condition.name] = _traces(figure, samples, label_of)
+                    of[figure.name, reading.name, condition.name] = _traces(figure, samples)
                 if figure.judged and more is not None:
-                    metrics[reading.name, condition.name] = more(samples, label_of, paper.kinds)
+                    metrics[reading.name, condition.name] = more(samples, paper.kinds)
                 ran, found = runner.ran - before[0], runner.found - before[1]
                 runner.say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
     return Traces(of, metrics)
@@ -109,8 +110,8 @@ def joined(measured: Measured, traces: Traces) -> Measured:
 
 def _one(
     runner: Runner, measured: Measured, figure: Figure, condition: Condition, reading: Reading
-) -> tuple[pd.DataFrame, Mapping[str, str]]:
-    """Run a figure's schemes, and return their samples and the label that these have of each scheme."""
+) -> dict[str, pd.DataFrame]:
+    """Run a figure's schemes, and return the samples of each."""
     paper = runner.paper
     own = tuple(one for one in paper.ids(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
@@ -124,33 +125,21 @@ def _one(
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
     if figure.last:
         samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
-    if cells_of(cells):
-        samples["label"] = samples[PLACEMENT]
-        return samples, {name: name for name in own}
-    # A plan has schemes of one text once.
-    labels = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}
-    schemes = schemes_of(paper, reading, condition, measured.modes)
-    return samples, {name: labels[scheme.canonical] for name, scheme in schemes.items()}
+    schemes = cells_of(paper, reading, condition, measured.modes, cells)
+    return {name: samples[samples["cell"] == cell.number] for name, cell in schemes.items()}
 
 
-def _traces(figure: Figure, samples: pd.DataFrame, label_of: Mapping[str, str]) -> dict[tuple[str, str], Trace]:
+def _traces(figure: Figure, samples: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], Trace]:
     found: dict[tuple[str, str], Trace] = {}
-    for label, part in samples.groupby("label", sort=False):
-        for series in figure.series:
-            name, _, kind = series.partition("@")
-            if kind and name == "goodput_total_bit_s":
-                trace = over_flows(part, kind, "sum")
-            elif kind:
-                trace = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
-            else:
-                trace = _trace(part[part["name"] == name], "replication")
-            found |= {(series, scheme): trace for scheme in of_label(label_of, label)}
+    for (scheme, part), series in product(samples.items(), figure.series):
+        name, _, kind = series.partition("@")
+        if kind and name == "goodput_total_bit_s":
+            found[series, scheme] = over_flows(part, kind, "sum")
+        elif kind:
+            found[series, scheme] = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
+        else:
+            found[series, scheme] = _trace(part[part["name"] == name], "replication")
     return found
-
-
-def of_label(label_of: Mapping[str, str], label: object) -> list[str]:
-    """Return the schemes that have a label."""
-    return [scheme for scheme, of in label_of.items() if of == str(label)]
 
 
 def over_flows(samples: pd.DataFrame, kind: str, what: str) -> Trace:

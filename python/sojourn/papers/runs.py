@@ -34,20 +34,16 @@ def conditions(
         where = f"{file}: condition {one.get('name', 'without name')}"
         check(one, _OF_CONDITION, where)
         found.append(_condition(one, groups, sizes, where))
-    taken = {_traffic(one) for one in found}
+    taken = {(*one.traffic, one.at) for one in found}
     for one in runs.get("sweep", ()):
-        found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
-    for key in (lambda one: one.name, _traffic):
+        found += [point for point in _points(one, groups, sizes, file) if (*point.traffic, point.at) not in taken]
+    for key in (lambda one: one.name, lambda one: (*one.traffic, one.at)):
         seen: dict[Any, str] = {}
         for one in found:
             if key(one) in seen:
                 raise SojournError(f"{file}: condition {one.name} occurs twice: as {seen[key(one)]}")
             seen[key(one)] = one.name
     return tuple(found)
-
-
-def _traffic(one: Condition) -> tuple[str, ...]:
-    return one.flow, one.model, one.sweep, one.at
 
 
 def _condition(

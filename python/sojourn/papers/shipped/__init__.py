@@ -12,7 +12,7 @@ The package of a paper has its name, with underscores. It may define these funct
     What stands for ``{mode}`` in the texts of schemes, by reading and condition.
 ``columns(paper, reading, store, runs)``
     More metrics: a table with a row for each run. `runs` has the scenario and the runs of each condition.
-``over_time(samples, label_of, kinds)``
+``over_time(samples, kinds)``
     Metrics of the time series of figures that claims are judged on.
 ``sections(paper, measured)``
     More sections of the report.

@@ -14,7 +14,7 @@ import pandas as pd
 
 from sojourn.papers.execute import Raw
 from sojourn.papers.model import Paper, Reading
-from sojourn.papers.overtime import of_label, over_flows
+from sojourn.papers.overtime import over_flows
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.stats import jain
@@ -82,7 +82,7 @@ def columns(
     return whole
 
 
-def over_time(samples: pd.DataFrame, label_of: Mapping[str, str], kinds: Sequence[str]) -> Raw:
+def over_time(samples: Mapping[str, pd.DataFrame], kinds: Sequence[str]) -> Raw:
     """Return what time series say of two kinds of flows, by metric and scheme: one value per replication.
 
     ``goodput_ratio@start``: throughput of a flow of the first kind over that of the second, in the first
@@ -92,9 +92,7 @@ def over_time(samples: pd.DataFrame, label_of: Mapping[str, str], kinds: Sequenc
     Parameters
     ----------
     samples
-        Time series of each flow: columns ``label``, ``kind``, ``replication``, ``t_s``, ``value``.
-    label_of
-        The label of each scheme.
+        Time series of each flow, by scheme: columns ``kind``, ``replication``, ``t_s``, ``value``.
     kinds
         Of flows; nothing is said of other than two.
     """
@@ -102,13 +100,12 @@ def over_time(samples: pd.DataFrame, label_of: Mapping[str, str], kinds: Sequenc
         return {}
     above = f"time_above@{kinds[1]}"
     found: Raw = {"goodput_ratio@start": {}, above: {}}
-    for label, part in samples.groupby("label", sort=False):
+    for scheme, part in samples.items():
         traces = [over_flows(part, kind, "mean") for kind in kinds]
         at_first = traces[0].t_s <= START_S
         first, second = (one.values for one in traces)  # noqa: PD011 - no data frame
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = first[:, at_first].mean(axis=1) / second[:, at_first].mean(axis=1)
-        for scheme in of_label(label_of, label):
-            found["goodput_ratio@start"][scheme] = ratio
-            found[above][scheme] = (second > first).mean(axis=1)
+        found["goodput_ratio@start"][scheme] = ratio
+        found[above][scheme] = (second > first).mean(axis=1)
     return found
