@@ -19,9 +19,12 @@ _RENAMED: Final = {"except": "left_out", "negated": "is_negated", "best_of": "is
 _NEEDED: Final = ("id", "section", "place", "quote", "subject", "comparison", "metric")
 
 
+STUDIES: Final = Path(__file__).parent / "studies"
+
+
 def is_ours(study: Path) -> bool:
     """Return whether a study's folder is one of the package's."""
-    return study.resolve().parent == (Path(__file__).parent / "studies").resolve()
+    return study.resolve().parent == STUDIES.resolve()
 
 
 def folder() -> Path:
@@ -32,13 +35,12 @@ def folder() -> Path:
     SojournError
         Where it is not there.
     """
-    found = Path(__file__).parent / "studies"
-    if not found.is_dir():
+    if not STUDIES.is_dir():
         raise SojournError(
-            f"there are no papers at {found}: in a checkout of Sojourn's sources this is a link to papers/, which "
+            f"there are no papers at {STUDIES}: in a checkout of Sojourn's sources this is a link to papers/, which "
             "some systems do not make; an installed package has them"
         )
-    return found
+    return STUDIES
 
 
 def names() -> list[str]:
@@ -71,9 +73,10 @@ def load(name: str, where: Path | None = None) -> Paper:
         If there is no such paper, or a document of it is wrong; the message names the file, the key and what is
         allowed.
     """
-    place = (where or folder()) / name
+    where = where or folder()
+    place = where / name
     if not place.is_dir():
-        known = sorted(one.name for one in (where or folder()).iterdir() if one.is_dir())
+        known = sorted(one.name for one in where.iterdir() if one.is_dir())
         listed = ", ".join(known) or "none"
         raise SojournError(f"there is no study {name!r}{suggest.hint(name, known)}; the studies are: {listed}")
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
@@ -101,16 +104,15 @@ def load(name: str, where: Path | None = None) -> Paper:
         kinds=tuple(runs.get("kinds", ())),
         on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
-    of_claims = ((f"claims.toml: claim {one.id}", (*paper.subject_of(one), *paper.against_of(one)))
-                 for one in paper.claims)  # fmt: skip
-    of_runs = ((f"runs.toml: condition {one.name}", (*one.schemes, *one.beside)) for one in paper.conditions)
-    check_schemes(paper.folder, (*of_claims, *of_runs), paper.texts)
+    used = {f"claims.toml: claim {one.id}": (*paper.subject_of(one), *paper.against_of(one)) for one in paper.claims}
+    used |= {f"runs.toml: condition {one.name}": (*one.schemes, *one.beside) for one in paper.conditions}
+    check_schemes(paper.folder, used, paper.texts)
     return paper
 
 
-def check_schemes(folder: Path, used: Iterable[tuple[str, Iterable[str]]], known: Container[str]) -> None:
+def check_schemes(folder: Path, used: Mapping[str, Iterable[str]], known: Container[str]) -> None:
     """Refuse a scheme that is not known; `used` are schemes by where they are named."""
-    for where, schemes in used:
+    for where, schemes in used.items():
         for one in schemes:
             if one not in known:
                 raise SojournError(f"{folder}/{where}: unknown scheme {one!r}")

@@ -183,11 +183,8 @@ def load(name: str, where: Path | None = None) -> Experiment:
         table1=_table1(folder / _TABLE),
         margin=float(need(claims, "margin", folder / "claims.toml")),
     )
-    documents.check_schemes(
-        folder,
-        ((f"claims.toml: claim {one.id}", found.ids((*one.subject, *one.against))) for one in found.claims),
-        found.printed,
-    )
+    used = {f"claims.toml: claim {one.id}": found.ids((*one.subject, *one.against)) for one in found.claims}
+    documents.check_schemes(folder, used, found.printed)
     return found
 
 

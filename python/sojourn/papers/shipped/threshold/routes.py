@@ -19,7 +19,7 @@ import pandas as pd
 
 from sojourn.core import SojournError
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.model import Paper
+from sojourn.papers.model import Paper, Reading
 from sojourn.plan.read import in_base_unit
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
@@ -105,22 +105,19 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     return found
 
 
-def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[str], packet: str) -> pd.DataFrame:
+def columns(
+    paper: Paper,
+    reading: Reading,  # noqa: ARG001 - one form for all papers
+    store: Store,
+    runs: Sequence[tuple[str, list[str]]],
+) -> pd.DataFrame:
     """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``.
 
     The study's formula of latency has one queue: base RTT + mean queue times packet size / capacity. Here the second
     term is added for every place on the route: ``latency_ms@route1`` and so on, and ``latency_ms``, the mean over
     flows.
-
-    Parameters
-    ----------
-    store
-        Of the runs.
-    runs
-        Scenario and runs of each condition.
-    places, packet
-        As for :func:`routes`.
     """
+    places, packet = paper.places, packet_of(paper)
     each = [(routes(scenario, places, packet), own) for scenario, own in runs]
     wanted = list(dict.fromkeys(run for _, own in runs for run in own))
     columns = ["group", "one_way_delay_ms_mean", *_SUMS]
