@@ -110,10 +110,9 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         sweeps = {one.traffic for one in paper.conditions if one.name in found and one.sweep}
         found |= {one.name for one in paper.conditions if one.traffic in sweeps}
     if not found:
+        alone = (one for one in paper.conditions if one.table or not one.sweep)
         known = [figure.name for figure in figures.load(paper)]
-        known += [
-            f"Table {one.table}" if one.table else one.name for one in paper.conditions if one.table or not one.sweep
-        ]
+        known += [f"Table {one.table}" if one.table else one.name for one in alone]
         meant = suggest.hint(only, known)
         raise SojournError(
             f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
@@ -182,16 +181,9 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     report = place / "report.html"
     more = added.section() if added else page.NOTHING
     folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
-    return "\n".join(
-        [
-            f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
-            f"{measured.replications} replications",
-            f"Report: {report}",
-            *(added.said if added else ()),
-            "",
-            counts(judged),
-        ]
-    )
+    said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
+    said += f"{measured.replications} replications"
+    return "\n".join([said, f"Report: {report}", *(added.said if added else ()), "", counts(judged)])
 
 
 def say(line: str) -> None:
@@ -202,9 +194,7 @@ def say(line: str) -> None:
 def counts(judged: Ledger) -> str:
     """Return the ledger's counts, a row per reading, as text."""
     heads = ["reading", *(outcome.value for outcome in Outcome)]
-    rows = [
-        [reading.name, *(str(count) for count in judged.counts(reading.name).values())] for reading in judged.readings
-    ]
+    rows = [[one.name, *map(str, judged.counts(one.name).values())] for one in judged.readings]
     turned = len(judged.turned)
     note = f"{len(judged.paper.claims)} claims; {turned} hold under one reading and do not hold under another."
     return f"{text.table(heads, rows, numbers=True)}\n{note}"

@@ -187,10 +187,8 @@ class _Page:
         """Return a claim, its outcome, the numbers that decided it, and a reading that turns it."""
         base, of = self.judged.readings[0], self.judged.verdicts[claim.id]
         decided = {Outcome.HOLDS, Outcome.FAILS}
-        turning = [
-            one for one in self.judged.readings
-            if one.is_run and {of[one.name].outcome, of[base.name].outcome} == decided
-        ][:1]  # fmt: skip
+        other = (one for one in self.judged.readings if {of[one.name].outcome, of[base.name].outcome} == decided)
+        turning = next((one for one in other if one.is_run), None)
         under = {one: self.judged.under(claim, one) for one in Outcome if one is not of[base.name].outcome}
         return {
             "id": claim.id,
@@ -199,10 +197,8 @@ class _Page:
             "predicate": predicate(self.paper.printed, claim),
             "outcome": of[base.name].said,
             "evidence": evidence.lines(self.paper, self.measured, claim, base),
-            "turning": "".join(one.name for one in turning),
-            "evidence_there": [
-                line for one in turning for line in evidence.lines(self.paper, self.measured, claim, one)
-            ],
+            "turning": turning.name if turning else "",
+            "evidence_there": evidence.lines(self.paper, self.measured, claim, turning) if turning else [],
             "readings": "; ".join(f"{one.value} under {', '.join(names)}" for one, names in under.items() if names),
         }
 

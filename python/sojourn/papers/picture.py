@@ -133,13 +133,9 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
 
     spots = [(value, row + lane[0]) for value, row in printed]
     marks(spots, 26, "D", facecolors=PAPER, edgecolors=INK, linewidths=1.2, zorder=3, label="printed")
-    others = [
-        (of.mean, float(row))
-        for of_row in panel.measured[own:]
-        for row, of in enumerate(of_row)
-        if math.isfinite(of.mean)
-    ]
     more = f"{len(panel.measured) - own} other readings (means)"
+    others = [(of.mean, float(row)) for of_row in panel.measured[own:] for row, of in enumerate(of_row)]
+    others = [one for one in others if math.isfinite(one[0])]
     marks(others, 48, "|", color=MUTED, linewidths=0.9, label=more)
     for k, name in enumerate(readings[:own]):
         seen = [(of, row + lane[k + bool(printed)]) for row, of in enumerate(panel.measured[k])]
@@ -216,13 +212,8 @@ def _lines(axes: Axes, panel: Lines, seen: Mapping[str, Look], labels: Mapping[s
         axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
         if len(x) == 1:
             axes.plot([x[0], x[0]], [low[0], high[0]], color=look.color, linewidth=1.6)
-        style: dict[str, Any] = {
-            "color": look.color,
-            "linestyle": look.dashes,
-            "linewidth": 1.3,
-            "label": labels[name],
-        }
-        axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, **style)
+        style: dict[str, Any] = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.3}
+        axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, label=labels[name], **style)
         means += mean.tolist()
     _scale(axes, means)
 
@@ -301,34 +292,21 @@ class _Shape:
 
 
 def _grid(
-    drawing: Picture,
-    shape: _Shape,
-    count: int,
-    *,
-    top: float,
-    sharex: bool = False,
-    sharey: bool = False,
-    bottom: float = 0.0,
+    drawing: Picture, shape: _Shape, count: int, *, top: float, bottom: float = 0.0, **shared: Any
 ) -> list[Axes]:
     """Place panels by hand and hide those after `count`; a layout that measures every text takes seconds."""
     drawing.set_layout_engine(None)
     height = float(drawing.get_figheight())
     width = (plot.WIDTH - shape.left - 0.1 - (shape.columns - 1) * shape.between) / shape.columns
-    panels = drawing.subplots(
-        shape.rows,
-        shape.columns,
-        sharex=sharex,
-        sharey=sharey,
-        squeeze=False,
-        gridspec_kw={
-            "left": shape.left / plot.WIDTH,
-            "right": 1 - 0.1 / plot.WIDTH,
-            "top": 1 - top / height,
-            "bottom": (_BELOW + bottom) / height,
-            "wspace": shape.between / width,
-            "hspace": shape.above / shape.panel,
-        },
-    )
+    places = {
+        "left": shape.left / plot.WIDTH,
+        "right": 1 - 0.1 / plot.WIDTH,
+        "top": 1 - top / height,
+        "bottom": (_BELOW + bottom) / height,
+        "wspace": shape.between / width,
+        "hspace": shape.above / shape.panel,
+    }
+    panels = drawing.subplots(shape.rows, shape.columns, squeeze=False, gridspec_kw=places, **shared)
     every = list(panels.flat)
     for axes in every[count:]:
         axes.set_visible(False)

@@ -217,11 +217,10 @@ def _ends(data: Data) -> tuple[Condition, ...]:
 def _head(data: Data, one: Condition) -> str:
     if data.figure.kind == "lines":
         return one.at
-    flows = {of.flow for of in data.conditions}
-    models = {of.model for of in data.conditions}
-    if len(data.conditions) == len(flows) and len(flows) > 1:
+    count = len(data.conditions)
+    if count == len({of.flow for of in data.conditions}) > 1:
         return one.title.split(",")[0]
-    if len(data.conditions) == len(models) and len(models) > 1:
+    if count == len({of.model for of in data.conditions}) > 1:
         return one.title.split(", ")[-1].split(" (")[0]
     return one.title
 
@@ -257,10 +256,7 @@ def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
         of = [data.of(reading, condition, row) for row in data.rows]
         head = f"{_head(data, condition)}, " if len(data.conditions) > 1 else ""
         lines += [
-            {
-                "head": f"{head}{data.paper.printed[name]}",
-                "cells": [number(one.get(name, NOTHING)) for one in of],
-            }
+            {"head": f"{head}{data.paper.printed[name]}", "cells": [number(one.get(name, NOTHING)) for one in of]}
             for name in data.schemes
             if any(name in one for one in of)
         ]

@@ -54,9 +54,8 @@ def _condition(
     values = as_tuples({key: value for key, value in table.items() if key not in ("points", "quick", "set")})
     for key in ("schemes", "beside"):
         given = values.get(key, ())
-        values[key] = tuple(
-            scheme for one in ((given,) if isinstance(given, str) else given) for scheme in groups.get(one, (one,))
-        )
+        names = (given,) if isinstance(given, str) else given
+        values[key] = tuple(scheme for one in names for scheme in groups.get(one, (one,)))
     values["append"] = _append(values.get("append", ""))
     return Condition(**values, sizes=tuple(sizes), sets=each(table.get("set", ())))
 
@@ -115,25 +114,13 @@ def readings(
             only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
             for pattern in only:
                 _matching([pattern], of, where)
-            found.append(
-                Reading(
-                    name=name,
-                    values=values,
-                    is_run=kind == "run",
-                    sets=each(one.get("set", ())),
-                    scenario=str(one.get("scenario", "")),
-                    conditions={
-                        size: tuple(
-                            condition.name
-                            for condition in _matching(one.get(size, ["*"]), of, where)
-                            if size in condition.sizes
-                        )
-                        for size in sizes
-                    },
-                    only=only,
-                    is_shown=bool(one.get("show", False)),
-                )
-            )
+            of_size = {
+                size: tuple(own.name for own in _matching(one.get(size, ["*"]), of, where) if size in own.sizes)
+                for size in sizes
+            }
+            sets, scenario = each(one.get("set", ())), str(one.get("scenario", ""))
+            is_shown = bool(one.get("show", False))
+            found.append(Reading(name, values, kind == "run", sets, scenario, of_size, only, is_shown))
     if not found or not found[0].is_run:
         raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
     return tuple(found)

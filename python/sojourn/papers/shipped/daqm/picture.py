@@ -108,7 +108,12 @@ def cost(compared: Comparison, weights: Weights) -> Picture:
             episodes = [*(compared.anew[hold][arm] for hold in adaptive.holds), compared.fixed[arm]]
             found = [stats.estimate(values(one, weights, "reward")) for one in episodes]
             half = [one.half_width or 0.0 for one in found]
-            line: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dashes, "linewidth": 1.3}
+            line: dict[str, Any] = {
+                "color": look.color,
+                "marker": look.marker,
+                "linestyle": look.dashes,
+                "linewidth": 1.3,
+            }
             axes.errorbar(
                 spots, [one.mean for one in found], yerr=half, markersize=5.5, capsize=2, label=look.short, **line
             )
