@@ -101,11 +101,8 @@ class _Conditions:
         if claim.flow and claim.model:
             return list(product(claim.flow, claim.model))
         schemes, sweep = {*claim.subject, *claim.against}, (*claim.sweep, "")[0]
-        found = [
-            (one.flow, one.model)
-            for one in self.conditions
-            if schemes <= {*one.schemes, *one.beside} and one.sweep == sweep
-        ]
+        own = [one for one in self.conditions if one.sweep == sweep and schemes <= {*one.schemes, *one.beside}]
+        found = [(one.flow, one.model) for one in own]
         if not found:
             raise NotThereError(f"no traffic has been run with {' and '.join(sorted(schemes))}")
         return list(dict.fromkeys(found))
@@ -172,11 +169,8 @@ class _Conditions:
 
     def others(self, flow: str, model: str) -> tuple[tuple[Condition, ...], ...]:
         claim = self.claim
-        return tuple(
-            self.side(other_flow, other_model, claim.instead_at or claim.at)
-            for other_flow in claim.instead_flow or (flow,)
-            for other_model in claim.instead_model or (model,)
-        )
+        others = product(claim.instead_flow or (flow,), claim.instead_model or (model,))
+        return tuple(self.side(*other, claim.instead_at or claim.at) for other in others)
 
 
 def _check_peak(claim: Claim, place: Place) -> None:

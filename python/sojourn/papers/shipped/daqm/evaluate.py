@@ -152,14 +152,9 @@ def by_kind(adaptive: Adaptive, fixed: Sequence[Sequence[Episode]], weights: Wei
     length = round(adaptive.phase_s / adaptive.interval_s)
     found = []
     for kind in range(kinds):
+        begins = [phase * length for phase in range(kind, kinds * adaptive.cycles, kinds)]
         means = [
-            np.mean(
-                [
-                    one.rewards(weights)[phase * length : (phase + 1) * length].mean()
-                    for one in of
-                    for phase in range(kind, kinds * adaptive.cycles, kinds)
-                ]
-            )
+            np.mean([one.rewards(weights)[begin : begin + length].mean() for one in of for begin in begins])
             for of in fixed
         ]
         found.append(int(np.argmax(means)))

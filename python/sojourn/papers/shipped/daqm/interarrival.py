@@ -116,9 +116,7 @@ def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
         constants = {key: settings.least if mode == MEASURED else mode for key, mode in modes.items()}
         found = runs.measure(reading, own, constants, settings.replications[size])
         for (key, raw), scheme in product(found.items(), settings.schemes):
-            of = {
-                metric: tuple(raw[metric][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for metric in METRICS
-            }
+            of = {name: tuple(raw[name][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for name in METRICS}
             shares = {metric: relative(*both) for metric, both in of.items()}
             p = {metric: stats.paired_p(*both) for metric, both in of.items()}
             rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))

@@ -21,9 +21,8 @@ RUNS: Final = 5
 def modes(runner: Runner, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
     """Return the :func:`mode` of FIFO runs in each condition whose schemes need it."""
     paper, metric = runner.paper, "interarrival_ms_mode"
-    needed = [
-        one for one in conditions if any(MODE in paper.text_of(name, reading) for name in (*one.schemes, *one.beside))
-    ]
+    has_mode = {name for name in paper.texts if MODE in paper.text_of(name, reading)}
+    needed = [one for one in conditions if has_mode & {*one.schemes, *one.beside}]
     if not needed:
         return {}
     runner.say(f"{reading.name}: inter-arrival times of a FIFO")

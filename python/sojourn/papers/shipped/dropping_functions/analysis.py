@@ -148,12 +148,6 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
     return {centre: derived(of) for centre, of in found.items() if of}
 
 
-def cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the windows of a run: one row per traffic (block, demand) and scheme."""
-    by = frame.groupby(["block", "demand", "label"])
-    return by[["load", *METRICS]].mean().reset_index()
-
-
 def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Values], Values]:
     """Return values by range and over all ranges, one per traffic, which was sent through every scheme.
 
@@ -167,9 +161,8 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
     frame
         Windows of paired runs.
     """
-    table = cells(frame)
     ids = [one.id for one in paper.study]
-    wide = table.pivot_table(index=["block", "demand"], columns="label", values=["load", *METRICS])
+    wide = frame.pivot_table(index=["block", "demand"], columns="label", values=["load", *METRICS])
     wide = wide.dropna(subset=[("load", one) for one in ids if ("load", one) in wide.columns])
     if any(("load", one) not in wide.columns for one in ids):
         return {}, {}

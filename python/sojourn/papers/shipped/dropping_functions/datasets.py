@@ -191,13 +191,9 @@ def printed(paper: Experiment) -> World:
     ranges = {}
     for centre, low in zip(paper.centres, paper.bounds, strict=False):
         of = paper.table1[np.isclose(paper.table1["low"], low)]
+        columns = {metric: zip(of["scheme"], of[metric], strict=True) for metric in metrics}
         ranges[centre] = analysis.derived(
-            {
-                metric: {
-                    scheme: np.full(_EXACT, value) for scheme, value in zip(of["scheme"], of[metric], strict=True)
-                }
-                for metric in metrics
-            }
+            {metric: {name: np.full(_EXACT, value) for name, value in column} for metric, column in columns.items()}
         )
     return World("the study's Table 1", ranges, analysis.mean_of(ranges), is_partial=True)
 

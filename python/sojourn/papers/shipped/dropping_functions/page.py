@@ -55,15 +55,9 @@ def render(paper: Experiment, of: Results) -> str:
     """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
-        places.setdefault(claim.place, []).append(
-            {
-                "id": claim.id,
-                "quote": claim.quote,
-                "predicate": predicate(paper.printed, claim),
-                "at": claim.at or "each range",
-                "cells": [_cell(one) for one in of.judged[claim.id]],
-            }
-        )
+        row: dict[str, Any] = {"id": claim.id, "quote": claim.quote, "predicate": predicate(paper.printed, claim)}
+        row |= {"at": claim.at or "each range", "cells": [_cell(one) for one in of.judged[claim.id]]}
+        places.setdefault(claim.place, []).append(row)
     counts = []
     for k, world in enumerate(of.worlds):
         found = Counter(one[k].verdict.outcome for one in of.judged.values())
@@ -102,10 +96,8 @@ def sections(paper: Experiment, of: Results) -> list[Section]:
     found = [_traffic(paper, of.windows), *_figures(paper, of, study)]
     if len(study):
         found.append(paper.words.section("table-1", [tables.ranges(paper, study, "table-1-ours")]))
-    for part in (_significant, _carry, _theory, _flows, _laboratory, _device):
-        section = part(paper, of)
-        found += [section] if section else []
-    return found
+    parts = (_significant, _carry, _theory, _flows, _laboratory, _device)
+    return [*found, *filter(None, (part(paper, of) for part in parts))]
 
 
 def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
@@ -137,10 +129,8 @@ def _figures(paper: Experiment, of: Results, study: pd.DataFrame) -> list[Sectio
             words.drawing(f"{name}-apart", pictures.apart(paper, study, metric), key="apart"),
         ]
         if len(of.device.windows):
-            on_device = of.device.windows.assign(cluster=of.device.windows["slot"])
-            drawings.append(
-                words.drawing(f"{name}-device", pictures.apart(paper, on_device, metric), key="on-device")
-            )
+            drawn = pictures.apart(paper, of.device.windows.assign(cluster=of.device.windows["slot"]), metric)
+            drawings.append(words.drawing(f"{name}-device", drawn, key="on-device"))
         found.append(words.section(name, drawings, key="figure", number=number, what=what))
     return found
 

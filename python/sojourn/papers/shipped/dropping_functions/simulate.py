@@ -196,14 +196,7 @@ def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[flo
 
 
 def _keep(
-    paper: Experiment,
-    size: Size,
-    store: Store,
-    key: str,
-    run: Run,
-    draw: traffic.Draw,
-    cpu_s: float,
-    report: Mapping[str, Any],
+    paper: Experiment, size: Size, store: Store, key: str, run: Run, draw: traffic.Draw, cpu_s: float, report: Any
 ) -> None:
     (queue,) = [one for one in report["queues"] if one["under_test"]]
     of_run = {"label": run.label, "part": run.part, "block": run.block, "demand": run.demand, "cpu_s": cpu_s}
