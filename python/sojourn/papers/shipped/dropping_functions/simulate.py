@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -131,20 +132,18 @@ def simulate(
     threads = cores() if jobs is None else jobs
     stop = _native.Stop()
     made, told = 0, time.monotonic()
-    waiting = iter(todo)
-    drawn: tuple[Any, traffic.Draw] | None = None
+    # Runs of one traffic follow each other.
+    same = groupby(todo, lambda one: (one[1].part == LABORATORY, one[1].scheme is None, one[1].block, one[1].demand))
+    drawn = ((own, draw_of(paper, size, own[0][1])) for own in (list(of) for _, of in same))
+    waiting = ((*one, draw) for own, draw in drawn for one in own)
     with ThreadPoolExecutor(threads) as pool:
         under_way: dict[Future[tuple[float, str]], tuple[str, Run, traffic.Draw]] = {}
         try:
             while True:
                 is_late = deadline is not None and time.monotonic() > deadline
                 while not is_late and len(under_way) < threads and (one := next(waiting, None)):
-                    run = one[1]
-                    # Runs of one traffic follow each other.
-                    same = (run.part == LABORATORY, run.scheme is None, run.block, run.demand)
-                    if drawn is None or drawn[0] != same:
-                        drawn = same, draw_of(paper, size, run)
-                    under_way[pool.submit(_one, drawn[1].scenario, run.scheme, run.block, stop)] = (*one, drawn[1])
+                    key, run, draw = one
+                    under_way[pool.submit(_one, draw.scenario, run.scheme, run.block, stop)] = one
                 if is_late:
                     stop.set()
                 if not under_way:
