@@ -32,17 +32,12 @@ DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[execute.Measured, overtime.Traces]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     """Three replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
     runner = execute.Runner(FEW, store)
     found = runner.run(3, "quick", [CONDITIONS["wlan"]])
-    return found, overtime.run(runner, found)
-
-
-@pytest.fixture(scope="module")
-def measured(run: tuple[execute.Measured, overtime.Traces]) -> execute.Measured:
-    return overtime.joined(*run)
+    return overtime.run(runner, found)
 
 
 def scenario(reading: Reading, condition: Condition) -> core.Document:
@@ -183,11 +178,10 @@ def test_who_has_more_over_time() -> None:
     assert over_time({"red": samples}, ("tcp",)) == {}
 
 
-def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:
-    found, traces = run
-    raw = found.raw[BASE.name, "wlan"]
+def test_figures_7_and_8_are_throughput_over_time(measured: execute.Measured) -> None:
+    raw = measured.raw[BASE.name, "wlan"]
     for figure, kind, flows in (("Figure 7", "tcp", 15), ("Figure 8", "udp", 5)):
-        of = traces.of[figure, BASE.name, "wlan"]
+        of = measured.traces[figure, BASE.name, "wlan"]
         total, each = of[f"goodput_total_bit_s@{kind}", "red"], of[f"goodput_bit_s@{kind}", "red"]
         assert total.t_s.tolist() == each.t_s.tolist() == list(range(1, 101))
         assert (total.values.shape, each.values.shape) == ((3, 100), (flows, 100))
@@ -196,7 +190,7 @@ def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, o
         means = total.values[:, total.t_s > 20].mean(axis=1)
         assert means == pytest.approx(raw[f"goodput_total_bit_s@{kind}"]["red"], rel=1e-6)
     (figure,) = (one for one in figures.load(PAPER) if one.name == "Figure 8")
-    part = report_figures.part(FEW, overtime.joined(found, traces), traces, figure)
+    part = report_figures.part(FEW, measured, figure)
     assert part["missing"] == []
     # Two series under each reading, and the means.
     assert len(part["pictures"]) == 2 * len(SHOWN) + 1

@@ -190,6 +190,8 @@ def test_only_takes_tables_figures_and_names() -> None:
             "runs.toml: condition http-cbr: unknown key `flows`; allowed",
         ),
         ("runs.toml", 'schemes = "sixteen"', 'schemes = "blue"', "condition http-cbr: unknown scheme 'blue'"),
+        ("runs.toml", '{ daqm = "drop_rate 0.99" }', '"drop_rate 0.99"', "append='drop_rate 0.99'; allowed: { red"),
+        ("runs.toml", '{ daqm = "drop_rate {at}" }', '"drop_rate {at}"', "sweep .*append='drop_rate .*; allowed: {"),
         ("runs.toml", 'title = "Der', 'tittle = "Der', "runs.toml: `title` is missing"),
         ("claims.toml", 'comparison = "lowest"', 'comparision = "lowest"', "claim .*: `comparison` is missing"),
         ("claims.toml", 'subject = ["eleven"]', 'subject = ["eleventh"]', "claim .*: unknown scheme 'eleventh'"),

@@ -175,12 +175,11 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
     added = addition.run(runner, size) if addition is not None and (is_alone or options.only is None) else None
-    traces = overtime.run(runner, measured)
-    measured = overtime.joined(measured, traces)
+    measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
     more = added.section() if added else page.NOTHING
-    folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
+    folder.write_text(report, page.render(paper, measured, judged, size, more=more))
     said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
     said += f"{measured.replications} replications"
     return "\n".join([said, f"Report: {report}", *(added.said if added else ()), "", counts(judged)])

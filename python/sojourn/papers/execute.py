@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -42,6 +42,27 @@ Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Trace:
+    """One time series of one scheme.
+
+    Parameters
+    ----------
+    t_s
+        Ends of the intervals, in seconds.
+    values
+        One row per replication. For the flows of a kind (``goodput_bit_s@tcp``), one row per flow of the first
+        replication. NaN where nothing was measured.
+    """
+
+    t_s: Floats
+    values: Floats
+
+
+Traces: TypeAlias = dict[tuple[str, str, str], Mapping[tuple[str, str], Trace]]
+"""By name of the figure, of the run's reading and of the condition: time series by series and scheme."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """The results of a paper's runs.
 
@@ -56,12 +77,15 @@ class Measured:
         Of every scheme.
     conditions
         Those that were run.
+    traces
+        The time series of figures.
     """
 
     raw: dict[Key, Raw]
     modes: dict[Key, str]
     replications: int
     conditions: tuple[Condition, ...] = ()
+    traces: Traces = field(default_factory=dict)
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""

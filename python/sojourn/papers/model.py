@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
-
-DAQM: Final = "daqm"
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class Condition:
     table
         The one that prints it.
     append
-        What is added to the text of schemes: by id, or for all of dAQM by its name.
+        What is added to the text of schemes: by id, or by the name of the algorithm.
     fixed
         Schemes that nothing is added to.
     sets
@@ -119,9 +117,8 @@ class Condition:
 
     def appended(self, scheme: str, text: str) -> str:
         """Return a scheme's text with what the condition adds to it."""
-        family = DAQM if text.startswith(DAQM) else ""
         added = dict(self.append)
-        more = "" if scheme in self.fixed else added.get(scheme, added.get(family, ""))
+        more = "" if scheme in self.fixed else added.get(scheme, added.get(text.split(maxsplit=1)[0], ""))
         return f"{text} {more}" if more else text
 
 

@@ -6,67 +6,30 @@ A study of kinds of flows has each flow's throughput over time, and claims about
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from sojourn.papers import figures, shipped
-from sojourn.papers.execute import Measured, Raw, Runner, cells_of, plan_of
+from sojourn.papers.execute import Measured, Runner, Trace, Traces, cells_of, plan_of
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
 from sojourn.plan.store import Store
-from sojourn.stats import Floats
 from sojourn.units import to_ns
 
 _KIND: Final = r":([^_\[]+)"
 """Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.kinds`."""
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One time series of one scheme.
+def run(runner: Runner, measured: Measured) -> Measured:
+    """Run the time series of the figures whose conditions were run, and return what was measured with them.
 
-    Parameters
-    ----------
-    t_s
-        Ends of the intervals, in seconds.
-    values
-        One row per replication. For the flows of a kind (``goodput_bit_s@tcp``), one row per flow of the first
-        replication. NaN where nothing was measured.
-    """
-
-    t_s: Floats
-    values: Floats
-
-
-Key: TypeAlias = tuple[str, str, str]
-"""Name of the figure, of the run's reading and of the condition."""
-
-
-@dataclass(frozen=True)
-class Traces:
-    """The time series of figures, by series and scheme.
-
-    Parameters
-    ----------
-    of
-        By figure, reading and condition: traces by series and scheme.
-    metrics
-        What claims are judged on, by reading and condition.
-    """
-
-    of: Mapping[Key, Mapping[tuple[str, str], Trace]] = field(default_factory=dict)
-    metrics: Mapping[tuple[str, str], Raw] = field(default_factory=dict)
-
-
-def run(runner: Runner, measured: Measured) -> Traces:
-    """Run the time series of the figures whose conditions were run, under the readings that are shown.
-
-    A figure on which claims are judged is run under every reading of the simulation.
+    They are run under the readings that are shown; a figure on which claims are judged under every reading of the
+    simulation.
 
     Parameters
     ----------
@@ -80,9 +43,8 @@ def run(runner: Runner, measured: Measured) -> Traces:
     SojournError
         If runs fail.
     """
-    of: dict[Key, Mapping[tuple[str, str], Trace]] = {}
-    metrics: dict[tuple[str, str], Raw] = {}
-    paper = runner.paper
+    traces: Traces = {}
+    raw, paper = dict(measured.raw), runner.paper
     more = shipped.hook(paper.folder, "over_time")
     for figure in figures.load(paper):
         if figure.kind != "series":
@@ -95,17 +57,13 @@ def run(runner: Runner, measured: Measured) -> Traces:
                 before = runner.ran, runner.found
                 samples = _one(runner, measured, figure, condition, reading)
                 if is_shown:
-                    of[figure.name, reading.name, condition.name] = _traces(figure, samples)
+                    traces[figure.name, reading.name, condition.name] = _traces(figure, samples)
                 if figure.judged and more is not None:
-                    metrics[reading.name, condition.name] = more(samples, paper.kinds)
+                    key = reading.name, condition.name
+                    raw[key] = raw[key] | more(samples, paper.kinds)
                 ran, found = runner.ran - before[0], runner.found - before[1]
                 runner.say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
-    return Traces(of, metrics)
-
-
-def joined(measured: Measured, traces: Traces) -> Measured:
-    """Return what was measured with the metrics of time series."""
-    return replace(measured, raw={key: of | traces.metrics.get(key, {}) for key, of in measured.raw.items()})
+    return replace(measured, raw=raw, traces=traces)
 
 
 def _one(
@@ -153,7 +111,7 @@ def _trace(samples: pd.DataFrame, rows: str) -> Trace:
     return Trace(table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64))
 
 
-def shown(traces: Traces, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:
+def shown(measured: Measured, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:
     """Return the readings and conditions of which a figure has time series."""
     by_name = {one.name: one for one in conditions}
-    return [(reading, by_name[of]) for name, reading, of in traces.of if name == figure.name and of in by_name]
+    return [(reading, by_name[of]) for name, reading, of in measured.traces if name == figure.name and of in by_name]

@@ -16,7 +16,6 @@ from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, not_run
 from sojourn.papers.model import Claim, Condition, Paper
-from sojourn.papers.overtime import Traces
 from sojourn.papers.runs import slug
 from sojourn.report import svg
 from sojourn.stats import Estimate
@@ -24,21 +23,13 @@ from sojourn.stats import Estimate
 NOTHING: Final = Markup("")
 
 
-def render(
-    paper: Paper,
-    measured: Measured,
-    judged: Ledger,
-    size: str,
-    traces: Traces | None = None,
-    *,
-    more: Markup = NOTHING,
-) -> str:
+def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Markup = NOTHING) -> str:
     """Return the page; it depends on what was measured alone.
 
     Parameters
     ----------
-    paper, measured, judged, traces
-        The study, the results of its runs, its judged claims, and what its figures over time need.
+    paper, measured, judged
+        The study, the results of its runs, and its judged claims.
     size
         ``quick`` or ``full``.
     more
@@ -46,7 +37,7 @@ def render(
     """
     page = _Page(paper, measured, judged)
     all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
-    drawn = [report_figures.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
+    drawn = [report_figures.part(paper, measured, figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
     of_section: dict[str, list[Claim]] = {}
     for claim in paper.claims:

@@ -18,8 +18,8 @@ from sojourn.stats import Estimate, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from sojourn.papers.execute import Trace
     from sojourn.papers.model import Paper
-    from sojourn.papers.overtime import Trace
 
 _COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 _MARKERS: Final = "os^vP"

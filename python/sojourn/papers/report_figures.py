@@ -9,10 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from sojourn.papers import figures, overtime, picture
 from sojourn.papers.evidence import NOTHING, estimates, number, unit
-from sojourn.papers.execute import Measured
+from sojourn.papers.execute import Measured, Trace
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Paper, Reading, Row
-from sojourn.papers.overtime import Trace, Traces
 from sojourn.plot import Picture
 from sojourn.report import svg
 from sojourn.stats import Estimate
@@ -27,8 +26,8 @@ class Data:
 
     Parameters
     ----------
-    paper, measured, traces
-        The study, its results and its time series.
+    paper, measured
+        The study and its results.
     figure
         The figure.
     conditions
@@ -37,7 +36,6 @@ class Data:
 
     paper: Paper
     measured: Measured
-    traces: Traces
     figure: Figure
     conditions: tuple[Condition, ...]
 
@@ -62,9 +60,9 @@ class Data:
         return estimates(self.paper, self.measured, reading, condition, row)
 
 
-def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> dict[str, Any]:
+def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
     """Return a figure as the template takes it."""
-    data = Data(paper, measured, traces, figure, figures.of(figure, measured.conditions))
+    data = Data(paper, measured, figure, figures.of(figure, measured.conditions))
     # Rows of a figure over time are the means that its claims are judged on.
     has_means = figure.kind != "series" or bool(figure.rows)
     drawn: list[Drawn] = []
@@ -176,8 +174,8 @@ def _series(data: Data) -> list[Drawn]:
     found: list[Drawn] = []
     seen = picture.looks_of(data.paper)
     faint = data.paper.ids(data.figure.faint)
-    for reading, condition in overtime.shown(data.traces, data.figure, data.conditions):
-        of = data.traces.of[data.figure.name, reading, condition.name]
+    for reading, condition in overtime.shown(data.measured, data.figure, data.conditions):
+        of = data.measured.traces[data.figure.name, reading, condition.name]
         for name in data.figure.series:
             traces = {scheme: of[name, scheme] for scheme in data.schemes if (name, scheme) in of}
             if not traces:
@@ -299,7 +297,7 @@ def _missing(data: Data) -> list[str]:
         without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
         under.setdefault(tuple(without), []).append(reading.name)
     found += [f"Not run under {', '.join(names)}: {_some(heads)}." for heads, names in under.items() if heads]
-    if figure.kind == "series" and data.conditions and not overtime.shown(data.traces, figure, data.conditions):
+    if figure.kind == "series" and data.conditions and not overtime.shown(data.measured, figure, data.conditions):
         found.append("Its time series were not run.")
     return found
 

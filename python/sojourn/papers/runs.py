@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.papers.checks import as_tuples, check, choose, need
-from sojourn.papers.model import DAQM, Condition, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.papers.points import each, filled, listed
 
 _OF_CONDITION: Final = tuple("set" if key == "sets" else key for key in Condition.__slots__ if key != "sizes")
@@ -56,7 +56,7 @@ def _condition(
         given = values.get(key, ())
         names = (given,) if isinstance(given, str) else given
         values[key] = tuple(scheme for one in names for scheme in groups.get(one, (one,)))
-    values["append"] = _append(values.get("append", ""))
+    values["append"] = tuple((name, text) for name, text in _append(table, where).items() if text)
     return Condition(**values, sizes=tuple(sizes), sets=each(table.get("set", ())))
 
 
@@ -77,16 +77,18 @@ def _points(
             "at": at,
             "set": [filled(text, at) for text in table.get("set", ())],
             # The texts of schemes have no spaces within a value.
-            "append": {name: filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
+            "append": {name: filled(text, at.replace(" ", "")) for name, text in _append(table, where).items()},
         }
         its = tuple(size for size in sizes if size != "quick" or at in quick)
         found.append(_condition(own, groups, its, where))
     return found
 
 
-def _append(given: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    found = {DAQM: given} if isinstance(given, str) else given
-    return tuple((name, text) for name, text in found.items() if text)
+def _append(table: Mapping[str, Any], where: str) -> dict[str, str]:
+    given = table.get("append", {})
+    if not isinstance(given, dict):
+        raise SojournError(f'{where}: append={given!r}; allowed: {{ red = "limit 20p" }}, by scheme or algorithm')
+    return given
 
 
 def readings(
