@@ -22,7 +22,7 @@ from sojourn.plan.store import Store
 from sojourn.units import to_ns
 
 _KIND: Final = r":([^_\[]+)"
-"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.kinds`."""
+"""Of a series of one flow: its group up to the first underscore, which is the kind."""
 
 
 def run(runner: Runner, measured: Measured) -> Measured:
