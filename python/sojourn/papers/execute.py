@@ -37,6 +37,8 @@ PLACEMENT: Final = "placement"
 written into the scenario's description, which changes no result."""
 
 Raw: TypeAlias = dict[str, dict[str, Floats]]
+Runs: TypeAlias = Sequence[tuple[str, list[str]]]
+"""Scenario and runs of each condition."""
 Key: TypeAlias = tuple[str, str]
 """Names of the run's reading and of the condition."""
 
@@ -240,10 +242,10 @@ class Runner:
             (next(iter(cells.scenarios.values())), [one for ids in of.values() for one in ids])
             for cells, of in zip(several, runs, strict=True)
         ]
-        table = _table(store, sorted({run for _, own in each for run in own}))
-        more = shipped.hook(self.paper.folder, "columns")
+        wanted = sorted({run for _, own in each for run in own})
+        table, more = _table(store, wanted), shipped.hook(self.paper.folder, "columns")
         if more is not None:
-            table = table.join(more(self.paper, reading, store, each))
+            table = table.join(more(self.paper, store, each, wanted, is_base=reading is self.paper.readings[0]))
         columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
         found: dict[Key, Raw] = {}
         for condition, of in zip(conditions, runs, strict=True):

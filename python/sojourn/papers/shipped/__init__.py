@@ -10,8 +10,8 @@ The package of a paper has its name, with underscores. It may define these funct
     A module that runs a further part: ``name_of(paper)`` and ``run(runner, size)``.
 ``modes(runner, reading, conditions)``
     What stands for ``{mode}`` in the texts of schemes, by reading and condition.
-``columns(paper, reading, store, runs)``
-    More metrics: a table with a row for each run. `runs` has the scenario and the runs of each condition.
+``columns(paper, store, runs, wanted, is_base)``
+    More metrics: a table with a row for each run of `wanted`. `runs` has the scenario and the runs of each condition.
 ``over_time(samples, kinds)``
     Metrics of the time series of figures that claims are judged on.
 ``sections(paper, measured)``

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
 import pyarrow.compute as pc
 
-from sojourn.papers.model import Paper, Reading
+from sojourn.papers.execute import Runs
+from sojourn.papers.model import Paper
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 
@@ -19,13 +19,12 @@ _AT_ONCE: Final = 1000
 """Runs whose distributions are in memory at once."""
 
 
-def columns(paper: Paper, reading: Reading, store: Store, runs: Sequence[tuple[str, list[str]]]) -> pd.DataFrame:
+def columns(_paper: Paper, store: Store, _runs: Runs, wanted: list[str], *, is_base: bool) -> pd.DataFrame:
     """Return ``flow loss_ratio``, a row per run; late packets count under the base, with which readings compare."""
-    wanted = sorted({run for _, own in runs for run in own})
     whole = store.read("runs", ["measured_s", "sent_packets", "delivered_packets"], wanted).to_pandas().set_index(KEY)
     dropped = store.read("flows", ["dropped_packets"], wanted).to_pandas().groupby(KEY, sort=False).sum()
     lost = dropped["dropped_packets"].reindex(whole.index)
-    if reading is paper.readings[0]:
+    if is_base:
         lost += _late(store, whole)
     return pd.DataFrame({"flow loss_ratio": lost / whole["sent_packets"]})
 

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from sojourn.papers.execute import Raw
-from sojourn.papers.model import Paper, Reading
+from sojourn.papers.execute import Raw, Runs
+from sojourn.papers.model import Paper
 from sojourn.papers.overtime import over_flows
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
@@ -34,12 +34,7 @@ _RATIOS: Final = {
 }
 
 
-def columns(
-    paper: Paper,
-    reading: Reading,  # noqa: ARG001 - one form for all papers
-    store: Store,
-    runs: Sequence[tuple[str, list[str]]],
-) -> pd.DataFrame:
+def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: object) -> pd.DataFrame:
     """Return what the store holds of kinds of flows: a row per run.
 
     Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``),
@@ -49,9 +44,9 @@ def columns(
     test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the
     second's.
     """
-    kinds, own_runs = paper.kinds, sorted({run for _, of in runs for run in of})
-    wanted = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
-    flows = store.read("flows", wanted, own_runs).to_pandas()
+    kinds = paper.kinds
+    names = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
+    flows = store.read("flows", names, wanted).to_pandas()
     flows["kind"] = flows["group"].str.split("_").str[0]
     of_run = flows.groupby(KEY, sort=False)
     received = of_run["throughput_bit_s"].agg(jain)
@@ -66,7 +61,7 @@ def columns(
         ranked = own.assign(rank=of_kind["goodput_bit_s"].rank(method="first").astype(int))
         for rank, part in ranked.groupby("rank"):
             found[f"goodput_bit_s@{kind}-{rank}"] = part.set_index(KEY)["goodput_bit_s"]
-    facts = store.read("runs", ["measured_s", "drops_packets"], own_runs).to_pandas().set_index(KEY)
+    facts = store.read("runs", ["measured_s", "drops_packets"], wanted).to_pandas().set_index(KEY)
     found["drops_packets_s"] = facts["drops_packets"] / facts["measured_s"]
     found["goodput_total_bit_s@all"] = of_run["goodput_bit_s"].sum()
     whole = pd.DataFrame(found)

@@ -19,7 +19,8 @@ import pandas as pd
 
 from sojourn.core import SojournError
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.model import Paper, Reading
+from sojourn.papers.execute import Runs
+from sojourn.papers.model import Paper
 from sojourn.plan.read import in_base_unit
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
@@ -105,12 +106,7 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     return found
 
 
-def columns(
-    paper: Paper,
-    reading: Reading,  # noqa: ARG001 - one form for all papers
-    store: Store,
-    runs: Sequence[tuple[str, list[str]]],
-) -> pd.DataFrame:
+def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: object) -> pd.DataFrame:
     """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``.
 
     The study's formula of latency has one queue: base RTT + mean queue times packet size / capacity. Here the second
@@ -119,7 +115,6 @@ def columns(
     """
     places, packet = paper.places, packet_of(paper)
     each = [(routes(scenario, places, packet), own) for scenario, own in runs]
-    wanted = list(dict.fromkeys(run for _, own in runs for run in own))
     columns = ["group", "one_way_delay_ms_mean", *_SUMS]
     flows = store.read("flows", columns, wanted).to_pandas()
     flows["route"] = flows["group"].str.split("_").str[0]
@@ -129,10 +124,8 @@ def columns(
     of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[["delay_sum", *_SUMS]].sum()
     of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
     of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
-    whole = pd.concat(
-        [wide(of_route, "route", OF_ROUTES), _series(store, wanted, flows.groupby(KEY)["group"].count())],
-        axis=1,
-    ).reindex(wanted)
+    over_time = _series(store, wanted, flows.groupby(KEY)["group"].count())
+    whole = pd.concat([wide(of_route, "route", OF_ROUTES), over_time], axis=1).reindex(wanted)
     waiting = of_places(store, wanted, [scenario for scenario, _ in runs], places)
     for of, several in each:
         own = list(dict.fromkeys(several))
