@@ -54,7 +54,7 @@ def test_a_sweep_expands_into_its_points() -> None:
     assert low.appended("pie", "pie") == "pie"
     assert low.sets == ("flows.http.traffic.rate=0.05",)
     # A unit stays; within the text of a scheme it has no space.
-    (_, other) = conditions(sweep=[sweep(points=["2 Mbit/s"], append="limit {at}", set=["rate={at}"])])
+    (_, other) = conditions(sweep=[sweep(points=["2 Mbit/s"], append={"daqm": "limit {at}"}, set=["rate={at}"])])
     assert other.name == "rate-2-mbit-s"
     assert other.sets == ("rate=2 Mbit/s",)
     assert other.appended("daqm_c1", "daqm") == "daqm limit 2Mbit/s"

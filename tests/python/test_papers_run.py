@@ -215,7 +215,7 @@ def test_no_paper_and_no_folder_of_them(tmp_path: Path, monkeypatch: pytest.Monk
         sj.SojournError, match=r"there is no study 'dqam' \(did you mean `daqm`\?\); the studies are: daqm"
     ):
         papers.load("dqam")
-    monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
+    monkeypatch.setattr(documents, "STUDIES", tmp_path / "studies")
     with pytest.raises(sj.SojournError, match=r"there are no papers at .*studies: .* an installed package has them"):
         papers.folder()
 
