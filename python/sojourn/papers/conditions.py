@@ -127,21 +127,17 @@ class _Conditions:
             factor = sweep
         own = [one for one in self.conditions if one.traffic == (flow, model, factor)]
         points = sorted(own, key=lambda one: level_of(one.at))
-        ends = [level_of(text) for text in self.claim.sweep_range.split(" to ")] if self.claim.sweep_range else []
-        if len(ends) == 2 and self._has_own_range(flow, sweep):
-            for text in self.claim.sweep_range.split(" to "):
-                self.at(flow, model, factor, text)
-            points = [one for one in points if ends[0] <= level_of(one.at) <= ends[1]]
+        ends = self.claim.sweep_range.split(" to ")
+        # The range of a sentence is that of its own flow and factor; another flow has another (section 6.3).
+        if len(ends) == 2 and flow in self.claim.flow and self.claim.sweep == (sweep,):
+            first, last = (level_of(self.at(flow, model, factor, end).at) for end in ends)
+            points = [one for one in points if first <= level_of(one.at) <= last]
         if len(points) < FEWEST:
             count = f"only {len(points)}" if points else "none"
             raise NotThereError(
                 f"the sweep of {factor.replace('_', ' ')}, {flow} {model}: {count} of its points have been run"
             )
         return tuple(points)
-
-    def _has_own_range(self, flow: str, sweep: str) -> bool:
-        # The range of a sentence is that of its own flow and factor; another flow has another (section 6.3).
-        return flow in self.claim.flow and self.claim.sweep == (sweep,)
 
     def each(self, flow: str, model: str) -> tuple[Condition, ...]:
         """Each condition of this traffic that a comparison of schemes is about."""

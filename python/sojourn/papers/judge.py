@@ -116,7 +116,7 @@ def statement(claim: Claim, settings: Sequence[Setting], rows: Sequence[str]) ->
 
 
 def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
-    names = [*(rows if claim.metric == "any" else (claim.metric,)), *([claim.driver] if claim.driver else [])]
+    names = [name for name in (*(rows if claim.metric == "any" else (claim.metric,)), claim.driver) if name]
     schemes = (*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ()))
     for condition in (*one.own, *(other for group in one.others for other in group)):
         where = f" in {condition.name}" if condition.name else ""

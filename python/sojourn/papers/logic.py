@@ -146,14 +146,6 @@ def decide(statement: Statement, level: float = LEVEL) -> Decision:
     return Decision(truth, None if truth is not None else evidence.needed())
 
 
-def needed(values: Floats, level: float = LEVEL) -> int | None:
-    """Return how many replications give an interval that excludes zero, if mean and scatter stay the same.
-
-    The least n with t(n - 1) s / sqrt(n) < |m|. None without two values, and above :data:`MANY`.
-    """
-    return _Evidence(Sign(values), 1 - level).needed()
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """What replications say of a sign; `certain` where they are all the same, which needs no test."""

@@ -286,12 +286,9 @@ def _missing(data: Data) -> list[str]:
         points = ", ".join(one.at for one in whole)
         found.append(f"Of the sweep, only these points are run: {points}.")
     constant = paper.ids(figure.constant)
-    lacking = {
-        paper.printed[name]: [one.at or one.title for one in data.conditions if name not in one.schemes]
-        for name in paper.ids(figure.schemes)
-        if name not in constant
-    }
-    found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
+    for name in paper.ids(figure.schemes):
+        lacking = [one.at or one.title for one in data.conditions if name not in (*one.schemes, *constant)]
+        found += [f"{paper.printed[name]} was not run at {', '.join(lacking)}."] if lacking else []
     under: dict[tuple[str, ...], list[str]] = {}
     for reading in data.readings:
         without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
