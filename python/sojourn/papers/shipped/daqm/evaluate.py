@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,8 +19,6 @@ from sojourn.papers.shipped.daqm.episodes import Episode, Stage
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
 from sojourn.stats import Estimate, Floats
-
-MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -83,18 +82,15 @@ class Comparison:
         A case is a set of weights and a time between decisions. Better and worse are significant at the 5 % level
         after Holm's correction over all cases.
         """
-        pairs = [
-            (values(self.learnt[one.name, hold], one, "reward"), self._best(one))
-            for one in self.adaptive.weights
-            for hold in self.adaptive.holds
-        ]
+        cases = product(self.adaptive.weights, self.adaptive.holds)
+        pairs = [(values(self.learnt[one.name, hold], one, "reward"), self._best(one)) for one, hold in cases]
         corrected = stats.holm([stats.paired_p(*pair) for pair in pairs])
         decided = [float(np.mean(own - best)) for (own, best), p in zip(pairs, corrected, strict=True) if p < 0.05]
         return len(pairs), sum(of > 0 for of in decided), sum(of < 0 for of in decided)
 
 
 def values(episodes: Sequence[Episode], weights: Weights, measure: str) -> Floats:
-    """Return a measure of :data:`MEASURES`, one value per episode."""
+    """Return a measure of :meth:`Episode.measures`, one value per episode."""
     return np.array([one.measures(weights)[measure] for one in episodes], dtype=np.float64)
 
 

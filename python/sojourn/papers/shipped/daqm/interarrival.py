@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from sojourn import stats
 from sojourn.papers.execute import MODE, Runner
@@ -152,10 +152,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
                 for (row, of), p in zip(keys, corrected, strict=True)
                 if of == name and row.scheme == scheme
             ]
-            own = np.stack([row.shares[name] for row in rows if row.scheme == scheme])
-            with warnings.catch_warnings():
-                # A metric that no condition has is not a number.
-                warnings.simplefilter("ignore", RuntimeWarning)
-                change = stats.estimate(np.nanmean(own, axis=0))
+            own = pd.DataFrame([row.shares[name] for row in rows if row.scheme == scheme])
+            change = stats.estimate(own.mean().to_numpy(dtype=np.float64))
             found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))
     return found

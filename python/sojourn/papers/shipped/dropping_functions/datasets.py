@@ -177,11 +177,8 @@ def theoretical(paper: Experiment) -> World:
     """Return Theorem 1: Poisson arrivals, exponential service, n counted with the packet in service."""
     ranges = {}
     for centre in paper.centres:
-        values: Values = {}
-        for one in paper.study:
-            for metric, value in predicted(one.text, centre).items():
-                values.setdefault(metric, {})[one.id] = np.full(_EXACT, value)
-        ranges[centre] = analysis.derived(values)
+        of = pd.DataFrame({one.id: predicted(one.text, centre) for one in paper.study})
+        ranges[centre] = analysis.derived(_exact(of))
     return World("theory (Theorem 1)", ranges, analysis.mean_of(ranges))
 
 
@@ -191,11 +188,16 @@ def printed(paper: Experiment) -> World:
     ranges = {}
     for centre, low in zip(paper.centres, paper.bounds, strict=False):
         of = paper.table1[np.isclose(paper.table1["low"], low)]
-        columns = {metric: zip(of["scheme"], of[metric], strict=True) for metric in metrics}
-        ranges[centre] = analysis.derived(
-            {metric: {name: np.full(_EXACT, value) for name, value in column} for metric, column in columns.items()}
-        )
+        ranges[centre] = analysis.derived(_exact(of.set_index("scheme")[metrics].T))
     return World("the study's Table 1", ranges, analysis.mean_of(ranges), is_partial=True)
+
+
+def _exact(table: pd.DataFrame) -> Values:
+    """Return values without scatter, of a table with a row for each metric and a column for each scheme."""
+    return {
+        str(metric): {str(name): np.full(_EXACT, value) for name, value in row.items()}
+        for metric, row in table.iterrows()
+    }
 
 
 def judge_all(paper: Experiment, worlds: Sequence[World]) -> dict[str, list[Judged]]:
