@@ -73,6 +73,13 @@ def median(found: list[Found], name: str) -> float:
     return float(np.nanmedian([each.share(name).mean for each in found]))
 
 
+def spread(found: list[Found], name: str, unit: str = "") -> str:
+    """The interval of the median over topologies, in per cent; empty if all of the middle is one value."""
+    of = stats.quantile_interval([each.share(name).mean for each in found], 0.5)
+    low, high = (f"{100 * (value or 0):.0f}".replace("-", "−") for value in (of.low, of.high))
+    return f"{low} to {high}{unit}" if low != high else ""
+
+
 def near(each: Found, name: str) -> bool:
     """Whether the intervals do not tell a choice from the best found, or tell that it is better."""
     behind = each.behind(name)
@@ -102,7 +109,10 @@ def table(found: list[Found]) -> str:
             *(share(each, name) for name in names),
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    middle = [f"{100 * median(found, name):.0f}" for name in names]
+    middle = [
+        f"{100 * median(found, name):.0f}" + (f" ({within})" if (within := spread(found, name)) else "")
+        for name in names
+    ]
     close = [f"{sum(near(each, name) for each in found)} of {len(found)}" for name in names]
     lines.append("| **median share** | | | | | " + " | ".join(middle) + " |")
     lines.append("| **not significantly worse than the best found** | | | | | " + " | ".join(close) + " |")
@@ -195,10 +205,12 @@ def findings(found: list[Found]) -> str:
     lines = [
         f"On {told} of {count} topologies the best placement found lowers mean latency by more than its interval.",
         f"Of the centralities, {picture.words(first)} has the highest median share "
-        f"({100 * median(found, first):.0f} %) "
+        f"({100 * median(found, first):.0f} %, {spread(found, first, ' %')}) "
         f"and is not significantly worse than the best found on {sum(near(each, first) for each in found)} of "
-        f"{count}; {picture.words(last)} has the lowest ({100 * median(found, last):.0f} %).",
-        f"One random draw of routers per topology reaches a median of {100 * chance:.0f} %. "
+        f"{count}; {picture.words(last)} has the lowest "
+        f"({100 * median(found, last):.0f} %, {spread(found, last, ' %')}).",
+        f"One random draw of routers per topology reaches a median of {100 * chance:.0f} % "
+        f"({spread(found, 'random', ' %')}). "
         f"Higher: {', '.join(above) or 'none'}. "
         f"Not higher: {', '.join(below) or 'none'}.",
         f"With the scheme in every router the gain is {every:.1f} times that of the best k routers (median).",

@@ -99,7 +99,7 @@ def run(
     place = Path(out).expanduser()
     _make_room(place, dumps(plan), force=force)
     shown = sys.stderr.isatty() if progress is None else progress
-    outcome = execute.run_cells(cells, place, jobs=jobs, watch=Terminal() if shown else None)
+    outcome = execute.run(cells, place, jobs=jobs, watch=Terminal() if shown else None)
     if outcome.failures:
         first = outcome.failures[0]
         raise SojournError(

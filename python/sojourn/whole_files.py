@@ -1,11 +1,13 @@
-"""Files that are written completely or not at all, and that survive a power failure."""
+"""Files that are written completely or not at all, and logs of whole lines; both survive a power failure."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 PARTIAL: Final = ".partial"
 
@@ -47,3 +49,32 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def append(log: Path, entries: Iterable[Any]) -> None:
+    """Add entries to a log, a line of JSON each; when this returns they are on the disk."""
+    with log.open("a", encoding="utf-8") as file:
+        file.write("".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replay(log: Path, take: Callable[[Any], None]) -> None:
+    """Hand every entry of a log to `take`, and drop from the file what a kill cut short or `take` refuses.
+
+    Parameters
+    ----------
+    log
+        Written by :func:`append`; it may be missing.
+    take
+        Refuses an entry by a ValueError, KeyError or TypeError.
+    """
+    raw = log.read_bytes() if log.exists() else b""
+    whole = b""
+    for line in raw.splitlines(keepends=True):
+        with suppress(ValueError, KeyError, TypeError):
+            if line.endswith(b"\n"):
+                take(json.loads(line))
+                whole += line
+    if whole != raw:
+        put(log, whole)

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from sojourn.papers import Paper, ledger
-from sojourn.papers.execute import Measured
+from sojourn.papers.execute import Measured, Trace, Traces
 from sojourn.papers.model import Condition
-from sojourn.papers.overtime import Trace, Traces
 
 REPLICATIONS = 4
 CLAIMED = ("queue_packets_mean", "sojourn_ms_mean", "loss_ratio", "goodput_bit_s", "throughput_bit_s")
@@ -40,7 +39,7 @@ def measure(paper: Paper, conditions: Sequence[Condition], replications: int = R
                 }
                 for metric in sorted(names | extra)
             }
-    return Measured(raw, {}, replications, 0, 0, tuple(conditions))
+    return Measured(raw, {}, replications, tuple(conditions))
 
 
 def _values(key: tuple[str, ...], replications: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -56,7 +55,7 @@ def trace(paper: Paper, figure: str, condition: Condition) -> Traces:
         for place, scheme in enumerate(condition.schemes)
         for series in ("queue_packets", "sojourn_ms")
     }
-    return Traces({(figure, paper.readings[0].name, condition.name): of})
+    return {(figure, paper.readings[0].name, condition.name): of}
 
 
 def judged(paper: Paper, measured: Measured) -> ledger.Ledger:

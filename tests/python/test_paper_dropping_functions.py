@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sqlite3
@@ -143,7 +144,7 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     paper, place = tiny(), tmp_path / "out"
 
     def run(**options: object) -> str:
-        return part.run(paper, place, "quick", **options)  # type: ignore[arg-type]
+        return part.run(paper, argparse.Namespace(**{**dict.fromkeys(NAMES), "out": place, "full": False, **options}))
 
     # No time at all: nothing is made, and the report says so.
     assert run(hours=1e-9, only="simulation").startswith("0 runs made, 0 found")
@@ -185,12 +186,21 @@ def test_the_list_has_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^dropping-functions +57 +335 ", capsys.readouterr().out, re.MULTILINE)
 
 
+NAMES = ("only", "hours", "jobs", "precision", "scheduler")
+
+
 def device_store(file: Path, *, packets: int = 8000) -> None:
     """Sixty slots of six schemes in turns, four whole windows each; FIFO has thrice the queue."""
-    names = [*store.MEASURES, "started_ns", "ended_ns", "started_at", "direction", "scheme", "label", "slot"]
+    names = ["started_ns", "ended_ns", "started_at", "direction", "scheme", "label", "slot", "complete",
+             *store.MEASURES]  # fmt: skip
     with sqlite3.connect(file) as base:
+        # Those that sojournd writes: application, version, tables.
+        base.execute(f"PRAGMA application_id = {0x534A5244}")
+        base.execute("PRAGMA user_version = 1")
         base.execute(f"CREATE TABLE windows (window INTEGER PRIMARY KEY, {', '.join(names)})")
         base.execute("CREATE TABLE classes (window, class, arrived, arrived_bytes, dropped, marked)")
+        for table in ("slots (slot)", "runs (run)", "columns (name, unit, meaning)"):
+            base.execute(f"CREATE TABLE {table}")
         number = 0
         for slot in range(60):
             label = ("none", "d0", "d1", "d2", "d3", "d4")[slot % 6]
@@ -200,6 +210,8 @@ def device_store(file: Path, *, packets: int = 8000) -> None:
                 load = 0.9 + 0.3 * (slot * 5 + k) / 300
                 row |= {
                     "started_ns": (slot * 5 + k) * 10**9,
+                    "started_at": "2026-01-01T00:00:00Z",
+                    "complete": k < 4,
                     "arrived": packets if k < 4 else packets // 3,
                     "arrived_bytes": packets * 1000,
                     "load": load,
@@ -255,12 +267,6 @@ def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(SojournError, match="this store of windows does not exist"):
-        store.read_device(tmp_path / "none.sqlite")
-    (tmp_path / "text.sqlite").write_text("not a database, but long enough to be looked at as one" * 40)
-    with pytest.raises(SojournError, match="is not a store of windows"):
-        store.read_device(tmp_path / "text.sqlite")
-    with sqlite3.connect(tmp_path / "other.sqlite") as base:
-        base.execute("CREATE TABLE windows (started_ns, load)")
-    with pytest.raises(SojournError, match="has no column ended_ns"):
-        store.read_device(tmp_path / "other.sqlite")
+    (tmp_path / "quick-device.sqlite").write_text("not a database, but long enough to be looked at as one" * 40)
+    with pytest.raises(SojournError, match=r"quick-device\.sqlite: file is not a database"):
+        device.run(PAPER, "quick", tmp_path, lambda _: None)

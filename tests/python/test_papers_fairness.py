@@ -14,12 +14,13 @@ import pytest
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, figures, kinds, ledger, overtime, page, report_figures
+from sojourn.papers import execute, figures, ledger, overtime, page, report_figures
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.fairness import shares
-from sojourn.papers.shipped.fairness.over_time import of_time
+from sojourn.papers.shipped.fairness.kinds import over_time
+from sojourn.stats import jain
 
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]
@@ -31,16 +32,12 @@ DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[execute.Measured, overtime.Traces]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     """Three replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
-    found = execute.run(FEW, store, replications=3, size="quick", conditions=[CONDITIONS["wlan"]])
-    return found, overtime.run(FEW, found, store)
-
-
-@pytest.fixture(scope="module")
-def measured(run: tuple[execute.Measured, overtime.Traces]) -> execute.Measured:
-    return overtime.joined(*run)
+    runner = execute.Runner(FEW, store)
+    found = runner.run(3, "quick", [CONDITIONS["wlan"]])
+    return overtime.run(runner, found)
 
 
 def scenario(reading: Reading, condition: Condition) -> core.Document:
@@ -109,9 +106,9 @@ def test_claims_say_only_what_is_documented() -> None:
 
 def test_jain_of_hand_worked_shares() -> None:
     # (2 + 1)^2 / (2 (4 + 1)) = 0.9; all to one of four: 1/4; nothing received: no index.
-    assert kinds.jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
-    assert kinds.jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
-    assert np.isnan(kinds.jain(np.zeros(3)))
+    assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
+    assert jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
+    assert np.isnan(jain(np.zeros(3)))
 
 
 def test_a_full_wire_decides_the_index() -> None:
@@ -121,7 +118,7 @@ def test_a_full_wire_decides_the_index() -> None:
     found = shares.structural(np.array([581.72]), 180.0, 15, 5)
     assert found == pytest.approx([0.8845], abs=1e-4)
     # The index of twenty flows, written out.
-    assert found[0] == pytest.approx(kinds.jain(np.array([581.72] * 15 + [180.0] * 5)))
+    assert found[0] == pytest.approx(jain(np.array([581.72] * 15 + [180.0] * 5)))
 
 
 def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -> None:
@@ -134,10 +131,10 @@ def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -
     assert raw["goodput_total_bit_s@all"] == pytest.approx(tcp.sum(axis=0) + udp.sum(axis=0))
     both = np.concatenate([tcp, udp])
     # Jain's index of the engine, and ours.
-    assert raw["jain_index"] == pytest.approx([kinds.jain(one) for one in both.T], rel=1e-9)
-    assert raw["jain_index@tcp"] == pytest.approx([kinds.jain(one) for one in tcp.T])
+    assert raw["jain_index"] == pytest.approx([jain(one) for one in both.T], rel=1e-9)
+    assert raw["jain_index@tcp"] == pytest.approx([jain(one) for one in tcp.T])
     means = np.stack([tcp.mean(axis=0), udp.mean(axis=0)])
-    assert raw["jain_index@kinds"] == pytest.approx([kinds.jain(one) for one in means.T])
+    assert raw["jain_index@kinds"] == pytest.approx([jain(one) for one in means.T])
     assert raw["goodput_ratio"] == pytest.approx(means[0] / means[1])
     assert raw["goodput_total_ratio"] == pytest.approx(3 * raw["goodput_ratio"])
     # 80 s are measured.
@@ -173,19 +170,18 @@ def test_who_has_more_over_time() -> None:
         for k, value in enumerate(values, 1)
     ]
     samples = pa.Table.from_pylist(rows).to_pandas()
-    found = of_time(samples, {"red": "one", "rem": "one"}, ("tcp", "udp"))
+    found = over_time({"red": samples, "rem": samples}, ("tcp", "udp"))
     assert found == {
         "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
         "time_above@udp": {"red": [0.5], "rem": [0.5]},
     }
-    assert of_time(samples, {}, ("tcp",)) == {}
+    assert over_time({"red": samples}, ("tcp",)) == {}
 
 
-def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, overtime.Traces]) -> None:
-    found, traces = run
-    raw = found.raw[BASE.name, "wlan"]
+def test_figures_7_and_8_are_throughput_over_time(measured: execute.Measured) -> None:
+    raw = measured.raw[BASE.name, "wlan"]
     for figure, kind, flows in (("Figure 7", "tcp", 15), ("Figure 8", "udp", 5)):
-        of = traces.of[figure, BASE.name, "wlan"]
+        of = measured.traces[figure, BASE.name, "wlan"]
         total, each = of[f"goodput_total_bit_s@{kind}", "red"], of[f"goodput_bit_s@{kind}", "red"]
         assert total.t_s.tolist() == each.t_s.tolist() == list(range(1, 101))
         assert (total.values.shape, each.values.shape) == ((3, 100), (flows, 100))
@@ -194,7 +190,7 @@ def test_figures_7_and_8_are_throughput_over_time(run: tuple[execute.Measured, o
         means = total.values[:, total.t_s > 20].mean(axis=1)
         assert means == pytest.approx(raw[f"goodput_total_bit_s@{kind}"]["red"], rel=1e-6)
     (figure,) = (one for one in figures.load(PAPER) if one.name == "Figure 8")
-    part = report_figures.part(FEW, overtime.joined(found, traces), traces, figure)
+    part = report_figures.part(FEW, measured, figure)
     assert part["missing"] == []
     # Two series under each reading, and the means.
     assert len(part["pictures"]) == 2 * len(SHOWN) + 1

@@ -16,7 +16,7 @@ from sojourn import papers, stats
 from sojourn.palette import looks
 from sojourn.papers import figures, picture, report_figures
 from sojourn.papers.command import chosen
-from sojourn.papers.overtime import Trace, Traces
+from sojourn.papers.execute import Trace
 from synthetic import measure, some_readings
 
 PAPER = papers.load("daqm")
@@ -114,7 +114,7 @@ def test_a_paper_without_figures_has_none(tmp_path: Path) -> None:
 def test_what_is_missing_of_a_figure_is_said() -> None:
     paper = some_readings(PAPER)
     all_of = figures.of(FIGURES["Figure 13"], paper.conditions)
-    part = report_figures.part(paper, measure(paper, all_of[1:]), Traces(), FIGURES["Figure 13"])
+    part = report_figures.part(paper, measure(paper, all_of[1:]), FIGURES["Figure 13"])
     assert part["missing"] == [f"Not run for this report: {all_of[0].at}."]
     assert len(part["pictures"]) == 2
     # A reading under which one point ran has no picture of its own.
@@ -122,16 +122,16 @@ def test_what_is_missing_of_a_figure_is_said() -> None:
     second = paper.readings[1].name
     few = replace(measured, raw={key: of for key, of in measured.raw.items() if key != (second, all_of[0].name)})
     one = {key: of for key, of in measured.raw.items() if key[0] != second or key[1] == all_of[-1].name}
-    part = report_figures.part(paper, few, Traces(), FIGURES["Figure 13"])
+    part = report_figures.part(paper, few, FIGURES["Figure 13"])
     assert (part["missing"], len(part["pictures"])) == ([f"Not run under {second}: {all_of[0].at}."], 2)
-    part = report_figures.part(paper, replace(measured, raw=one), Traces(), FIGURES["Figure 13"])
+    part = report_figures.part(paper, replace(measured, raw=one), FIGURES["Figure 13"])
     assert len(part["pictures"]) == 1
     # Nothing at all is run: no picture, and the first of what is missing is named.
-    part = report_figures.part(paper, measure(paper, []), Traces(), FIGURES["Figure 8"])
+    part = report_figures.part(paper, measure(paper, []), FIGURES["Figure 8"])
     assert part["pictures"] == []
     assert part["missing"][0].startswith("Not run for this report: FTP, Poisson; Streaming, Poisson")
     (streaming,) = figures.of(FIGURES["Figure 7"], paper.conditions)
-    part = report_figures.part(paper, measure(paper, [streaming]), Traces(), FIGURES["Figure 7"])
+    part = report_figures.part(paper, measure(paper, [streaming]), FIGURES["Figure 7"])
     assert part["missing"] == ["Its time series were not run."]
 
 

@@ -172,7 +172,7 @@ def test_undecided_says_how_many_replications_would_decide() -> None:
     # below 0.5, t(28) s/sqrt(29) = 2.0484 * 0.23973 = 0.4911 is.
     differences = np.array([1.0, -1.0, 2.0, 0.0])
     assert logic.decide(logic.Sign(differences)) == logic.Decision(None, 29)
-    assert logic.needed(np.array([1.0, -1.0])) is None
+    assert logic.decide(logic.Sign(np.array([1.0, -1.0]))) == logic.Decision(None, None)
     assert logic.decide(logic.Sign(np.array([1.0]))) == logic.Decision(None, None)
     # The other one decides a conjunction by being false.
     false = logic.Sign(np.array([-3.0, -3.1, -2.9, -3.0]))

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sojourn import SojournError
-from sojourn.papers.section import Words
+from sojourn import SojournError, papers
 from sojourn.papers.shipped.threshold import katz
 
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"
@@ -62,8 +61,8 @@ def test_a_wrong_document_says_what_is_allowed(tmp_path: Path) -> None:
         katz.read(tmp_path)
 
 
-def test_the_section_draws_and_tabulates_every_form(study: katz.Study) -> None:
-    (drawing,) = katz.section(study, Words(PAPER)).drawings
+def test_the_section_draws_and_tabulates_every_form() -> None:
+    ((drawing,),) = (one.drawings for one in katz.sections(papers.load("threshold"), None))
     assert len(drawing.rows) == 6
     assert {len(row) for row in drawing.rows} == {len(drawing.heads)}
     assert "In-edges, weighted" in str(drawing.svg)

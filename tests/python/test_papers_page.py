@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ KEYS = {
 @pytest.fixture(scope="module")
 def text() -> str:
     (streaming,) = [one for one in RUN if one.name == "streaming-cbr"]
-    return page.render(PAPER, MEASURED, LEDGER, "quick", trace(PAPER, "Figure 7", streaming))
+    return page.render(PAPER, replace(MEASURED, traces=trace(PAPER, "Figure 7", streaming)), LEDGER, "quick")
 
 
 def rows(text: str, table: str) -> dict[str, list[int]]:

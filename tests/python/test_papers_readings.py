@@ -54,7 +54,7 @@ def test_a_sweep_expands_into_its_points() -> None:
     assert low.appended("pie", "pie") == "pie"
     assert low.sets == ("flows.http.traffic.rate=0.05",)
     # A unit stays; within the text of a scheme it has no space.
-    (_, other) = conditions(sweep=[sweep(points=["2 Mbit/s"], append="limit {at}", set=["rate={at}"])])
+    (_, other) = conditions(sweep=[sweep(points=["2 Mbit/s"], append={"daqm": "limit {at}"}, set=["rate={at}"])])
     assert other.name == "rate-2-mbit-s"
     assert other.sets == ("rate=2 Mbit/s",)
     assert other.appended("daqm_c1", "daqm") == "daqm limit 2Mbit/s"
@@ -96,7 +96,7 @@ def test_every_cell_of_the_paper_is_possible() -> None:
     # Under every reading, each condition with its own overrides, quick or full.
     for reading in PAPER.readings:
         for name in reading.conditions["full"] if reading.is_run else ():
-            execute.plan_of(PAPER, reading, BY_NAME[name], "2ms", 1).check()
+            execute.plan_of(PAPER, reading, BY_NAME[name], {(reading.name, name): "2ms"}, 1).check()
         assert set(reading.conditions["quick"]) <= set(reading.conditions["full"])
 
 
@@ -137,11 +137,12 @@ def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
     # At 99 % for all features, "uniform" and c2 are the same text.
     (condition,) = chosen(PAPER, "Table 4")
     reading = PAPER.readings[0]
-    texts = execute.schemes_of(PAPER, reading, condition, "2ms")
+    modes = {(reading.name, condition.name): "2ms"}
+    texts = execute.schemes_of(PAPER, reading, condition, modes)
     assert texts["daqm_uniform"].canonical == texts["daqm_c2"].canonical
-    assert "daqm_uniform" not in [one.label for one in execute.plan_of(PAPER, reading, condition, "2ms", 1).schemes]
+    assert "daqm_uniform" not in [one.label for one in execute.plan_of(PAPER, reading, condition, modes, 1).schemes]
     only = replace(PAPER, readings=(reading,))
-    measured = execute.run(only, tmp_path / "store", replications=2, size="quick", conditions=[condition])
+    measured = execute.Runner(only, tmp_path / "store").run(2, "quick", [condition])
     found = measured.values(reading.name, "table-4", {})["one_way_delay_ms_mean"]
     assert (found["daqm_uniform"] == found["daqm_c2"]).all()
     assert set(found) == {*condition.schemes, *condition.beside}
@@ -155,7 +156,7 @@ def test_claims_on_a_condition_that_a_reading_does_not_run_are_not_run(tmp_path:
     # packets_s concerns Pareto and Weibull; what is run under the base is not judged for it.
     kept = replace(PAPER, readings=(PAPER.readings[0], READINGS["timing = packets_s"]))
     both = [BY_NAME["http-pareto"], BY_NAME["http-cbr"]]
-    measured = execute.run(kept, tmp_path / "store", replications=2, size="quick", conditions=both)
+    measured = execute.Runner(kept, tmp_path / "store").run(2, "quick", both)
     names = [[one.name for one in measured.conditions_of(reading.name)] for reading in kept.readings]
     assert names == [["http-pareto", "http-cbr"], ["http-pareto"]]
     # 1.5 s x 2.5/1.5 = 2.5 s between packets in place of 2.5 ms.
@@ -178,14 +179,14 @@ def test_a_precision_goal_adds_replications_to_all(tmp_path: Path) -> None:
     goal = precision("one_way_delay_ms_mean=1 %", 3)
     assert goal == Precision("one_way_delay_ms_mean", "1 %", floor=3)
     condition = [BY_NAME["table-6"]]
-    options: dict[str, Any] = {"replications": 3, "size": "quick", "conditions": condition}
-    measured = execute.run(only, tmp_path / "store", precision=replace(goal, ceiling=6), **options)
+    measured = execute.Runner(only, tmp_path / "store").run(3, "quick", condition, replace(goal, ceiling=6))
     assert 3 < measured.replications <= 6
     found = measured.values(only.readings[0].name, "table-6", {})["one_way_delay_ms_mean"]
     assert {len(values) for values in found.values()} == {measured.replications}
     # What there is is not run again, and the same runs answer the same.
-    again = execute.run(only, tmp_path / "store", precision=replace(goal, ceiling=6), **options)
-    assert (again.ran, again.replications) == (0, measured.replications)
+    runner = execute.Runner(only, tmp_path / "store")
+    again = runner.run(3, "quick", condition, replace(goal, ceiling=6))
+    assert (runner.ran, again.replications) == (0, measured.replications)
     with pytest.raises(sj.SojournError, match=r'--precision .* has no "="; allowed: METRIC=WITHIN'):
         precision("1 %", 3)
     with pytest.raises(sj.SojournError, match="unknown metric `delay`"):

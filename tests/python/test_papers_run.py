@@ -21,6 +21,7 @@ from sojourn import papers
 from sojourn.cli import main
 from sojourn.papers import Outcome, documents, execute, ledger, page
 from sojourn.papers.command import chosen
+from sojourn.papers.shipped.daqm.modes import mode
 
 PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name
@@ -30,7 +31,7 @@ TABLE_8 = chosen(PAPER, "Table 8")
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     store = tmp_path_factory.mktemp("papers") / "store"
-    return execute.run(PAPER, store, replications=3, size="quick", conditions=TABLE_8)
+    return execute.Runner(PAPER, store).run(3, "quick", TABLE_8)
 
 
 def claim(name: str) -> papers.Claim:
@@ -153,10 +154,10 @@ def test_the_page_says_what_was_not_run(measured: execute.Measured) -> None:
 
 
 def test_a_mode_of_zero_is_measured() -> None:
-    assert execute.mode([7.0, 7.0, 8.0]) == "7ms"
-    assert execute.mode([8.0, 7.0]) == "7ms"
-    assert execute.mode([0.0, 0.0, 3.0]) == "measured"
-    assert execute.mode([np.nan]) == "measured"
+    assert mode([7.0, 7.0, 8.0]) == "7ms"
+    assert mode([8.0, 7.0]) == "7ms"
+    assert mode([0.0, 0.0, 3.0]) == "measured"
+    assert mode([np.nan]) == "measured"
 
 
 def test_only_takes_tables_figures_and_names() -> None:
@@ -189,6 +190,8 @@ def test_only_takes_tables_figures_and_names() -> None:
             "runs.toml: condition http-cbr: unknown key `flows`; allowed",
         ),
         ("runs.toml", 'schemes = "sixteen"', 'schemes = "blue"', "condition http-cbr: unknown scheme 'blue'"),
+        ("runs.toml", '{ daqm = "drop_rate 0.99" }', '"drop_rate 0.99"', "append='drop_rate 0.99'; allowed: { red"),
+        ("runs.toml", '{ daqm = "drop_rate {at}" }', '"drop_rate {at}"', "sweep .*append='drop_rate .*; allowed: {"),
         ("runs.toml", 'title = "Der', 'tittle = "Der', "runs.toml: `title` is missing"),
         ("claims.toml", 'comparison = "lowest"', 'comparision = "lowest"', "claim .*: `comparison` is missing"),
         ("claims.toml", 'subject = ["eleven"]', 'subject = ["eleventh"]', "claim .*: unknown scheme 'eleventh'"),
@@ -212,7 +215,7 @@ def test_no_paper_and_no_folder_of_them(tmp_path: Path, monkeypatch: pytest.Monk
         sj.SojournError, match=r"there is no study 'dqam' \(did you mean `daqm`\?\); the studies are: daqm"
     ):
         papers.load("dqam")
-    monkeypatch.setattr(documents, "__file__", str(tmp_path / "documents.py"))
+    monkeypatch.setattr(documents, "STUDIES", tmp_path / "studies")
     with pytest.raises(sj.SojournError, match=r"there are no papers at .*studies: .* an installed package has them"):
         papers.folder()
 

@@ -12,7 +12,7 @@ import pytest
 
 from sojourn import SojournError, core, papers
 from sojourn.cli import main
-from sojourn.papers import chosen_links, execute, points
+from sojourn.papers import execute, points
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.threshold import routes
 from sojourn.plan import expand
@@ -74,9 +74,9 @@ def test_the_mixed_traffic_is_52_tcp_and_8_udp_sources() -> None:
 
 def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None:
     condition = CONDITIONS["placement-linux-reno-100-ms"]
-    cells = chosen_links.cells_of(expand.cells(execute.plan_of(PAPER, BASE, condition, "", 2)))
+    cells = execute.cells_of(PAPER, BASE, condition, {}, expand.cells(execute.plan_of(PAPER, BASE, condition, {}, 2)))
     assert list(cells) == list(condition.schemes)
-    own = {name: {key: value for key, value in cell.levels.items() if key != chosen_links.PLACEMENT}
+    own = {name: {key: value for key, value in cell.levels.items() if key != execute.PLACEMENT}
            for name, cell in cells.items()}  # fmt: skip
     tail = own["droptail"]
     assert tail["queue of R1"] == "pfifo limit 2084p"
@@ -103,7 +103,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     # The base alone, two replications: 12 runs.
     alone = replace(PAPER, readings=(BASE,))
     store = tmp_path_factory.mktemp("threshold") / "store"
-    return execute.run(alone, store, replications=2, size="quick", conditions=chosen)
+    return execute.Runner(alone, store).run(2, "quick", chosen)
 
 
 def test_what_ns3_showed(measured: execute.Measured) -> None:

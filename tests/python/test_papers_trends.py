@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
-from sojourn.papers.conditions import NotThereError, level_of, part_of, places_of
+from sojourn.papers.conditions import NotThereError, places_of
 from sojourn.papers.judge import MAKERS, judge, statement
 from sojourn.papers.model import Condition
+from sojourn.papers.points import level_of, part_of
 from sojourn.stats import Floats
 
 HOLDS, FAILS = Outcome.HOLDS, Outcome.FAILS

@@ -161,12 +161,13 @@ def test_a_search_resumes(tmp_path: Path, found: placement.Found) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
     assert first.runs == found.runs == len(lines)
     assert placement.search(line(), plan(), log=log).runs == 0
-    # Killed in the middle of a line: that run and those after it are done again, no other.
-    log.write_bytes(b"".join(lines[:7]) + lines[7][:20])
-    again = placement.search(line(), plan(), log=log)
-    assert again.runs == len(lines) - 7
-    assert again.tried == first.tried
-    assert log.read_bytes().splitlines(keepends=True) == lines
+    # Killed in the middle of a line, or before its end: that run and those after it are done again, no other.
+    for cut in (lines[7][:20], lines[7][:-1]):
+        log.write_bytes(b"".join(lines[:7]) + cut)
+        again = placement.search(line(), plan(), log=log)
+        assert again.runs == len(lines) - 7
+        assert again.tried == first.tried
+        assert log.read_bytes().splitlines(keepends=True) == lines
     # Other traffic, another seed or another scheme is another case.
     assert placement.search(line(flows=6), plan(), log=log).runs > 0
     assert placement.search(line(), plan(scheme="pie"), log=log).runs > 0

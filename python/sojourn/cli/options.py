@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
+
+
+def add_group(verbs: Any, name: str, description: str, what: str = "action") -> Any:
+    """Add a verb that consists of actions, or what they are called, and return the place where these are added."""
+    top = verbs.add_parser(name, description=description)
+    return top.add_subparsers(title=f"{what}s", metavar=what.upper(), required=True)
 
 
 def add_out(

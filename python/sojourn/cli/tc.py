@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from sojourn import core, tc
+from sojourn.cli.options import add_group
 from sojourn.core import SojournError
 from sojourn.network import load
 from sojourn.processors import cores
@@ -14,11 +15,7 @@ from sojourn.processors import cores
 
 def add(verbs: Any) -> None:
     """Add the verb ``export`` to `verbs`."""
-    export = verbs.add_parser(
-        "export",
-        description="Write a scheme in the form that another program reads.",
-    )
-    formats = export.add_subparsers(title="formats", metavar="FORMAT", required=True)
+    formats = add_group(verbs, "export", "Write a scheme in the form that another program reads.", what="format")
     to_tc = formats.add_parser(
         "tc",
         help="print the commands that install a scheme on Linux",

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.options import add_force, add_json, add_out, add_seed
+from sojourn.cli.options import add_force, add_group, add_json, add_out, add_seed
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
 
@@ -31,12 +31,11 @@ _SHOWN: Final = {
 
 def add(verbs: Any) -> None:
     """Add the verb ``device`` to `verbs`."""
-    top = verbs.add_parser(
+    actions = add_group(
+        verbs,
         "device",
-        description="Read the measurements of sojournd, or run an experiment with it. The program "
-        "itself is `sojournd`.",
+        "Read the measurements of sojournd, or run an experiment with it. The program itself is `sojournd`.",
     )
-    actions = top.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     listing = actions.add_parser(
         "windows",

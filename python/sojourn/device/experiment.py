@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.device import traffic
@@ -48,49 +48,29 @@ STREAMS: Final[tuple[dict[str, float], ...]] = (
 """UDP, video and voice: shares of the link at a demand of 1."""
 
 
-class Plan(Protocol):
-    """The settings of an experiment; :class:`Experiment` has them."""
-
-    @property
-    def schemes(self) -> tuple[tuple[str, str], ...]:
-        """Names and schemes, as tc writes them, among which the device switches."""
-
-    @property
-    def packets(self) -> int:
-        """Arrivals in a window."""
-
-    @property
-    def slots(self) -> int:
-        """The number of slots."""
-
-    @property
-    def slot_s(self) -> float:
-        """The duration of a slot in seconds."""
-
-    @property
-    def design(self) -> str:
-        """``random``: each slot's scheme is drawn by itself; ``blocks``: every scheme once in each block of slots."""
-
-    @property
-    def seed(self) -> int:
-        """Of the schedule and the traffic."""
-
-    @property
-    def rate(self) -> str:
-        """Of the shaped link."""
-
-    @property
-    def rtt_ms(self) -> tuple[float, ...]:
-        """Round-trip times, a client each."""
-
-    @property
-    def demands(self) -> tuple[float, float]:
-        """The smallest and the largest demand."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A plan with the schemes of Barczyk and Chydzinski (2022), at a scale of minutes."""
+    """The settings of an experiment; by default the schemes of Barczyk and Chydzinski (2022), at a scale of minutes.
+
+    Parameters
+    ----------
+    schemes
+        Names and schemes, as tc writes them, among which the device switches.
+    packets
+        Arrivals in a window.
+    slots, slot_s
+        The number of slots, and the duration of each in seconds.
+    design
+        ``random``: each slot's scheme is drawn by itself; ``blocks``: every scheme once in each block of slots.
+    seed
+        Of the schedule and the traffic.
+    rate
+        Of the shaped link.
+    rtt_ms
+        Round-trip times, a client each.
+    demands
+        The smallest and the largest demand.
+    """
 
     schemes: tuple[tuple[str, str], ...] = (
         ("none", "pfifo limit 300p"),
@@ -106,7 +86,7 @@ class Experiment:
     demands: tuple[float, float] = (1.0, 1.8)
 
 
-def run(plan: Plan, place: str | Path, say: Callable[[str], None] = lambda _: None) -> Path:
+def run(plan: Experiment, place: str | Path, say: Callable[[str], None] = lambda _: None) -> Path:
     """Carry out a plan.
 
     Parameters
@@ -144,7 +124,7 @@ def run(plan: Plan, place: str | Path, say: Callable[[str], None] = lambda _: No
     return store
 
 
-def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
+def _run(plan: Experiment, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
     lasts = plan.slots * plan.slot_s
     # Begins before the first slot, so that at its end the last slot is over and no other has begun.
     ends = time.monotonic() + lasts
@@ -173,7 +153,7 @@ def _run(plan: Plan, lab: Lab, store: Path, say: Callable[[str], None]) -> None:
     lab.stop(receiver)
 
 
-def configuration(plan: Plan, lab: Lab, store: Path) -> str:
+def configuration(plan: Experiment, lab: Lab, store: Path) -> str:
     """Return the device's configuration."""
     delays = "\n".join(
         f'"{lab.address(client)}/32" = "{rtt_ms:g} ms"'
@@ -222,7 +202,7 @@ seed = {plan.seed}
 """
 
 
-def sender_plan(plan: Plan, lab: Lab, number: int, begin_s: float, end_s: float) -> dict[str, Any]:
+def sender_plan(plan: Experiment, lab: Lab, number: int, begin_s: float, end_s: float) -> dict[str, Any]:
     """Return what a client sends (:class:`sojourn.device.traffic.Sender`): an equal part of the whole."""
     bytes_s = rate_bit_s(plan.rate, "rate") / 8.0 / len(plan.rtt_ms)
     sizes = {name: TRANSFERS[name] for name in ("shape", "least_bytes", "most_bytes")}

@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import interarrival, text
-from sojourn.cli.options import add_jobs
+from sojourn.cli.options import add_group, add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
 from sojourn.papers.judge import Outcome
@@ -23,11 +23,9 @@ INTERRUPTED = 130
 
 def add(verbs: Any) -> None:
     """Add the verb ``papers`` to `verbs`."""
-    papers = verbs.add_parser(
-        "papers",
-        description="Repeat published studies, which are stored as data, and judge their claims one by one.",
+    actions = add_group(
+        verbs, "papers", "Repeat published studies, which are stored as data, and judge their claims one by one."
     )
-    actions = papers.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser(
         "list", help="list the papers", description="List the published studies that can be repeated."
     )
@@ -109,13 +107,12 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
             for one in conditions_of(claim, paper.conditions)
         }
         # A figure over a sweep is all of its points.
-        sweeps = {(one.flow, one.model, one.sweep) for one in paper.conditions if one.name in found and one.sweep}
-        found |= {one.name for one in paper.conditions if (one.flow, one.model, one.sweep) in sweeps}
+        sweeps = {one.traffic for one in paper.conditions if one.name in found and one.sweep}
+        found |= {one.name for one in paper.conditions if one.traffic in sweeps}
     if not found:
+        alone = (one for one in paper.conditions if one.table or not one.sweep)
         known = [figure.name for figure in figures.load(paper)]
-        known += [
-            f"Table {one.table}" if one.table else one.name for one in paper.conditions if one.table or not one.sweep
-        ]
+        known += [f"Table {one.table}" if one.table else one.name for one in alone]
         meant = suggest.hint(only, known)
         raise SojournError(
             f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
@@ -165,52 +162,38 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
+    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stream(), say)
     hook = shipped.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
-    measured = execute.run(
-        paper,
-        place / "store",
-        replications=paper.replications[size],
-        size=size,
-        conditions=[] if is_alone else chosen(paper, options.only),
-        precision=precision(options.precision, paper.replications[size]),
-        jobs=options.jobs,
-        scheduler=options.scheduler,
-        watch=progress.for_stream(),
-        say=say,
+    measured = runner.run(
+        paper.replications[size],
+        size,
+        [] if is_alone else chosen(paper, options.only),
+        precision(options.precision, paper.replications[size]),
     )
-    added = None
-    if addition is not None and (is_alone or options.only is None):
-        added = addition.run(paper, place, size, jobs=options.jobs, say=say)
-    traces = overtime.run(paper, measured, place / "store", jobs=options.jobs, say=say)
-    measured = overtime.joined(measured, traces)
+    # Further parts and time series are small: they run here, one after the other, without a bar.
+    runner.scheduler = runner.watch = None
+    added = addition.run(runner, size) if addition is not None and (is_alone or options.only is None) else None
+    measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
     more = added.section() if added else page.NOTHING
-    folder.write_text(report, page.render(paper, measured, judged, size, traces, more=more))
-    ran, found = (sum(getattr(one, of) for one in (measured, traces, added) if one) for of in ("ran", "found"))
-    return "\n".join(
-        [
-            f"{ran} runs made, {found} found, in {time.monotonic() - start:.0f} s; {size}: "
-            f"{measured.replications} replications",
-            f"Report: {report}",
-            *(added.said if added else ()),
-            "",
-            counts(judged),
-        ]
-    )
+    folder.write_text(report, page.render(paper, measured, judged, size, more=more))
+    said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
+    said += f"{measured.replications} replications"
+    return "\n".join([said, f"Report: {report}", *(added.said if added else ()), "", counts(judged)])
+
+
+def say(line: str) -> None:
+    """Show a line about the progress."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def counts(judged: Ledger) -> str:
     """Return the ledger's counts, a row per reading, as text."""
     heads = ["reading", *(outcome.value for outcome in Outcome)]
-    rows = [
-        [reading.name, *(str(count) for count in judged.counts(reading.name).values())] for reading in judged.readings
-    ]
+    rows = [[one.name, *map(str, judged.counts(one.name).values())] for one in judged.readings]
     turned = len(judged.turned)
     note = f"{len(judged.paper.claims)} claims; {turned} hold under one reading and do not hold under another."
     return f"{text.table(heads, rows, numbers=True)}\n{note}"

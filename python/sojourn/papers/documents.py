@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +19,12 @@ _RENAMED: Final = {"except": "left_out", "negated": "is_negated", "best_of": "is
 _NEEDED: Final = ("id", "section", "place", "quote", "subject", "comparison", "metric")
 
 
+STUDIES: Final = Path(__file__).parent / "studies"
+
+
 def is_ours(study: Path) -> bool:
     """Return whether a study's folder is one of the package's."""
-    return study.resolve().parent == (Path(__file__).parent / "studies").resolve()
+    return study.resolve().parent == STUDIES.resolve()
 
 
 def folder() -> Path:
@@ -32,13 +35,12 @@ def folder() -> Path:
     SojournError
         Where it is not there.
     """
-    found = Path(__file__).parent / "studies"
-    if not found.is_dir():
+    if not STUDIES.is_dir():
         raise SojournError(
-            f"there are no papers at {found}: in a checkout of Sojourn's sources this is a link to papers/, which "
+            f"there are no papers at {STUDIES}: in a checkout of Sojourn's sources this is a link to papers/, which "
             "some systems do not make; an installed package has them"
         )
-    return found
+    return STUDIES
 
 
 def names() -> list[str]:
@@ -71,9 +73,10 @@ def load(name: str, where: Path | None = None) -> Paper:
         If there is no such paper, or a document of it is wrong; the message names the file, the key and what is
         allowed.
     """
-    place = (where or folder()) / name
+    where = where or folder()
+    place = where / name
     if not place.is_dir():
-        known = sorted(one.name for one in (where or folder()).iterdir() if one.is_dir())
+        known = sorted(one.name for one in where.iterdir() if one.is_dir())
         listed = ", ".join(known) or "none"
         raise SojournError(f"there is no study {name!r}{suggest.hint(name, known)}; the studies are: {listed}")
     missing = [one for one in DOCUMENTS if not (place / one).is_file()]
@@ -81,26 +84,19 @@ def load(name: str, where: Path | None = None) -> Paper:
         raise SojournError(f"{place}: {', '.join(missing)} missing: this paper cannot be run")
     claims, schemes, readings, runs = (read_toml(place / one) for one in DOCUMENTS[:3] + DOCUMENTS[4:5])
     entries = [*need(schemes, "scheme", place / "schemes.toml"), *schemes.get("variant", ())]
-    groups = {key: tuple(value) for key, value in schemes.get("groups", {}).items()}
     file = place / "runs.toml"
     replications = {key: int(value) for key, value in need(runs, "replications", file).items()}
-    conditions = running.conditions(runs, groups, tuple(replications), file)
+    shared = of_study(place, runs, file, claims, schemes.get("groups", {}))
+    conditions = running.conditions(runs, shared["groups"], tuple(replications), file)
     paper = Paper(
-        name=name,
-        folder=place,
-        title=str(need(runs, "title", file)),
-        source=str(need(runs, "source", file)),
+        **shared,
         scenario=str(need(runs, "scenario", file)),
-        mode=str(runs.get("mode", "")),
         replications=replications,
         texts={entry["id"]: entry["text"] for entry in entries},
         other_texts={entry["id"]: dict(entry.get("readings", {})) for entry in entries},
         printed={entry["id"]: entry["printed"] for entry in entries},
-        groups=groups,
         figures=dict(claims.get("figures", {})),
-        rows=read_rows(need(claims, "rows", place / "claims.toml")),
         published=_published(place / "published.csv"),
-        claims=read_claims(need(claims, "sentence", place / "claims.toml"), place / "claims.toml"),
         conditions=conditions,
         readings=running.readings(runs, readings, conditions, tuple(replications), file),
         open_readings=readings,
@@ -108,26 +104,36 @@ def load(name: str, where: Path | None = None) -> Paper:
         kinds=tuple(runs.get("kinds", ())),
         on={entry["id"]: tuple(entry["on"]) for entry in entries if "on" in entry},
     )
-    of_claims = ((f"claims.toml: claim {one.id}", (*paper.subject_of(one), *paper.against_of(one)))
-                 for one in paper.claims)  # fmt: skip
-    of_runs = ((f"runs.toml: condition {one.name}", (*one.schemes, *one.beside)) for one in paper.conditions)
-    check_schemes(paper.folder, (*of_claims, *of_runs), paper.texts)
+    used = {f"claims.toml: claim {one.id}": (*paper.subject_of(one), *paper.against_of(one)) for one in paper.claims}
+    used |= {f"runs.toml: condition {one.name}": (*one.schemes, *one.beside) for one in paper.conditions}
+    check_schemes(paper.folder, used, paper.texts)
     return paper
 
 
-def check_schemes(folder: Path, used: Iterable[tuple[str, Iterable[str]]], known: Container[str]) -> None:
+def check_schemes(folder: Path, used: Mapping[str, Iterable[str]], known: Container[str]) -> None:
     """Refuse a scheme that is not known; `used` are schemes by where they are named."""
-    for where, schemes in used:
+    for where, schemes in used.items():
         for one in schemes:
             if one not in known:
                 raise SojournError(f"{folder}/{where}: unknown scheme {one!r}")
 
 
-def read_rows(table: dict[str, Any]) -> tuple[Row, ...]:
-    """Return the rows of printed tables."""
-    return tuple(
-        Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in table.items()
-    )
+def of_study(
+    folder: Path, head: Mapping[str, Any], file: Path, claims: Mapping[str, Any], groups: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of :class:`Study`; title and source are those of `head`, which `file` holds."""
+    place = folder / "claims.toml"
+    rows = need(claims, "rows", place).items()
+    return {
+        "folder": folder,
+        "title": str(need(head, "title", file)),
+        "source": str(need(head, "source", file)),
+        "groups": {key: tuple(value) for key, value in groups.items()},
+        "rows": tuple(
+            Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in rows
+        ),
+        "claims": _claims(need(claims, "sentence", place), place),
+    }
 
 
 def _published(file: Path) -> tuple[Published, ...]:
@@ -148,7 +154,7 @@ def _published(file: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def read_claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
+def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
     """Return the claims of sentences, each with what its sentence says of all of them."""
     found = []
     for sentence in sentences:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sojourn import metrics, stats
-from sojourn.papers.conditions import OF_SWEEPS, NotThereError, places_of
+from sojourn.papers.conditions import NotThereError, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Claim, Condition, Paper, Reading, Row
+from sojourn.papers.trends import OVER_SWEEPS
 from sojourn.stats import Estimate, Floats
 
 _MOST: Final = 4
@@ -79,7 +80,7 @@ def _conditions(claim: Claim, conditions: Sequence[Condition]) -> list[Condition
         return []
     found = []
     for group in (group for place in places for group in place.groups):
-        found += [group[0], group[-1]] if claim.comparison in OF_SWEEPS else list(group)
+        found += [group[0], group[-1]] if claim.comparison in OVER_SWEEPS else list(group)
     return list(dict.fromkeys(found))
 
 

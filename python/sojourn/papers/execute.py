@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,20 +9,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
-from sojourn import metrics
+from sojourn import core, metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
-from sojourn.papers import chosen_links, kinds, places, shipped
+from sojourn.papers import shipped
 from sojourn.papers.judge import Values
 from sojourn.papers.model import Condition, Paper, Reading
 from sojourn.papers.runs import slug
 from sojourn.plan import execute, expand
-from sojourn.plan.expand import Cells
+from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import Precision
+from sojourn.plan.parts import Factor, Precision, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
@@ -33,18 +31,37 @@ if TYPE_CHECKING:
     from sojourn.plan.progress import Watch
 
 MODE: Final = "{mode}"
-MODE_RUNS: Final = 5
-"""Runs of the FIFO whose mode is taken, quick or full, so that both run the same schemes."""
-MONITOR_S: Final = 10.0
-"""FlowMonitor takes a packet for lost that is not there after this time (its `MaxPerHopDelay`)."""
-
-_AT_ONCE: Final = 1000
-"""Runs whose distributions are in memory at once."""
+"""In the text of a scheme: what a paper computes for each condition."""
+PLACEMENT: Final = "placement"
+"""The factor that names the scheme where schemes stand on chosen links; every other link keeps its queue. It is
+written into the scenario's description, which changes no result."""
 
 Raw: TypeAlias = dict[str, dict[str, Floats]]
-Say: TypeAlias = Callable[[str], None]
+Runs: TypeAlias = Sequence[tuple[str, list[str]]]
+"""Scenario and runs of each condition."""
 Key: TypeAlias = tuple[str, str]
 """Names of the run's reading and of the condition."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One time series of one scheme.
+
+    Parameters
+    ----------
+    t_s
+        Ends of the intervals, in seconds.
+    values
+        One row per replication. For the flows of a kind (``goodput_bit_s@tcp``), one row per flow of the first
+        replication. NaN where nothing was measured.
+    """
+
+    t_s: Floats
+    values: Floats
+
+
+Traces: TypeAlias = dict[tuple[str, str, str], Mapping[tuple[str, str], Trace]]
+"""By name of the figure, of the run's reading and of the condition: time series by series and scheme."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +77,17 @@ class Measured:
         Likewise: dAQM's inter-arrival time.
     replications
         Of every scheme.
-    ran, found
-        Runs made now, and found in the store.
+    conditions
+        Those that were run.
+    traces
+        The time series of figures.
     """
 
     raw: dict[Key, Raw]
     modes: dict[Key, str]
     replications: int
-    ran: int = 0
-    found: int = 0
-    conditions: tuple[Condition, ...] = field(default=())
+    conditions: tuple[Condition, ...] = ()
+    traces: Traces = field(default_factory=dict)
 
     def conditions_of(self, reading: str) -> tuple[Condition, ...]:
         """Return the conditions that were run under a reading."""
@@ -96,7 +114,7 @@ class Measured:
         if chosen.get("plr") == "flowmonitor":
             found["loss_ratio"] = raw["flow loss_ratio"]
         if chosen.get("fairness", "all") != "all":
-            found[kinds.JAIN] = raw[f"{kinds.JAIN}@{chosen['fairness']}"]
+            found["jain_index"] = raw[f"jain_index@{chosen['fairness']}"]
         monitored = chosen.get("throughput") == "flowmonitor"
         return found | {"goodput_bit_s": raw[f"flow {'throughput_bit_s' if monitored else 'goodput_bit_s'}"]}
 
@@ -105,20 +123,9 @@ _OF_QUEUES: Final = ("queue_packets_mean", "sojourn_ms_mean")
 _OF_FLOWS: Final = ("goodput_bit_s", "throughput_bit_s")
 
 
-def run(
-    paper: Paper,
-    store: Path,
-    *,
-    replications: int,
-    size: str = "full",
-    conditions: Sequence[Condition] | None = None,
-    precision: Precision | None = None,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    say: Say = lambda _: None,
-    watch: Watch | None = None,
-) -> Measured:
-    """Run what a store does not hold yet of a paper, and read its metrics.
+@dataclass
+class Runner:
+    """Runs a paper's conditions as plans; those of one reading together.
 
     Parameters
     ----------
@@ -126,65 +133,14 @@ def run(
         The study.
     store
         Folder of finished runs; created if it does not exist.
-    replications
-        Of every scheme.
-    size
-        ``quick`` or ``full``: which conditions are run under which reading.
-    conditions
-        By default all.
-    precision
-        Replicate until this precision is reached. Claims compare replication by replication, so all conditions then
-        have as many replications as the one that needs most.
     jobs
         Number of threads; by default one per core. The results do not depend on it.
     scheduler
         Address, or scheduler file, of a Dask cluster to run on instead.
-    say
-        Told which reading comes.
     watch
         Shows the progress.
-
-    Raises
-    ------
-    SojournError
-        Impossible scenarios, and runs that fail.
-    """
-    chosen = tuple(
-        one for one in (paper.conditions if conditions is None else conditions) if size in (*one.sizes, "full")
-    )
-    work = [
-        (reading, own)
-        for reading in paper.readings
-        if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
-    ]
-    runner = Runner(paper, store, jobs, scheduler, watch)
-    modes: dict[Key, str] = {}
-    for reading, own in work:
-        if paper.mode:
-            say(f"{reading.name}: inter-arrival times of a FIFO")
-        modes |= runner.modes(reading, own)
-    count = replications
-    if precision is not None:
-        for reading, own in work:
-            say(f"{reading.name}: {precision.metric} within {precision.within}")
-            plans = (plan_of(paper, reading, one, modes.get((reading.name, one.name), ""), count) for one in own)
-            goal = [replace(one, precision=(precision,)) for one in plans]
-            count = max(count, *(state.target for state in runner.drive(reading, goal)[0].cells))
-    raw: dict[Key, Raw] = {}
-    for number, (reading, own) in enumerate(work, 1):
-        say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
-        raw |= runner.measure(reading, own, modes, count)
-    return Measured(raw, modes, count, runner.ran, runner.found, chosen)
-
-
-@dataclass
-class Runner:
-    """Runs plans of a paper; those of one reading together.
-
-    Parameters
-    ----------
-    paper, store, jobs, scheduler, watch
-        As for :func:`run`.
+    say
+        Called with lines that describe the progress.
     ran, found
         Runs made so far, and found in the store.
     """
@@ -194,14 +150,64 @@ class Runner:
     jobs: int | None = None
     scheduler: str | None = None
     watch: Watch | None = None
+    say: Callable[[str], None] = lambda _: None
     ran: int = 0
     found: int = 0
+
+    def run(
+        self,
+        replications: int,
+        size: str = "full",
+        conditions: Sequence[Condition] | None = None,
+        precision: Precision | None = None,
+    ) -> Measured:
+        """Run what the store does not hold yet of a paper, and read its metrics.
+
+        Parameters
+        ----------
+        replications
+            Of every scheme.
+        size
+            ``quick`` or ``full``: which conditions are run under which reading.
+        conditions
+            By default all.
+        precision
+            Replicate until this precision is reached. Claims compare replication by replication, so all conditions
+            then have as many replications as the one that needs most.
+
+        Raises
+        ------
+        SojournError
+            Impossible scenarios, and runs that fail.
+        """
+        given = self.paper.conditions if conditions is None else conditions
+        chosen = tuple(one for one in given if size in (*one.sizes, "full"))
+        work = [
+            (reading, own)
+            for reading in self.paper.readings
+            if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
+        ]
+        modes: dict[Key, str] = {}
+        for reading, own in work:
+            modes |= self.modes(reading, own)
+        count = replications
+        if precision is not None:
+            for reading, own in work:
+                self.say(f"{reading.name}: {precision.metric} within {precision.within}")
+                plans = (plan_of(self.paper, reading, one, modes, count) for one in own)
+                goal = [replace(one, precision=(precision,)) for one in plans]
+                count = max(count, *(state.target for state in self.drive(reading, goal)[0].cells))
+        raw: dict[Key, Raw] = {}
+        for number, (reading, own) in enumerate(work, 1):
+            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
+            raw |= self.measure(reading, own, modes, count)
+        return Measured(raw, modes, count, chosen)
 
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
         several = [expand.cells(plan) for plan in plans]
         whole = expand.together(f"{self.paper.name}, {reading.name}", several)
-        outcome = execute.run_cells(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
+        outcome = execute.run(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
         if outcome.failures:
             first = outcome.failures[0]
             raise SojournError(
@@ -213,56 +219,33 @@ class Runner:
         return outcome, several
 
     def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
-        """Return the inter-arrival time of each condition whose schemes need one: the :func:`mode` of FIFO runs."""
-        needed = [
-            one
-            for one in conditions
-            if any(MODE in self.paper.text_of(name, reading) for name in (*one.schemes, *one.beside))
-        ]
-        if not needed:
-            return {}
-        plans = [
-            Plan(
-                scenario=_scenario(self.paper, reading, one),
-                name=_plan_name(self.paper, reading, one, "fifo"),
-                schemes=(Scheme(self.paper.mode, "fifo"),),
-                sets=reading.sets_of(one),
-                replications=MODE_RUNS,
-                metrics=("interarrival_ms_mode",),
-            )
-            for one in needed
-        ]
-        outcome, several = self.drive(reading, plans)
-        states = {state.cell.run(0): state for state in outcome.cells}
-        return {
-            (reading.name, one.name): mode(states[cells.cells[0].run(0)].series("interarrival_ms_mode", MODE_RUNS))
-            for one, cells in zip(needed, several, strict=True)
-        }
+        """Return by condition what stands for :data:`MODE` in the texts of schemes, if the paper has such texts."""
+        hook = shipped.hook(self.paper.folder, "modes")
+        return hook(self, reading, conditions) if hook else {}
 
     def measure(
         self, reading: Reading, conditions: Sequence[Condition], modes: Mapping[Key, str], replications: int
     ) -> dict[Key, Raw]:
         """Run the schemes of conditions, and return their metrics."""
-        texts = [modes.get((reading.name, one.name), "") for one in conditions]
-        plans = [plan_of(self.paper, reading, *one, replications) for one in zip(conditions, texts, strict=True)]
+        plans = [plan_of(self.paper, reading, one, modes, replications) for one in conditions]
         outcome, several = self.drive(reading, plans)
         states = {state.cell.run(0): state for state in outcome.cells}
-        code = build()
-        runs: list[dict[str, list[str]]] = []
-        for condition, text, cells in zip(conditions, texts, several, strict=True):
-            own = chosen_links.cells_of(cells)
-            if not own:
-                by_text = {cell.scheme.canonical: cell for cell in cells}
-                schemes = schemes_of(self.paper, reading, condition, text)
-                own = {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
-            runs.append(
-                {
-                    name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
-                    for name, cell in own.items()
-                }
-            )
-        scenarios = [next(iter(cells.scenarios.values())) for cells in several]
-        table = self._table(runs, scenarios, is_base=reading is self.paper.readings[0])
+        code, store = build(), Store.open(self.store)
+        runs = [
+            {
+                name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
+                for name, cell in cells_of(self.paper, reading, condition, modes, cells).items()
+            }
+            for condition, cells in zip(conditions, several, strict=True)
+        ]
+        each = [
+            (next(iter(cells.scenarios.values())), [one for ids in of.values() for one in ids])
+            for cells, of in zip(several, runs, strict=True)
+        ]
+        wanted = sorted({run for _, own in each for run in own})
+        table, more = _table(store, wanted), shipped.hook(self.paper.folder, "columns")
+        if more is not None:
+            table = table.join(more(self.paper, store, each, wanted, is_base=reading is self.paper.readings[0]))
         columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}
         found: dict[Key, Raw] = {}
         for condition, of in zip(conditions, runs, strict=True):
@@ -272,29 +255,14 @@ class Runner:
             }
         return found
 
-    def _table(
-        self, runs: Sequence[Mapping[str, list[str]]], scenarios: Sequence[str], *, is_base: bool
-    ) -> pd.DataFrame:
-        """Return all metrics of the runs of conditions, a row per run."""
-        paper, store = self.paper, Store.open(self.store)
-        wanted = sorted({identity for of in runs for ids in of.values() for identity in ids})
-        table = _table(store, wanted, is_base=is_base)
-        if paper.places:
-            table = table.join(places.table(store, wanted, scenarios, paper.places))
-        if paper.kinds:
-            table = table.join(kinds.table(store, wanted, paper.kinds))
-        more = shipped.hook(paper.folder, "columns")
-        if more is None:
-            return table
-        each = [(text, [one for ids in of.values() for one in ids]) for text, of in zip(scenarios, runs, strict=True)]
-        return table.join(more(paper, store, each))
 
-
-def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str, replications: int) -> Plan:
+def plan_of(
+    paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str], replications: int
+) -> Plan:
     """Return the plan of one condition under one reading of the simulation; schemes of one text are there once."""
-    scenario = _scenario(paper, reading, condition)
+    scenario = scenario_of(paper, reading, condition)
     usual = Plan(
-        name=_plan_name(paper, reading, condition, "schemes"),
+        name=plan_name(paper, reading, condition, "schemes"),
         scenario=scenario,
         sets=reading.sets_of(condition),
         replications=replications,
@@ -304,85 +272,87 @@ def plan_of(paper: Paper, reading: Reading, condition: Condition, interarrival: 
         description=f"{paper.title}: {condition.title}; {reading.name}",
     )
     if condition.schemes[0] in paper.on:
-        return replace(usual, vary=(chosen_links.variation(paper, reading, condition, scenario),))
+        return replace(usual, vary=(_variation(paper, reading, condition, scenario),))
     texts: dict[str | None, Scheme] = {}
-    for scheme in schemes_of(paper, reading, condition, interarrival).values():
+    for scheme in schemes_of(paper, reading, condition, modes).values():
         texts.setdefault(scheme.canonical, scheme)
     return replace(usual, schemes=tuple(texts.values()))
 
 
-def mode(values: Sequence[float]) -> str:
-    """Return the mode that most runs have, in whole ms; ``measured`` if it is 0 or there is none.
+def _variation(paper: Paper, reading: Reading, condition: Condition, scenario: str) -> Variation:
+    """Return the variation of a condition's plan with a point for each scheme, which stands on chosen links.
 
-    A mode of 0 ms makes dAQM divide by zero; then the scheme measures its own.
-
-    Examples
-    --------
-    >>> mode([2.0, 2.0, 3.0])
-    '2ms'
-    >>> mode([0.0, 0.0])
-    'measured'
+    Raises
+    ------
+    SojournError
+        If a scheme stands on a link that the scenario does not have.
     """
-    found = Counter(int(value) for value in values if np.isfinite(value))
-    if not found:
-        return "measured"
-    most, _ = min(found.items(), key=lambda item: (-item[1], item[0]))
-    return f"{most}ms" if most > 0 else "measured"
+    schemes = (*condition.schemes, *condition.beside)
+    document = core.load(scenario, source=condition.name, sets=reading.sets_of(condition))
+    own = {one["name"]: one["queue"] for one in document["links"]}
+    links = list(dict.fromkeys(link for scheme in schemes for link in paper.on[scheme]))
+    for link in links:
+        if link not in own:
+            raise SojournError(
+                f"condition {condition.name}: a scheme is on the link {link!r}, which the scenario does not have"
+            )
+    factors = (
+        Factor(("description",), PLACEMENT),
+        *(Factor((f"links.{link}.queue",), f"queue of {link}") for link in links),
+    )
+    points = tuple(
+        (scheme, *(paper.text_of(scheme, reading) if link in paper.on[scheme] else own[link] for link in links))
+        for scheme in schemes
+    )
+    return Variation(factors, points)
 
 
-def _scenario(paper: Paper, reading: Reading, condition: Condition) -> str:
+def cells_of(
+    paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str], cells: Cells
+) -> dict[str, Cell]:
+    """Return the cell of each scheme of a condition by id, of the cells of its plan."""
+    if condition.schemes[0] in paper.on:
+        return {str(cell.levels[PLACEMENT]): cell for cell in cells}
+    by_text = {cell.scheme.canonical: cell for cell in cells}
+    schemes = schemes_of(paper, reading, condition, modes)
+    return {name: by_text[scheme.canonical] for name, scheme in schemes.items()}
+
+
+def scenario_of(paper: Paper, reading: Reading, condition: Condition) -> str:
     """Return the text of a scenario: of the paper's folder, or of those that come with Sojourn."""
     name = condition.scenario or reading.scenario or paper.scenario
     own = paper.folder / f"{name}.toml"
     return read_text(own if own.is_file() else name)[0]
 
 
-def schemes_of(paper: Paper, reading: Reading, condition: Condition, interarrival: str) -> dict[str, Scheme]:
-    """Return the schemes of a condition by id; `interarrival` is what ``{mode}`` stands for."""
-    found = {}
+def schemes_of(paper: Paper, reading: Reading, condition: Condition, modes: Mapping[Key, str]) -> dict[str, Scheme]:
+    """Return the schemes of a condition by id."""
+    found, mode = {}, modes.get((reading.name, condition.name), "")
     for name in (*condition.schemes, *condition.beside):
-        text = paper.text_of(name, reading).replace(MODE, interarrival)
+        text = paper.text_of(name, reading).replace(MODE, mode)
         found[name] = Scheme(condition.appended(name, text), name)
     return found
 
 
-def _plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
+def plan_name(paper: Paper, reading: Reading, condition: Condition, what: str) -> str:
+    """Return the name of a plan of one condition under one reading."""
     return f"{paper.name}-{condition.name}-{slug(reading.name)}-{what}"
 
 
-def _table(store: Store, runs: Sequence[str], *, is_base: bool) -> pd.DataFrame:
-    """Return a row per run: its metrics, those of its busiest queue, and those of its flows as FlowMonitor has them.
-
-    FlowMonitor counts a packet as lost if a queue dropped it, or if it took longer than ten seconds. This is computed
-    under the base reading only, because readings of metrics are compared with it.
-    """
+def _table(store: Store, runs: Sequence[str]) -> pd.DataFrame:
+    """Return a row per run: its metrics, those of its busiest queue, and means over its flows during their lives."""
     known = [name for scope, name in metrics.catalogue() if scope == "run"]
     whole: pd.DataFrame = store.read("runs", ["measured_s", *known], runs).to_pandas().set_index(KEY)
     queues = store.read("queues", ["under_test", *_OF_QUEUES], runs).to_pandas()
     queues = queues[queues["under_test"]].sort_values("queue_packets_mean", kind="stable")
     busiest = queues.groupby(KEY, sort=False)[list(_OF_QUEUES)].last()
-    flows = store.read("flows", ["flow_duration_s", "dropped_packets", *_OF_FLOWS], runs).to_pandas()
-    dropped = flows.groupby(KEY, sort=False)["dropped_packets"].sum()
+    flows = store.read("flows", ["flow_duration_s", *_OF_FLOWS], runs).to_pandas()
     flows = flows[flows["flow_duration_s"] > 0]
     # Over the life of the flow, not of the run.
     life = whole["measured_s"].reindex(flows[KEY]).to_numpy() / flows["flow_duration_s"].to_numpy()
     own = flows[[KEY]].assign(**{name: flows[name].to_numpy() * life for name in _OF_FLOWS})
     of_flows = own.groupby(KEY, sort=False)[list(_OF_FLOWS)].mean()
-    lost = dropped.reindex(whole.index) + (_late(store, whole) if is_base else 0.0)
     return whole[known].assign(
         **{f"busiest {name}": busiest[name].reindex(whole.index) for name in _OF_QUEUES},
         **{f"flow {name}": of_flows[name].reindex(whole.index) for name in _OF_FLOWS},
-        **{"flow loss_ratio": lost / whole["sent_packets"]},
     )
-
-
-def _late(store: Store, runs: pd.DataFrame) -> pd.Series:
-    """Return how many packets of each run arrived after FlowMonitor had taken them for lost."""
-    long = runs.index[runs["measured_s"] > MONITOR_S].tolist()
-    late = pd.Series(0.0, index=runs.index)
-    for start in range(0, len(long), _AT_ONCE):
-        of = store.read("distributions", ["quantity", "value", "cumulative"], long[start : start + _AT_ONCE])
-        delays = of.filter(pc.equal(of["quantity"], "one_way_delay_ms")).to_pandas()
-        below = delays[delays["value"] <= 1e3 * MONITOR_S].groupby(KEY, sort=False)["cumulative"].max()
-        late.loc[below.index] = 1.0 - below
-    return late * runs["delivered_packets"]

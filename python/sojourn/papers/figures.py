@@ -12,8 +12,8 @@ from typing import Any, Final
 from sojourn.core import SojournError
 from sojourn.papers.checks import check, choose, read_toml
 from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.points import quantities
 from sojourn.papers.runs import slug
-from sojourn.plan.read import in_base_unit
 
 FILE: Final = "figures.toml"
 KINDS: Final = ("dots", "lines", "series")
@@ -159,7 +159,7 @@ def _check(paper: Paper, figure: Figure, where: str) -> None:
     lists: tuple[tuple[str, Sequence[str], Sequence[str]], ...] = (
         ("kind", [figure.kind], KINDS),
         ("readings", [figure.readings], ("", "all")),
-        ("schemes", paper.schemes((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
+        ("schemes", paper.ids((*figure.schemes, *figure.constant, *figure.faint)), list(paper.texts)),
         ("rows", figure.rows, [row.name for row in paper.rows]),
         ("series", figure.series, [*SERIES, *(f"{name}@{kind}" for name in OF_KINDS for kind in paper.kinds)]),
     )
@@ -198,16 +198,12 @@ def axis(levels: Sequence[str]) -> tuple[str, list[float]]:
     >>> axis(["1 %", "99 %"])
     ('%', [1.0, 99.0])
     """
-    plain = [re.fullmatch(r"\s*([0-9.]+)\s*(%?)\s*", level) for level in levels]
-    if all(plain):
-        units = {one[2] for one in plain if one}
-        if len(units) <= 1:
-            return "".join(units), [float(one[1]) for one in plain if one]
-    numbers = in_base_unit(list(levels))
-    if numbers is None:
+    found = quantities(levels)
+    if found is None:
         raise SojournError(f"points of a sweep that are not of one kind: {', '.join(levels)}")
-    base, values = numbers
-    shown, size = next((one for one in _SHOWN[base] if max(values) >= one[1]), _SHOWN[base][-1])
+    base, values = found
+    known = _SHOWN.get(base, ((base, 1.0),))
+    shown, size = next((one for one in known if max(values, default=0.0) >= one[1]), known[-1])
     return shown, [value / size for value in values]
 
 

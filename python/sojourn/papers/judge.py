@@ -94,10 +94,9 @@ def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level:
         return Verdict(Outcome.NOT_RUN, why=f"the comparison {claim.comparison} is not evaluated yet")
     if not settings:
         return Verdict(Outcome.NOT_RUN, why="its traffic has not been run")
-    for one in settings:
-        missing = _missing(claim, one, rows)
-        if missing:
-            return Verdict(Outcome.NOT_RUN, why=missing)
+    missing = next(filter(None, (_missing(claim, one, rows) for one in settings)), "")
+    if missing:
+        return Verdict(Outcome.NOT_RUN, why=missing)
     found = logic.decide(statement(claim, settings, rows), level)
     if found.truth is None:
         return Verdict(Outcome.UNDECIDED, found.replications)
@@ -117,18 +116,16 @@ def statement(claim: Claim, settings: Sequence[Setting], rows: Sequence[str]) ->
 
 
 def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
-    names = [*(rows if claim.metric == "any" else (claim.metric,)), *([claim.driver] if claim.driver else [])]
-    schemes = dict.fromkeys(
-        (*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ()))
-    )  # fmt: skip
-    for condition in one.conditions:
+    names = [name for name in (*(rows if claim.metric == "any" else (claim.metric,)), claim.driver) if name]
+    schemes = (*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ()))
+    for condition in (*one.own, *(other for group in one.others for other in group)):
         where = f" in {condition.name}" if condition.name else ""
         for name in names:
             if name not in condition.values:
                 return f"{name} is not measured yet"
-            for scheme in schemes:
-                if scheme not in condition.values[name]:
-                    return f"{scheme} has not been run{where}"
+            lacking = next((scheme for scheme in schemes if scheme not in condition.values[name]), None)
+            if lacking:
+                return f"{lacking} has not been run{where}"
     return ""
 
 
@@ -151,23 +148,19 @@ def _averaged(settings: Sequence[Setting]) -> Setting:
 
     Of sweeps point by point, the highest being that of the whole sweep, as the figures are normalised (section 6.3).
     """
-    first = settings[0]
-    columns = [one.points or (At("", one.values),) for one in settings]
-    count = min(
-        values.size for of in columns for at in of for metric in at.values.values() for values in metric.values()
-    )
-    shared = [{name: set(at.values[name]) for name in at.values} for of in columns for at in of]
-    names = set.intersection(*(set(one) for one in shared))
-    schemes = {name: set.intersection(*(one[name] for one in shared)) for name in names}
-    totals: list[dict[str, dict[str, Floats]]] = [
-        {name: {scheme: np.zeros(count) for scheme in of} for name, of in schemes.items()} for _ in columns[0]
-    ]
-    for of in columns:
-        for name in names:
-            means = [float(np.mean(at.values[name][scheme])) for at in of for scheme in schemes[name]]
+    columns = [one.own for one in settings]
+    every_one = [at.values for of in columns for at in of]
+    count = min(values.size for one in every_one for metric in one.values() for values in metric.values())
+    totals: list[dict[str, dict[str, Floats]]] = [{} for _ in columns[0]]
+    for name in set.intersection(*(set(one) for one in every_one)):
+        schemes = set.intersection(*(set(one[name]) for one in every_one))
+        for total in totals:
+            total[name] = {scheme: np.zeros(count) for scheme in schemes}
+        for of in columns:
+            means = [float(np.mean(at.values[name][scheme])) for at in of for scheme in schemes]
             highest = max(means, default=0.0) or 1.0
-            for place, at in enumerate(of):
-                for scheme in schemes[name]:
-                    totals[place][name][scheme] += at.values[name][scheme][:count] / highest / len(settings)
+            for total, at in zip(totals, of, strict=True):
+                for scheme in schemes:
+                    total[name][scheme] += at.values[name][scheme][:count] / highest / len(settings)
     points = tuple(At(at.name, values, at.level) for at, values in zip(columns[0], totals, strict=True))
-    return replace(first, values=totals[0], points=points if first.points else ())
+    return replace(settings[0], values=totals[0], points=points if settings[0].points else ())

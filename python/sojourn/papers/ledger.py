@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.core import SojournError
-from sojourn.papers.conditions import NotThereError, level_of, places_of
+from sojourn.papers.conditions import NotThereError, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.papers.model import Claim, Condition, Paper, Reading
+from sojourn.papers.points import level_of
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ requires intervals of 99.3 %.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -145,22 +146,15 @@ def decide(statement: Statement, level: float = LEVEL) -> Decision:
     return Decision(truth, None if truth is not None else evidence.needed())
 
 
-def needed(values: Floats, level: float = LEVEL) -> int | None:
-    """Return how many replications give an interval that excludes zero, if mean and scatter stay the same.
-
-    The least n with t(n - 1) s / sqrt(n) < |m|. None without two values, and above :data:`MANY`.
-    """
-    return _Evidence(Sign(values), 1 - level).needed()
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What replications say of a sign."""
+    """What replications say of a sign; `certain` where they are all the same, which needs no test."""
 
     mean: float
     deviation: float
     count: int
     total: int
+    certain: Truth
 
     def truth(self, alpha: float, count: int | None) -> Truth:
         # Of more replications as large a part would have a value.
@@ -172,11 +166,12 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """The parts of a count that are not certain, and how many are certainly true and false."""
+    """The parts of a count that are not certain, how many are certainly true and false, and what follows of it."""
 
     parts: list[Statement]
     true: int
     false: int
+    certain: Truth
 
     def count(self, truth: bool) -> int:
         return self.true if truth else self.false
@@ -188,22 +183,13 @@ def _quantile(degrees: int, alpha: float) -> float:
 
 
 class _Evidence:
-    """A statement with what is known of its signs."""
+    """A statement with what is known of its parts."""
 
     def __init__(self, statement: Statement, alpha: float) -> None:
         self.statement, self.alpha = statement, alpha
-        self.seen: dict[int, _Seen] = {}
-        # Values that are the same in every replication need no test, and do not count as one.
-        self.certain: dict[int, Truth] = {}
-        self.open: dict[int, _Open] = {}
         signs = list(dict.fromkeys(_signs(statement)))
-        for sign, one in zip(signs, _measure([sign.values for sign in signs]), strict=True):
-            self.seen[id(sign)] = one
-            self.certain[id(sign)] = (
-                one.mean > 0 or (one.mean == 0 and not sign.is_strict)
-                if one.count > 1 and one.deviation == 0
-                else None
-            )
+        self.signs = dict(zip(map(id, signs), _measure(signs), strict=True))
+        self.counts: dict[int, _Open] = {}
         self._follow(statement)
 
     def truth(self, count: int | None = None) -> Truth:
@@ -216,78 +202,67 @@ class _Evidence:
         """Return the least number of replications that decides; more of them never decide less."""
         if self.truth(MANY) is None:
             return None
-        low, high = 2, 16
-        while high < MANY and self.truth(high) is None:
-            low, high = high + 1, min(high * 4, MANY)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.truth(middle) is not None else (middle + 1, high)
-        return low
+        return bisect_left(range(MANY), True, lo=2, key=lambda count: self.truth(count) is not None)
 
     def _follow(self, statement: Statement) -> Truth:
         """Note what is certain of a statement."""
         if isinstance(statement, Sign):
-            return self.certain[id(statement)]
+            return self.signs[id(statement)].certain
         found = [self._follow(part) for part in statement.parts]
         parts = [part for part, one in zip(statement.parts, found, strict=True) if one is None]
         true, open_ = sum(one is True for one in found), len(parts)
-        self.open[id(statement)] = _Open(parts, true, len(found) - true - open_)
         truth: Truth = None
         if true > statement.most or true + open_ < statement.least:
             truth = False
         elif true >= statement.least and true + open_ <= statement.most:
             truth = True
-        self.certain[id(statement)] = truth
+        self.counts[id(statement)] = _Open(parts, true, len(found) - true - open_, truth)
         return truth
 
     def _is(self, statement: Statement, wanted: bool, alpha: float, count: int | None) -> bool:
         """Return whether it is decided that the truth of a statement is as wanted."""
-        certain = self.certain[id(statement)]
-        if certain is not None:
-            return certain is wanted
         if isinstance(statement, Sign):
-            return self.seen[id(statement)].truth(alpha, count) is wanted
-        total, known = len(statement.parts), self.open[id(statement)]
+            seen = self.signs[id(statement)]
+            return (seen.truth(alpha, count) if seen.certain is None else seen.certain) is wanted
+        total, known = len(statement.parts), self.counts[id(statement)]
+        if known.certain is not None:
+            return known.certain is wanted
         if wanted:
             # Both bounds: each without correction.
-            enough = self._are(statement, True, statement.least, alpha, count)
-            return enough and self._are(statement, False, total - statement.most, alpha, count)
+            enough = self._are(known, True, statement.least, alpha, count)
+            return enough and self._are(known, False, total - statement.most, alpha, count)
         # Either too few are true or too many: the level is shared by what is possible.
         bounds = [(False, total - statement.least + 1), (True, statement.most + 1)]
         possible = [(truth, need) for truth, need in bounds if need <= known.count(truth) + len(known.parts)]
-        return any(self._are(statement, truth, need, alpha / len(possible), count) for truth, need in possible)
+        return any(self._are(known, truth, need, alpha / len(possible), count) for truth, need in possible)
 
-    def _are(self, whole: Count, wanted: bool, need: int, alpha: float, count: int | None) -> bool:
+    def _are(self, known: _Open, wanted: bool, need: int, alpha: float, count: int | None) -> bool:
         """Return whether it is decided that the truth of at least `need` parts is as wanted."""
-        known = self.open[id(whole)]
         need -= known.count(wanted)
         spare = len(known.parts) - need
         if need <= 0 or spare < 0:
             return need <= 0
-        share = alpha / (spare + 1)
-        for part in known.parts:
-            if self._is(part, wanted, share, count):
-                need -= 1
-                if need == 0:
-                    return True
-            else:
-                spare -= 1
-                if spare < 0:
-                    return False
-        return False
+        decided = (self._is(part, wanted, alpha / (spare + 1), count) for part in known.parts)
+        # No part is looked at that cannot change the answer.
+        failed = 0
+        for is_so in decided:
+            need, failed = need - is_so, failed + (not is_so)
+            if need == 0 or failed > spare:
+                break
+        return need == 0
 
 
-def _measure(columns: list[Floats]) -> list[_Seen]:
-    """Return mean and deviation of each column, without what is not finite; all of one length at once."""
+def _measure(signs: list[Sign]) -> list[_Seen]:
+    """Return mean and deviation of each sign, without what is not finite; all of one length at once."""
     found: dict[int, _Seen] = {}
     by_length: dict[int, list[int]] = {}
-    for place, values in enumerate(columns):
-        by_length.setdefault(values.size, []).append(place)
+    for place, sign in enumerate(signs):
+        by_length.setdefault(sign.values.size, []).append(place)
     for length, places in by_length.items():
         if length == 0:
-            found |= {place: _Seen(math.nan, math.nan, 0, 0) for place in places}
+            found |= {place: _Seen(math.nan, math.nan, 0, 0, None) for place in places}
             continue
-        table = np.vstack([columns[place] for place in places])
+        table = np.vstack([signs[place].values for place in places])
         finite = np.isfinite(table)
         counts = finite.sum(axis=1)
         safe = np.where(finite, table, 0.0)
@@ -298,8 +273,10 @@ def _measure(columns: list[Floats]) -> list[_Seen]:
         # What differs by rounding errors only does not differ.
         deviations[spread <= _ROUNDING * np.abs(safe).max(axis=1)] = 0.0
         for place, mean, deviation, count in zip(places, means, deviations, counts, strict=True):
-            found[place] = _Seen(float(mean), float(deviation), int(count), length)
-    return [found[place] for place in range(len(columns))]
+            is_true = bool(mean > 0 or (mean == 0 and not signs[place].is_strict))
+            certain = is_true if count > 1 and deviation == 0 else None
+            found[place] = _Seen(float(mean), float(deviation), int(count), length, certain)
+    return [found[place] for place in range(len(signs))]
 
 
 def _signs(statement: Statement) -> Iterable[Sign]:

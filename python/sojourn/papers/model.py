@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
-
-DAQM: Final = "daqm"
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class Condition:
     table
         The one that prints it.
     append
-        What is added to the text of schemes: by id, or for all of dAQM by its name.
+        What is added to the text of schemes: by id, or by the name of the algorithm.
     fixed
         Schemes that nothing is added to.
     sets
@@ -112,11 +110,15 @@ class Condition:
     scenario: str = ""
     series: str = ""
 
+    @property
+    def traffic(self) -> tuple[str, str, str]:
+        """Flow, model and swept factor."""
+        return self.flow, self.model, self.sweep
+
     def appended(self, scheme: str, text: str) -> str:
         """Return a scheme's text with what the condition adds to it."""
-        family = DAQM if text.startswith(DAQM) else ""
         added = dict(self.append)
-        more = "" if scheme in self.fixed else added.get(scheme, added.get(family, ""))
+        more = "" if scheme in self.fixed else added.get(scheme, added.get(text.split(maxsplit=1)[0], ""))
         return f"{text} {more}" if more else text
 
 
@@ -160,31 +162,56 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Paper:
-    """A study as data.
+class Study:
+    """What every study has.
 
     Parameters
     ----------
-    name
-        Of the folder.
     folder
         The folder with its documents.
     title, source
         For people.
+    groups
+        Groups of schemes by name.
+    rows, claims
+        Rows of its tables, and what it claims.
+    """
+
+    folder: Path
+    title: str
+    source: str
+    groups: dict[str, tuple[str, ...]]
+    rows: tuple[Row, ...]
+    claims: tuple[Claim, ...]
+
+    @property
+    def name(self) -> str:
+        """That of the folder."""
+        return self.folder.name
+
+    def ids(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the ids of schemes that ids and groups stand for, each once, in order."""
+        return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
+
+
+@dataclass(frozen=True)
+class Paper(Study):
+    """A study as data.
+
+    Parameters
+    ----------
     scenario
         Name of the bundled scenario.
-    mode
-        The FIFO scheme whose most frequent inter-arrival time replaces ``{mode}``; empty if none is needed.
     replications
         By ``quick`` and ``full``.
     texts, printed
         Of the schemes by id.
     other_texts
         Of the schemes by id, then by reading ``scheme``.
-    groups, figures
-        Groups of schemes by name, and which a figure compares.
-    rows, published, claims, conditions
-        Tables, numbers, claims, and what is run.
+    figures
+        Which group of schemes a figure compares.
+    published, conditions
+        Numbers, and what is run.
     readings
         The base first.
     open_readings
@@ -198,31 +225,19 @@ class Paper:
         Groups of flows whose shares the study compares (``tcp``, ``udp``); none where it does not.
     """
 
-    name: str
-    folder: Path
-    title: str
-    source: str
     scenario: str
-    mode: str
     replications: dict[str, int]
     texts: dict[str, str]
     other_texts: dict[str, dict[str, str]]
     printed: dict[str, str]
-    groups: dict[str, tuple[str, ...]]
     figures: dict[str, str]
-    rows: tuple[Row, ...]
     published: tuple[Published, ...]
-    claims: tuple[Claim, ...]
     conditions: tuple[Condition, ...]
     readings: tuple[Reading, ...]
     open_readings: dict[str, Any]
     places: tuple[str, ...] = ()
     on: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
-
-    def schemes(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ids that ids and groups stand for, each once, in order."""
-        return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
 
     def text_of(self, scheme: str, reading: Reading) -> str:
         """Return the text of a scheme under a reading."""
@@ -237,19 +252,19 @@ class Paper:
         """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""
         place = claim.place.split(";")[0].strip()
         group = self.figures.get(place, self.figures.get(place.rstrip("abcdef"), "eight"))
-        return self.schemes((group,))
+        return self.ids((group,))
 
     def subject_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes that a claim is about."""
-        return self.schemes(claim.subject)
+        return self.ids(claim.subject)
 
     def against_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes to compare with; ``others``: the figure's, without subjects and exceptions."""
-        subject, out = set(self.subject_of(claim)), set(self.schemes(claim.left_out))
+        subject, out = set(self.subject_of(claim)), set(self.ids(claim.left_out))
         found: list[str] = []
         for name in claim.against:
             if name == "others":
                 found += [one for one in self.figure_of(claim) if one not in subject and one not in out]
             else:
-                found += self.schemes((name,))
+                found += self.ids((name,))
         return tuple(dict.fromkeys(found))

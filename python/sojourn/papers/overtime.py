@@ -5,102 +5,47 @@ A study of kinds of flows has each flow's throughput over time, and claims about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from sojourn.papers import chosen_links, figures, shipped
-from sojourn.papers.execute import Measured, Raw, Runner, plan_of, schemes_of
+from sojourn.papers import figures, shipped
+from sojourn.papers.execute import Measured, Runner, Trace, Traces, cells_of, plan_of
 from sojourn.papers.figures import Figure
-from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
 from sojourn.plan.store import Store
-from sojourn.stats import Floats
 from sojourn.units import to_ns
 
 _KIND: Final = r":([^_\[]+)"
-"""Of a series of one flow: its group up to the first underscore, as in :mod:`sojourn.papers.kinds`."""
+"""Of a series of one flow: its group up to the first underscore, which is the kind."""
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One time series of one scheme.
+def run(runner: Runner, measured: Measured) -> Measured:
+    """Run the time series of the figures whose conditions were run, and return what was measured with them.
 
-    Parameters
-    ----------
-    t_s
-        Ends of the intervals, in seconds.
-    values
-        One row per replication. For the flows of a kind (``goodput_bit_s@tcp``), one row per flow of the first
-        replication. NaN where nothing was measured.
-    """
-
-    t_s: Floats
-    values: Floats
-
-
-Key: TypeAlias = tuple[str, str, str]
-"""Name of the figure, of the run's reading and of the condition."""
-
-
-@dataclass(frozen=True)
-class Traces:
-    """The time series of figures, by series and scheme.
+    They are run under the readings that are shown; a figure on which claims are judged under every reading of the
+    simulation.
 
     Parameters
     ----------
-    of
-        By figure, reading and condition: traces by series and scheme.
-    metrics
-        What claims are judged on, by reading and condition.
-    ran, found
-        Runs made now, and found in the store.
-    """
-
-    of: Mapping[Key, Mapping[tuple[str, str], Trace]] = field(default_factory=dict)
-    metrics: Mapping[tuple[str, str], Raw] = field(default_factory=dict)
-    ran: int = 0
-    found: int = 0
-
-
-def run(
-    paper: Paper,
-    measured: Measured,
-    store: Path,
-    *,
-    jobs: int | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> Traces:
-    """Run the time series of the figures whose conditions were run, under the readings that are shown.
-
-    A figure on which claims are judged is run under every reading of the simulation.
-
-    Parameters
-    ----------
-    paper
-        The study.
+    runner
+        Runs them.
     measured
         The results of its runs. Their inter-arrival times are used, and at most as many replications.
-    store
-        Folder of finished runs.
-    jobs
-        Number of threads; by default one per core.
-    say
-        Called with lines that describe the progress.
 
     Raises
     ------
     SojournError
         If runs fail.
     """
-    of: dict[Key, Mapping[tuple[str, str], Trace]] = {}
-    metrics: dict[tuple[str, str], Raw] = {}
+    traces: Traces = {}
+    raw, paper = dict(measured.raw), runner.paper
     more = shipped.hook(paper.folder, "over_time")
-    runner = Runner(paper, store, jobs)
     for figure in figures.load(paper):
         if figure.kind != "series":
             continue
@@ -110,31 +55,26 @@ def run(
                 if not (is_shown or figure.judged) or (reading.name, condition.name) not in measured.raw:
                     continue
                 before = runner.ran, runner.found
-                samples, label_of = _one(runner, measured, figure, condition, reading)
+                samples = _one(runner, measured, figure, condition, reading)
                 if is_shown:
-                    of[figure.name, reading.name, condition.name] = _traces(figure, samples, label_of)
+                    traces[figure.name, reading.name, condition.name] = _traces(figure, samples)
                 if figure.judged and more is not None:
-                    metrics[reading.name, condition.name] = more(samples, label_of, paper.kinds)
+                    key = reading.name, condition.name
+                    raw[key] = raw[key] | more(samples, paper.kinds)
                 ran, found = runner.ran - before[0], runner.found - before[1]
-                say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
-    return Traces(of, metrics, runner.ran, runner.found)
-
-
-def joined(measured: Measured, traces: Traces) -> Measured:
-    """Return what was measured with the metrics of time series."""
-    return replace(measured, raw={key: of | traces.metrics.get(key, {}) for key, of in measured.raw.items()})
+                runner.say(f"{figure.name}, {condition.name}, {reading.name}: {ran} runs, {found} found")
+    return replace(measured, raw=raw, traces=traces)
 
 
 def _one(
     runner: Runner, measured: Measured, figure: Figure, condition: Condition, reading: Reading
-) -> tuple[pd.DataFrame, Mapping[str, str]]:
-    """Run a figure's schemes, and return their samples and the label that these have of each scheme."""
+) -> dict[str, pd.DataFrame]:
+    """Run a figure's schemes, and return the samples of each."""
     paper = runner.paper
-    own = tuple(one for one in paper.schemes(figure.schemes) if one in condition.schemes)
+    own = tuple(one for one in paper.ids(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
-    mode = measured.modes.get((reading.name, condition.name), "")
     condition = replace(condition, schemes=own, beside=())
-    usual = plan_of(paper, reading, condition, mode, count)
+    usual = plan_of(paper, reading, condition, measured.modes, count)
     # All figures of a paper with kinds have the series of flows, so that they share their runs.
     of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
     plan = replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
@@ -143,33 +83,21 @@ def _one(
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
     if figure.last:
         samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
-    if chosen_links.cells_of(cells):
-        samples["label"] = samples[chosen_links.PLACEMENT]
-        return samples, {name: name for name in own}
-    # A plan has schemes of one text once.
-    labels = {scheme.canonical: str(scheme.label) for scheme in plan.schemes}
-    schemes = schemes_of(paper, reading, condition, mode)
-    return samples, {name: labels[scheme.canonical] for name, scheme in schemes.items()}
+    schemes = cells_of(paper, reading, condition, measured.modes, cells)
+    return {name: samples[samples["cell"] == cell.number] for name, cell in schemes.items()}
 
 
-def _traces(figure: Figure, samples: pd.DataFrame, label_of: Mapping[str, str]) -> dict[tuple[str, str], Trace]:
+def _traces(figure: Figure, samples: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], Trace]:
     found: dict[tuple[str, str], Trace] = {}
-    for label, part in samples.groupby("label", sort=False):
-        for series in figure.series:
-            name, _, kind = series.partition("@")
-            if kind and name == "goodput_total_bit_s":
-                trace = over_flows(part, kind, "sum")
-            elif kind:
-                trace = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
-            else:
-                trace = _trace(part[part["name"] == name], "replication")
-            found |= {(series, scheme): trace for scheme in of_label(label_of, label)}
+    for (scheme, part), series in product(samples.items(), figure.series):
+        name, _, kind = series.partition("@")
+        if kind and name == "goodput_total_bit_s":
+            found[series, scheme] = over_flows(part, kind, "sum")
+        elif kind:
+            found[series, scheme] = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
+        else:
+            found[series, scheme] = _trace(part[part["name"] == name], "replication")
     return found
-
-
-def of_label(label_of: Mapping[str, str], label: object) -> list[str]:
-    """Return the schemes that have a label."""
-    return [scheme for scheme, of in label_of.items() if of == str(label)]
 
 
 def over_flows(samples: pd.DataFrame, kind: str, what: str) -> Trace:
@@ -183,7 +111,7 @@ def _trace(samples: pd.DataFrame, rows: str) -> Trace:
     return Trace(table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64))
 
 
-def shown(traces: Traces, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:
+def shown(measured: Measured, figure: Figure, conditions: Sequence[Condition]) -> list[tuple[str, Condition]]:
     """Return the readings and conditions of which a figure has time series."""
     by_name = {one.name: one for one in conditions}
-    return [(reading, by_name[of]) for name, reading, of in traces.of if name == figure.name and of in by_name]
+    return [(reading, by_name[of]) for name, reading, of in measured.traces if name == figure.name and of in by_name]

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from sojourn import core, metrics, report
+from sojourn import core, report
 from sojourn.papers import evidence, figures, picture, report_figures, shipped
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, not_run
 from sojourn.papers.model import Claim, Condition, Paper
-from sojourn.papers.overtime import Traces
 from sojourn.papers.runs import slug
 from sojourn.report import svg
 from sojourn.stats import Estimate
@@ -24,21 +23,13 @@ from sojourn.stats import Estimate
 NOTHING: Final = Markup("")
 
 
-def render(
-    paper: Paper,
-    measured: Measured,
-    judged: Ledger,
-    size: str,
-    traces: Traces | None = None,
-    *,
-    more: Markup = NOTHING,
-) -> str:
+def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Markup = NOTHING) -> str:
     """Return the page; it depends on what was measured alone.
 
     Parameters
     ----------
-    paper, measured, judged, traces
-        The study, the results of its runs, its judged claims, and what its figures over time need.
+    paper, measured, judged
+        The study, the results of its runs, and its judged claims.
     size
         ``quick`` or ``full``.
     more
@@ -46,7 +37,7 @@ def render(
     """
     page = _Page(paper, measured, judged)
     all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
-    drawn = [report_figures.part(paper, measured, traces or Traces(), figure) for figure in all_figures]
+    drawn = [report_figures.part(paper, measured, figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
     of_section: dict[str, list[Claim]] = {}
     for claim in paper.claims:
@@ -128,23 +119,18 @@ class _Page:
             columns = [[one.get(scheme, evidence.NOTHING) for scheme in condition.schemes] for one in of]
             own = [printed.get((row.name, scheme)) for scheme in condition.schemes]
             numbers = [one.value if one else math.nan for one in own]
-            texts = [one.text if one else "–" for one in own]
             panels.append(picture.Dots(report_figures.title(row), columns, numbers))
             rows += [
                 {
                     "row": row.name,
                     "unit": row.unit.split(",")[0],
                     "scheme": paper.printed[scheme],
-                    "printed": texts[k],
+                    "printed": one.text if one else "–",
                     "measured": [
-                        {
-                            "text": metrics.rounded(one[k].mean, one[k].half_width),
-                            "is_in": _covers(one[k], numbers[k]),
-                        }
-                        for one in columns
+                        {"text": evidence.number(of[k]), "is_in": _covers(of[k], numbers[k])} for of in columns
                     ],
                 }
-                for k, scheme in enumerate(condition.schemes)
+                for k, (scheme, one) in enumerate(zip(condition.schemes, own, strict=True))
             ]
         what = "printed (diamonds) and measured" if condition.table else "measured"
         caption = (
@@ -152,8 +138,8 @@ class _Page:
             "replications. Each panel has its own axis, which begins at zero."
         )
         names = [reading.name for reading in runs]
-        lines = [panels[k : k + 3] for k in range(0, len(panels), 3)]
-        drawn = picture.dots(lines, [paper.printed[name] for name in condition.schemes], names)
+        labels = [paper.printed[name] for name in condition.schemes]
+        drawn = picture.dots(picture.in_threes(panels), labels, names)
         modes = [measured.modes.get((name, condition.name), "") for name in names]
         return {
             "id": condition.name,
@@ -192,10 +178,8 @@ class _Page:
         """Return a claim, its outcome, the numbers that decided it, and a reading that turns it."""
         base, of = self.judged.readings[0], self.judged.verdicts[claim.id]
         decided = {Outcome.HOLDS, Outcome.FAILS}
-        turning = [
-            one for one in self.judged.readings
-            if one.is_run and {of[one.name].outcome, of[base.name].outcome} == decided
-        ][:1]  # fmt: skip
+        other = (one for one in self.judged.readings if {of[one.name].outcome, of[base.name].outcome} == decided)
+        turning = next((one for one in other if one.is_run), None)
         under = {one: self.judged.under(claim, one) for one in Outcome if one is not of[base.name].outcome}
         return {
             "id": claim.id,
@@ -204,10 +188,8 @@ class _Page:
             "predicate": predicate(self.paper.printed, claim),
             "outcome": of[base.name].said,
             "evidence": evidence.lines(self.paper, self.measured, claim, base),
-            "turning": "".join(one.name for one in turning),
-            "evidence_there": [
-                line for one in turning for line in evidence.lines(self.paper, self.measured, claim, one)
-            ],
+            "turning": turning.name if turning else "",
+            "evidence_there": evidence.lines(self.paper, self.measured, claim, turning) if turning else [],
             "readings": "; ".join(f"{one.value} under {', '.join(names)}" for one, names in under.items() if names),
         }
 

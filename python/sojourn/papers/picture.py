@@ -18,8 +18,8 @@ from sojourn.stats import Estimate, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from sojourn.papers.execute import Trace
     from sojourn.papers.model import Paper
-    from sojourn.papers.overtime import Trace
 
 _COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 _MARKERS: Final = "os^vP"
@@ -81,13 +81,18 @@ def looks_of(paper: Paper) -> dict[str, Look]:
     return looks(names, [paper.texts[name].split()[0] for name in names])
 
 
+def in_threes(panels: Sequence[Dots]) -> list[Sequence[Dots]]:
+    """Return panels in rows of three."""
+    return [panels[k : k + 3] for k in range(0, len(panels), 3)]
+
+
 def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequence[str], most: int = 5) -> Picture:
     """Draw a grid of panels with the same rows; each has its own axis, from zero.
 
     Parameters
     ----------
     panels
-        Rows of panels.
+        Rows of panels, of which the last may be shorter.
     rows
         Labels of the rows in every panel.
     readings
@@ -99,18 +104,16 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     columns = max(len(line) for line in panels)
     pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
     left = _width(rows)
-    more = 0.14 if any("\n" in panel.title for line in panels for panel in line) else 0.0
-    has_printed = any(math.isfinite(value) for line in panels for panel in line for value in panel.printed)
+    flat = [panel for line in panels for panel in line]
+    more = 0.14 if any("\n" in panel.title for panel in flat) else 0.0
+    has_printed = any(math.isfinite(value) for panel in flat for value in panel.printed)
     entries = own + (len(readings) > own) + has_printed
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
     shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
     with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
-        every = _grid(drawing, shape, len(panels) * columns, top=top, sharey=True)
-        for k, line in enumerate(panels):
-            for axes, panel in zip(every[k * columns :], line, strict=False):
-                _dots(axes, panel, readings, own)
-            for axes in every[k * columns + len(line) : (k + 1) * columns]:
-                axes.set_visible(False)
+        every = _grid(drawing, shape, len(flat), top=top, sharey=True)
+        for axes, panel in zip(every, flat, strict=False):
+            _dots(axes, panel, readings, own)
         every[0].set_yticks(range(len(rows)), rows)
         every[0].set_ylim(len(rows) - 0.5, -0.5)
         _legend(drawing, every[0], _ACROSS)
@@ -130,13 +133,9 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
 
     spots = [(value, row + lane[0]) for value, row in printed]
     marks(spots, 26, "D", facecolors=PAPER, edgecolors=INK, linewidths=1.2, zorder=3, label="printed")
-    others = [
-        (of.mean, float(row))
-        for of_row in panel.measured[own:]
-        for row, of in enumerate(of_row)
-        if math.isfinite(of.mean)
-    ]
     more = f"{len(panel.measured) - own} other readings (means)"
+    others = [(of.mean, float(row)) for of_row in panel.measured[own:] for row, of in enumerate(of_row)]
+    others = [one for one in others if math.isfinite(one[0])]
     marks(others, 48, "|", color=MUTED, linewidths=0.9, label=more)
     for k, name in enumerate(readings[:own]):
         seen = [(of, row + lane[k + bool(printed)]) for row, of in enumerate(panel.measured[k])]
@@ -213,13 +212,8 @@ def _lines(axes: Axes, panel: Lines, seen: Mapping[str, Look], labels: Mapping[s
         axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
         if len(x) == 1:
             axes.plot([x[0], x[0]], [low[0], high[0]], color=look.color, linewidth=1.6)
-        style: dict[str, Any] = {
-            "color": look.color,
-            "linestyle": look.dashes,
-            "linewidth": 1.3,
-            "label": labels[name],
-        }
-        axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, **style)
+        style: dict[str, Any] = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.3}
+        axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, label=labels[name], **style)
         means += mean.tolist()
     _scale(axes, means)
 
@@ -298,34 +292,21 @@ class _Shape:
 
 
 def _grid(
-    drawing: Picture,
-    shape: _Shape,
-    count: int,
-    *,
-    top: float,
-    sharex: bool = False,
-    sharey: bool = False,
-    bottom: float = 0.0,
+    drawing: Picture, shape: _Shape, count: int, *, top: float, bottom: float = 0.0, **shared: Any
 ) -> list[Axes]:
     """Place panels by hand and hide those after `count`; a layout that measures every text takes seconds."""
     drawing.set_layout_engine(None)
     height = float(drawing.get_figheight())
     width = (plot.WIDTH - shape.left - 0.1 - (shape.columns - 1) * shape.between) / shape.columns
-    panels = drawing.subplots(
-        shape.rows,
-        shape.columns,
-        sharex=sharex,
-        sharey=sharey,
-        squeeze=False,
-        gridspec_kw={
-            "left": shape.left / plot.WIDTH,
-            "right": 1 - 0.1 / plot.WIDTH,
-            "top": 1 - top / height,
-            "bottom": (_BELOW + bottom) / height,
-            "wspace": shape.between / width,
-            "hspace": shape.above / shape.panel,
-        },
-    )
+    places = {
+        "left": shape.left / plot.WIDTH,
+        "right": 1 - 0.1 / plot.WIDTH,
+        "top": 1 - top / height,
+        "bottom": (_BELOW + bottom) / height,
+        "wspace": shape.between / width,
+        "hspace": shape.above / shape.panel,
+    }
+    panels = drawing.subplots(shape.rows, shape.columns, squeeze=False, gridspec_kw=places, **shared)
     every = list(panels.flat)
     for axes in every[count:]:
         axes.set_visible(False)

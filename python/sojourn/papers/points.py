@@ -1,19 +1,24 @@
-"""Points of sweeps, and overrides that follow from a point or stand for several keys."""
+"""Points of sweeps, their values, and overrides that follow from a point or stand for several keys."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
 from typing import Any, Final
 
 from sojourn.core import SojournError
+from sojourn.plan.read import in_base_unit
 
 MOST: Final = 1000
 """Points of one sweep."""
 
-_PART: Final = re.compile(r"\{at ?/ ?([0-9.]+)(?: ?- ?([0-9.]+))?\}")
+NEAR_PERCENT: Final = 10.0
+"""How near "at 50 % of the range" is."""
+
+_AT: Final = re.compile(r"\{at(?:\*([0-9.]+)| ?/ ?([0-9.]+)(?: ?- ?([0-9.]+))?)?\}")
 _CHOICE: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _AMOUNT: Final = re.compile(r"([0-9.]+) ?([A-Za-z%/]*)")
 
@@ -48,19 +53,25 @@ def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
 
 
 def filled(text: str, at: str) -> str:
-    """Return a text in which ``{at / 2 - 5}`` is replaced by that function of a point's value, in the point's unit.
+    """Return a text in which ``{at}`` and functions of it are replaced by their values at a point.
+
+    ``{at}`` is the point as it is written, a percentage as a fraction, and ``{at*20}`` is 20 times that fraction.
+    ``{at / 2 - 5}`` is in the point's unit.
 
     Examples
     --------
-    >>> filled("links.a.delay={at / 2 - 5}", "100 ms")
-    'links.a.delay=45 ms'
+    >>> filled("links.a.delay={at / 2 - 5}", "100 ms"), filled("threshold {at*20}", "5 %")
+    ('links.a.delay=45 ms', 'threshold 1')
     """
 
-    def part(found: re.Match[str]) -> str:
-        value, unit = amount(at)
-        return f"{(value / Decimal(found[1]) - Decimal(found[2] or 0)).normalize():f} {unit}".strip()
+    def value(found: re.Match[str]) -> str:
+        factor, divisor, less = found.groups()
+        if divisor:
+            number, unit = amount(at)
+            return f"{(number / Decimal(divisor) - Decimal(less or 0)).normalize():f} {unit}".strip()
+        return f"{float(at.removesuffix('%')) / 100 * float(factor or 1):g}" if at.endswith("%") else at
 
-    return _PART.sub(part, text)
+    return _AT.sub(value, text)
 
 
 def each(texts: Iterable[str]) -> tuple[str, ...]:
@@ -87,3 +98,51 @@ def amount(text: str) -> tuple[Decimal, str]:
     if not found:
         raise ValueError(f"{text!r} is not a number with a unit")
     return Decimal(found[1]), found[2]
+
+
+def quantities(texts: Sequence[str]) -> tuple[str, list[float]] | None:
+    """Return texts as numbers and their unit: %, none, or a base unit of plans; None if they are not of one kind."""
+    plain = [one for text in texts if (one := re.fullmatch(r"\s*([0-9.]+)\s*(%?)\s*", text))]
+    if len(plain) == len(texts) and len({one[2] for one in plain}) <= 1:
+        return "".join({one[2] for one in plain}), [float(one[1]) for one in plain]
+    return in_base_unit(list(texts))
+
+
+def level_of(text: str) -> float:
+    """Return the value of a point in its base unit; NaN for a text without a number.
+
+    Examples
+    --------
+    >>> level_of("5 kbit/s"), level_of("99 %"), level_of("start")
+    (5000.0, 99.0, nan)
+    """
+    found = quantities([text])
+    return found[1][0] if found else math.nan
+
+
+def part_of(at: str, levels: Sequence[float]) -> list[int]:
+    """Return the places of the points that lie in a part of a range.
+
+    Parameters
+    ----------
+    at
+        ``0 % to 10 % of the range``, or ``50 % of the range``. The latter includes points within 10 % of the range
+        on either side, and at least the nearest point.
+    levels
+        Of the swept factor, ascending.
+
+    Examples
+    --------
+    >>> part_of("0 % to 10 % of the range", [0.0, 5.0, 50.0, 100.0])
+    [0, 1]
+    >>> part_of("50 % of the range", [0.0, 30.0, 45.0, 100.0])
+    [2]
+    """
+    bounds = [float(text) for text in re.findall(r"([0-9.]+) %", at)]
+    width = levels[-1] - levels[0]
+    shares = [100 * (level - levels[0]) / width for level in levels]
+    if len(bounds) == 2:
+        return [place for place, share in enumerate(shares) if bounds[0] <= share <= bounds[1]]
+    nearest = min(range(len(shares)), key=lambda place: abs(shares[place] - bounds[0]))
+    near = [place for place, share in enumerate(shares) if abs(share - bounds[0]) <= NEAR_PERCENT]
+    return sorted({nearest, *near})

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sojourn.papers import figures, overtime, picture
 from sojourn.papers.evidence import NOTHING, estimates, number, unit
-from sojourn.papers.execute import Measured
+from sojourn.papers.execute import Measured, Trace
 from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Paper, Reading, Row
-from sojourn.papers.overtime import Trace, Traces
 from sojourn.plot import Picture
 from sojourn.report import svg
 from sojourn.stats import Estimate
+
+Drawn: TypeAlias = tuple[Picture, str, str]
+"""A picture, its caption, and the reading that it is of."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Data:
 
     Parameters
     ----------
-    paper, measured, traces
-        The study, its results and its time series.
+    paper, measured
+        The study and its results.
     figure
         The figure.
     conditions
@@ -34,7 +36,6 @@ class Data:
 
     paper: Paper
     measured: Measured
-    traces: Traces
     figure: Figure
     conditions: tuple[Condition, ...]
 
@@ -47,7 +48,7 @@ class Data:
     def schemes(self) -> tuple[str, ...]:
         """The schemes that it shows and that were run."""
         run = {name for one in self.conditions for name in one.schemes}
-        return tuple(name for name in self.paper.schemes(self.figure.schemes) if name in run)
+        return tuple(name for name in self.paper.ids(self.figure.schemes) if name in run)
 
     @property
     def readings(self) -> list[Reading]:
@@ -59,14 +60,15 @@ class Data:
         return estimates(self.paper, self.measured, reading, condition, row)
 
 
-def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> dict[str, Any]:
+def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
     """Return a figure as the template takes it."""
-    data = Data(paper, measured, traces, figure, figures.of(figure, measured.conditions))
-    pictures = {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data) if data.schemes else []
+    data = Data(paper, measured, figure, figures.of(figure, measured.conditions))
     # Rows of a figure over time are the means that its claims are judged on.
     has_means = figure.kind != "series" or bool(figure.rows)
-    if figure.kind == "series" and figure.rows and data.schemes:
-        pictures += _dots(data, len(pictures))
+    drawn: list[Drawn] = []
+    if data.schemes:
+        drawn += {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data)
+        drawn += _dots(data) if figure.kind == "series" and figure.rows else []
     return {
         "id": figure.slug,
         "name": figure.name,
@@ -74,7 +76,14 @@ def part(paper: Paper, measured: Measured, traces: Traces, figure: Figure) -> di
         "title": figure.title,
         "place": f"section {figure.section}" + (f", page {figure.page}" if figure.page else ""),
         "shows": figure.shows,
-        "pictures": pictures,
+        "pictures": [
+            {
+                "svg": svg.inline(one, f"{figure.slug}-{k}", f"{figure.name}. {caption}"),
+                "caption": caption,
+                "reading": reading,
+            }
+            for k, (one, caption, reading) in enumerate(drawn)
+        ],
         "heads": [_head(data, one) for one in _ends(data)],
         "ours": _ours(data) if data.schemes else [],
         "base": paper.readings[0].name,
@@ -99,16 +108,8 @@ def title(row: Row) -> str:
     return f"{name} ({unit(row)})" if unit(row) else name
 
 
-def _picture(data: Data, drawn: Picture, number_of: int, caption: str, reading: str) -> dict[str, Any]:
-    return {
-        "svg": svg.inline(drawn, f"{data.figure.slug}-{number_of}", f"{data.figure.name}. {caption}"),
-        "caption": caption,
-        "reading": reading,
-    }
-
-
-def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
-    readings, paper = data.readings, data.paper
+def _dots(data: Data) -> list[Drawn]:
+    readings, printed = data.readings, data.paper.printed
 
     def panel(row: Row, condition: Condition, heading: str) -> picture.Dots:
         of = [data.of(reading, condition, row) for reading in readings]
@@ -116,32 +117,27 @@ def _dots(data: Data, number_of: int = 0) -> list[dict[str, Any]]:
 
     if len(data.conditions) == 1:
         (only,) = data.conditions
-        flat = [panel(row, only, title(row)) for row in data.rows]
-        panels = [flat[k : k + 3] for k in range(0, len(flat), 3)]
+        panels = picture.in_threes([panel(row, only, title(row)) for row in data.rows])
         what = only.title
     else:
+        first = data.conditions[0]
         panels = [
-            [
-                panel(row, one, f"{title(row)}\n{_head(data, one)}" if k == 0 else f"\n{_head(data, one)}")
-                for k, one in enumerate(data.conditions)
-            ]
+            [panel(row, one, f"{title(row) if one is first else ''}\n{_head(data, one)}") for one in data.conditions]
             for row in data.rows
         ]
         what = f"a row for each quantity, a column for each of {'; '.join(one.title for one in data.conditions)}"
-    names = [reading.name for reading in readings]
-    labels = [paper.printed[name] for name in data.schemes]
-    drawn = picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2)
+    names, labels = [reading.name for reading in readings], [printed[name] for name in data.schemes]
     caption = (
-        f"{what}. Marks: means over {data.measured.replications} replications; bars: their 95 % intervals. "
-        "Each panel has its own axis, which begins at zero."
+        f"{what[:1].upper()}{what[1:]}. Marks: means over {data.measured.replications} replications; bars: their "
+        "95 % intervals. Each panel has its own axis, which begins at zero."
     )
-    return [_picture(data, drawn, number_of, caption[:1].upper() + caption[1:], "")]
+    return [(picture.dots(panels, labels, names, 5 if len(panels[0]) <= 3 else 2), caption, "")]
 
 
-def _lines(data: Data) -> list[dict[str, Any]]:
-    found = []
+def _lines(data: Data) -> list[Drawn]:
+    found: list[Drawn] = []
     units, _ = figures.axis([one.at for one in data.conditions])
-    constant = data.paper.schemes(data.figure.constant)
+    constant = data.paper.ids(data.figure.constant)
     factor = data.figure.sweep.replace("_", " ") or "swept factor"
     for k, reading in enumerate(data.readings):
         run = [one for one in data.conditions if (reading.name, one.name) in data.measured.raw]
@@ -170,16 +166,16 @@ def _lines(data: Data) -> list[dict[str, Any]]:
             f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: their 95 % intervals."
             f"{across if constant else ''} An axis over several decades is logarithmic and also shows zero."
         )
-        found.append(_picture(data, drawn, k, caption, reading.name))
+        found.append((drawn, caption, reading.name))
     return found
 
 
-def _series(data: Data) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _series(data: Data) -> list[Drawn]:
+    found: list[Drawn] = []
     seen = picture.looks_of(data.paper)
-    faint = data.paper.schemes(data.figure.faint)
-    for reading, condition in overtime.shown(data.traces, data.figure, data.conditions):
-        of = data.traces.of[data.figure.name, reading, condition.name]
+    faint = data.paper.ids(data.figure.faint)
+    for reading, condition in overtime.shown(data.measured, data.figure, data.conditions):
+        of = data.measured.traces[data.figure.name, reading, condition.name]
         for name in data.figure.series:
             traces = {scheme: of[name, scheme] for scheme in data.schemes if (name, scheme) in of}
             if not traces:
@@ -191,7 +187,7 @@ def _series(data: Data) -> list[dict[str, Any]]:
                 f"{condition.title}: {_said(name)}, means over {data.figure.every}; reading: {reading}. "
                 f"{_lines_of(name, len(next(iter(traces.values())).values))} All panels have the same scale."
             )
-            found.append(_picture(data, drawn, len(found), caption, reading))
+            found.append((drawn, caption, reading))
     return found
 
 
@@ -219,11 +215,10 @@ def _ends(data: Data) -> tuple[Condition, ...]:
 def _head(data: Data, one: Condition) -> str:
     if data.figure.kind == "lines":
         return one.at
-    flows = {of.flow for of in data.conditions}
-    models = {of.model for of in data.conditions}
-    if len(data.conditions) == len(flows) and len(flows) > 1:
+    count = len(data.conditions)
+    if count == len({of.flow for of in data.conditions}) > 1:
         return one.title.split(",")[0]
-    if len(data.conditions) == len(models) and len(models) > 1:
+    if count == len({of.model for of in data.conditions}) > 1:
         return one.title.split(", ")[-1].split(" (")[0]
     return one.title
 
@@ -259,10 +254,7 @@ def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
         of = [data.of(reading, condition, row) for row in data.rows]
         head = f"{_head(data, condition)}, " if len(data.conditions) > 1 else ""
         lines += [
-            {
-                "head": f"{head}{data.paper.printed[name]}",
-                "cells": [number(one.get(name, NOTHING)) for one in of],
-            }
+            {"head": f"{head}{data.paper.printed[name]}", "cells": [number(one.get(name, NOTHING)) for one in of]}
             for name in data.schemes
             if any(name in one for one in of)
         ]
@@ -293,19 +285,16 @@ def _missing(data: Data) -> list[str]:
     if figure.kind == "lines" and pairs and len(whole) < 3:
         points = ", ".join(one.at for one in whole)
         found.append(f"Of the sweep, only these points are run: {points}.")
-    constant = paper.schemes(figure.constant)
-    lacking = {
-        paper.printed[name]: [one.at or one.title for one in data.conditions if name not in one.schemes]
-        for name in paper.schemes(figure.schemes)
-        if name not in constant
-    }
-    found += [f"{name} was not run at {', '.join(at)}." for name, at in lacking.items() if at]
+    constant = paper.ids(figure.constant)
+    for name in paper.ids(figure.schemes):
+        lacking = [one.at or one.title for one in data.conditions if name not in (*one.schemes, *constant)]
+        found += [f"{paper.printed[name]} was not run at {', '.join(lacking)}."] if lacking else []
     under: dict[tuple[str, ...], list[str]] = {}
     for reading in data.readings:
         without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
         under.setdefault(tuple(without), []).append(reading.name)
     found += [f"Not run under {', '.join(names)}: {_some(heads)}." for heads, names in under.items() if heads]
-    if figure.kind == "series" and data.conditions and not overtime.shown(data.traces, figure, data.conditions):
+    if figure.kind == "series" and data.conditions and not overtime.shown(data.measured, figure, data.conditions):
         found.append("Its time series were not run.")
     return found
 

@@ -10,11 +10,8 @@ from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.papers.checks import as_tuples, check, choose, need
-from sojourn.papers.model import DAQM, Condition, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.papers.points import each, filled, listed
-
-AT: Final = re.compile(r"\{at(?:\*([0-9.]+))?\}")
-"""In `set` and `append` of a sweep: the value of the point, a percentage as a fraction; ``{at*20}`` 20 times that."""
 
 _OF_CONDITION: Final = tuple("set" if key == "sets" else key for key in Condition.__slots__ if key != "sizes")
 _OF_SWEEP: Final = (*(key for key in _OF_CONDITION if key not in ("at", "table")), "points", "quick")
@@ -37,20 +34,16 @@ def conditions(
         where = f"{file}: condition {one.get('name', 'without name')}"
         check(one, _OF_CONDITION, where)
         found.append(_condition(one, groups, sizes, where))
-    taken = {_traffic(one) for one in found}
+    taken = {(*one.traffic, one.at) for one in found}
     for one in runs.get("sweep", ()):
-        found += [point for point in _points(one, groups, sizes, file) if _traffic(point) not in taken]
-    for key in (lambda one: one.name, _traffic):
+        found += [point for point in _points(one, groups, sizes, file) if (*point.traffic, point.at) not in taken]
+    for key in (lambda one: one.name, lambda one: (*one.traffic, one.at)):
         seen: dict[Any, str] = {}
         for one in found:
             if key(one) in seen:
                 raise SojournError(f"{file}: condition {one.name} occurs twice: as {seen[key(one)]}")
             seen[key(one)] = one.name
     return tuple(found)
-
-
-def _traffic(one: Condition) -> tuple[str, ...]:
-    return one.flow, one.model, one.sweep, one.at
 
 
 def _condition(
@@ -61,10 +54,9 @@ def _condition(
     values = as_tuples({key: value for key, value in table.items() if key not in ("points", "quick", "set")})
     for key in ("schemes", "beside"):
         given = values.get(key, ())
-        values[key] = tuple(
-            scheme for one in ((given,) if isinstance(given, str) else given) for scheme in groups.get(one, (one,))
-        )
-    values["append"] = _append(values.get("append", ""))
+        names = (given,) if isinstance(given, str) else given
+        values[key] = tuple(scheme for one in names for scheme in groups.get(one, (one,)))
+    values["append"] = tuple((name, text) for name, text in _append(table, where).items() if text)
     return Condition(**values, sizes=tuple(sizes), sets=each(table.get("set", ())))
 
 
@@ -83,29 +75,20 @@ def _points(
             "name": f"{name}-{slug(at)}",
             "title": f"{table.get('title')}, {str(table['sweep']).replace('_', ' ')} {at}",
             "at": at,
-            "set": [_filled(filled(text, at), at) for text in table.get("set", ())],
+            "set": [filled(text, at) for text in table.get("set", ())],
             # The texts of schemes have no spaces within a value.
-            "append": {name: _filled(text, at.replace(" ", "")) for name, text in _append(table.get("append", ""))},
+            "append": {name: filled(text, at.replace(" ", "")) for name, text in _append(table, where).items()},
         }
         its = tuple(size for size in sizes if size != "quick" or at in quick)
         found.append(_condition(own, groups, its, where))
     return found
 
 
-def _append(given: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    found = {DAQM: given} if isinstance(given, str) else given
-    return tuple((name, text) for name, text in found.items() if text)
-
-
-def _filled(text: str, at: str) -> str:
-    number = float(at.removesuffix("%")) / 100 if at.endswith("%") else None
-
-    def value(found: re.Match[str]) -> str:
-        if number is None:
-            return at
-        return f"{number * float(found[1] or 1):g}"
-
-    return AT.sub(value, text)
+def _append(table: Mapping[str, Any], where: str) -> dict[str, str]:
+    given = table.get("append", {})
+    if not isinstance(given, dict):
+        raise SojournError(f'{where}: append={given!r}; allowed: {{ red = "limit 20p" }}, by scheme or algorithm')
+    return given
 
 
 def readings(
@@ -133,25 +116,13 @@ def readings(
             only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
             for pattern in only:
                 _matching([pattern], of, where)
-            found.append(
-                Reading(
-                    name=name,
-                    values=values,
-                    is_run=kind == "run",
-                    sets=each(one.get("set", ())),
-                    scenario=str(one.get("scenario", "")),
-                    conditions={
-                        size: tuple(
-                            condition.name
-                            for condition in _matching(one.get(size, ["*"]), of, where)
-                            if size in condition.sizes
-                        )
-                        for size in sizes
-                    },
-                    only=only,
-                    is_shown=bool(one.get("show", False)),
-                )
-            )
+            of_size = {
+                size: tuple(own.name for own in _matching(one.get(size, ["*"]), of, where) if size in own.sizes)
+                for size in sizes
+            }
+            sets, scenario = each(one.get("set", ())), str(one.get("scenario", ""))
+            is_shown = bool(one.get("show", False))
+            found.append(Reading(name, values, kind == "run", sets, scenario, of_size, only, is_shown))
     if not found or not found[0].is_run:
         raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
     return tuple(found)

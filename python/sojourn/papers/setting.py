@@ -84,9 +84,9 @@ class Setting:
     others: tuple[tuple[At, ...], ...] = ()
 
     @property
-    def conditions(self) -> tuple[At, ...]:
-        """All measured conditions."""
-        return (*(self.points or (At("", self.values),)), *(one for group in self.others for one in group))
+    def own(self) -> tuple[At, ...]:
+        """The points, or the one condition that the claim is about."""
+        return self.points or (At("", self.values),)
 
 
 def mean_over(points: tuple[At, ...], metric: str, scheme: str) -> Floats:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from sojourn import core
+from sojourn import core, whole_files
 from sojourn.core import Document, SojournError
 from sojourn.stats import Floats
 from sojourn.topology.case import Case
@@ -116,8 +114,8 @@ class Evaluator:
         self._found: dict[tuple[Placement, int], dict[str, float]] = {}
         self.runs = 0
         """Runs simulated by this process."""
-        if log is not None and log.exists():
-            self._read(log)
+        if log is not None:
+            whole_files.replay(log, self._take)
 
     def values(
         self, placements: Sequence[Placement], replications: Collection[int]
@@ -165,27 +163,13 @@ class Evaluator:
             self._tick(1)
         if self._log is not None:
             line = {"case": self._digest, "routers": sorted(key[0]), "replication": key[1], "values": values}
-            with self._log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            whole_files.append(self._log, [line])
 
-    def _read(self, log: Path) -> None:
-        raw = log.read_bytes()
-        whole = b""
-        for line in raw.splitlines(keepends=True):
-            with suppress(ValueError, KeyError, TypeError):
-                entry: dict[str, Any] = json.loads(line)
-                key = (frozenset(entry["routers"]), int(entry["replication"]))
-                values = {name: float(entry["values"][name]) for name in _KEPT}
-                if line.endswith(b"\n"):
-                    whole += line
-                    if entry["case"] == self._digest:
-                        self._found[key] = values
-        if whole != raw:
-            staging = log.with_name(f".{log.name}.partial")
-            staging.write_bytes(whole)
-            staging.replace(log)
+    def _take(self, entry: Any) -> None:
+        key = (frozenset(entry["routers"]), int(entry["replication"]))
+        values = {name: float(entry["values"][name]) for name in _KEPT}
+        if entry["case"] == self._digest:
+            self._found[key] = values
 
 
 def measures(report: Document) -> dict[str, float]:

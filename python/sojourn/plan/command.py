@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.options import add_jobs, add_json, add_number, add_out
+from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.store import Store
@@ -30,13 +30,13 @@ def add(verbs: Any) -> None:
 
 
 def _add_plan(verbs: Any) -> None:
-    plan = verbs.add_parser(
+    actions = add_group(
+        verbs,
         "plan",
-        description="A plan (TOML) names a scenario, what varies, and the number of replications or the precision "
+        "A plan (TOML) names a scenario, what varies, and the number of replications or the precision "
         "that is wanted. Finished runs are kept in a store and are not repeated, so the same command continues "
         "after an interruption.",
     )
-    actions = plan.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser(
         "check",
         help="check every cell; print the number of runs and the expected time",
@@ -109,11 +109,7 @@ def _plan_and_store(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_results(verbs: Any) -> None:
-    results = verbs.add_parser(
-        "results",
-        description="Query a store of runs, or export it for other programs.",
-    )
-    actions = results.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = add_group(verbs, "results", "Query a store of runs, or export it for other programs.")
     query = actions.add_parser(
         "query",
         help="query a store in SQL",

@@ -125,7 +125,7 @@ class Outcome:
 
 
 def run(
-    plan: Plan,
+    plan: Plan | Cells,
     folder: str | Path,
     *,
     jobs: int | None = None,
@@ -139,7 +139,7 @@ def run(
     Parameters
     ----------
     plan
-        What to run; checked whole first.
+        What to run; checked whole first. Cells are checked already, and may be those of several plans.
     folder
         The store, made if it is not there.
     jobs
@@ -159,25 +159,10 @@ def run(
         Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
         build.
     """
-    return run_cells(
-        expand.cells(plan), folder, jobs=jobs, scheduler=scheduler, force=force, max_runs=max_runs, watch=watch
-    )
-
-
-def run_cells(
-    cells: Cells,
-    folder: str | Path,
-    *,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    force: bool = False,
-    max_runs: int | None = None,
-    watch: Watch | None = None,
-) -> Outcome:
-    """Do as :func:`run` for cells that are there already, also of several plans."""
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
             raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
+    cells = plan if isinstance(plan, Cells) else expand.cells(plan)
     with Store.writing(folder) as store:
         driver = Driver(cells, store, force=force)
         executor: Executor = Cluster(scheduler) if scheduler else Threads(jobs or cores())

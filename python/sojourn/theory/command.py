@@ -12,17 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn.cli import text
-from sojourn.cli.options import add_json
+from sojourn.cli.options import add_group, add_json
 from sojourn.core import SojournError
 
 
 def add(verbs: Any) -> None:
     """Add the verb ``theory`` to `verbs`."""
-    top = verbs.add_parser(
-        "theory",
-        description="What theory says, without a simulation.",
-    )
-    actions = top.add_subparsers(title="questions", metavar="QUESTION", required=True)
+    actions = add_group(verbs, "theory", "What theory says, without a simulation.", what="question")
 
     queue = actions.add_parser(
         "queue",

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
-from sojourn.cli.options import add_json
+from sojourn.cli.options import add_group, add_json
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -19,11 +19,7 @@ SOURCE = "a file (GraphML, CAIDA as-rel, edge list) or topohub:GROUP/NAME, as in
 
 def add(verbs: Any) -> None:
     """Add the verb ``topology`` to `verbs`."""
-    parser = verbs.add_parser(
-        "topology",
-        description="Show a real topology, or convert it to a scenario.",
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    actions = add_group(verbs, "topology", "Show a real topology, or convert it to a scenario.")
     show = actions.add_parser(
         "show",
         help="print routers, links and offered traffic",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from sojourn import core, metrics, suggest
+from sojourn import core, metrics, suggest, whole_files
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 from sojourn.tune.settings import Setting
@@ -50,8 +48,8 @@ class Evaluator:
         self._found: dict[tuple[str, str, int, int], Mapping[str, list[float | None]]] = {}
         self.runs = 0
         """Runs simulated by this process."""
-        if log is not None and log.exists():
-            self._read(log)
+        if log is not None:
+            whole_files.replay(log, self._take)
 
     def values(
         self, texts: Sequence[str], setting: Setting, *, seed: int, replications: int
@@ -78,7 +76,8 @@ class Evaluator:
                 self._found[key] = {
                     name: [_number(document["metrics"].get(name)) for document in part] for name in self._names
                 }
-            self._append(missing)
+            if self._log is not None:
+                whole_files.append(self._log, [{"key": key, "metrics": self._found[key]} for key in missing])
         if self._tick:
             self._tick(len(texts) * replications)
         return [
@@ -86,28 +85,9 @@ class Evaluator:
             for key in keys
         ]
 
-    def _append(self, keys: Sequence[Key]) -> None:
-        if self._log is None:
-            return
-        lines = [json.dumps({"key": key, "metrics": self._found[key]}, ensure_ascii=False) + "\n" for key in keys]
-        with self._log.open("a", encoding="utf-8") as file:
-            file.write("".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _read(self, log: Path) -> None:
-        whole = b""
-        for line in log.read_bytes().splitlines(keepends=True):
-            with suppress(ValueError, KeyError, TypeError):
-                entry: dict[str, Any] = json.loads(line)
-                if line.endswith(b"\n"):
-                    text, digest, seed, replications = entry["key"]
-                    self._found[text, digest, seed, replications] = entry["metrics"]
-                    whole += line
-        if whole != log.read_bytes():
-            staging = log.with_name(f".{log.name}.partial")
-            staging.write_bytes(whole)
-            staging.replace(log)
+    def _take(self, entry: Any) -> None:
+        text, digest, seed, replications = entry["key"]
+        self._found[text, digest, seed, replications] = entry["metrics"]
 
 
 def check_metric(name: str) -> str:

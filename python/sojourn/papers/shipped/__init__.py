@@ -7,10 +7,12 @@ The package of a paper has its name, with underscores. It may define these funct
 ``summary(name)``
     Of such a paper for ``sojourn papers list``: the numbers of its claims and of its printed values, and its title.
 ``addition()``
-    A module that runs a further part: ``name_of(paper)`` and ``run(paper, place, size, jobs, say)``.
-``columns(paper, store, runs)``
-    More metrics: a table with a row for each run. `runs` has the scenario and the runs of each condition.
-``over_time(samples, label_of, kinds)``
+    A module that runs a further part: ``name_of(paper)`` and ``run(runner, size)``.
+``modes(runner, reading, conditions)``
+    What stands for ``{mode}`` in the texts of schemes, by reading and condition.
+``columns(paper, store, runs, wanted, is_base)``
+    More metrics: a table with a row for each run of `wanted`. `runs` has the scenario and the runs of each condition.
+``over_time(samples, kinds)``
     Metrics of the time series of figures that claims are judged on.
 ``sections(paper, measured)``
     More sections of the report.

@@ -1,8 +1,13 @@
-"""Shu (2023): the future work of section 7.2, measured inter-arrival times and switching of schemes, carried out."""
+"""Shu (2023): losses as its simulator counts them, and the future work of section 7.2 carried out."""
 
 from __future__ import annotations
 
 from types import ModuleType
+
+from sojourn.papers.shipped.daqm.modes import modes
+from sojourn.papers.shipped.daqm.monitor import columns
+
+__all__ = ["addition", "columns", "modes"]
 
 
 def addition() -> ModuleType:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from sojourn.stepping import Window
 
 Chooser: TypeAlias = Callable[[Window, int], int]
 """From the last window and the present arm to the next."""
+
+CHANCE_SEED: Final = 500_000
+"""First seed of the random controller, distant from the seeds of the traffic."""
 
 
 def context(window: Window) -> Floats:
@@ -83,22 +86,22 @@ class Thompson:
         return cls(np.asarray(document["precision"]), np.asarray(document["moment"]), document["spread"])
 
 
-def always(arm: int) -> Chooser:
+def always(arm: int, _seed: int = 0) -> Chooser:
     """Return the controller that always takes one arm."""
     return lambda _window, _present: arm
 
 
 def at_random(arms: int, seed: int) -> Chooser:
     """Return the controller that takes every arm with the same probability."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(CHANCE_SEED + seed)
     return lambda _window, _present: int(random.integers(arms))
 
 
-def by_clock(arms: Sequence[int], phase_s: float) -> Chooser:
+def by_clock(arms: Sequence[int], phase_s: float, _seed: int = 0) -> Chooser:
     """Return the controller that knows the kind of traffic and takes the arm given for it."""
     return lambda window, _present: arms[int((window.to_s + 1e-9) // phase_s) % len(arms)]
 
 
-def learnt(bandit: Thompson) -> Chooser:
+def learnt(bandit: Thompson, _seed: int = 0) -> Chooser:
     """Return the controller that takes the arm with a bandit's largest mean prediction, and does not learn."""
     return lambda window, _present: bandit.best(context(window))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ SPREAD: Final = 0.3
 CHECKPOINT: Final = 10
 """Training episodes between two states that are kept."""
 
-Say: TypeAlias = Callable[[str], None]
+Learner: TypeAlias = Callable[[Window, int, Sequence[Window]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,6 @@ class Episode:
         return cls(**as_tuples(document))
 
 
-COLUMNS: Final = Episode.__slots__[:-1]
-"""Measurements of an episode that have one value per window."""
-
-
 def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
     """Return goodput over the rate, delay over its unit (at most 1) and loss ratio of a window.
 
@@ -93,61 +90,137 @@ def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
     return goodput, delay, min(_number(window.loss_ratio), 1.0)
 
 
-def play(
-    net: Network,
-    adaptive: Adaptive,
-    arms: Sequence[str],
-    chooser: Chooser,
-    seed: int,
-    *,
-    hold: int = 1,
-    is_reset: bool = False,
-    learn: Callable[[Window, int, Sequence[Window]], None] | None = None,
-) -> Episode:
-    """Play an episode.
+@dataclass(frozen=True)
+class Stage:
+    """The traffic, and the schemes among which a controller chooses.
 
     Parameters
     ----------
-    net
-        From :func:`sojourn.papers.shipped.daqm.traffic.network`.
     adaptive
-        Its settings.
+        The settings.
     arms
         Texts of the schemes.
-    chooser
-        The controller.
-    seed
-        Seed of the traffic, the same for all controllers that are compared.
-    hold
-        Number of windows from one decision to the next.
-    is_reset
-        Whether to switch at every decision, even to the same scheme, to measure the cost of a switch.
-    learn
-        Called with the window before a decision, the arm, and the windows up to the next decision.
+    keeper
+        Stores finished work.
     """
-    simulation = Simulation(net, "pfifo limit 2000p", seed=seed)
-    step = Quantity(to_ns("interval", adaptive.interval), "ns")
-    seen, present, switches = simulation.window(), -1, -1
-    rows: list[tuple[Any, ...]] = []
-    while not simulation.is_done:
-        arm = chooser(seen, present)
-        # The first choice is no switch: nothing has arrived yet.
-        if arm != present or is_reset:
-            simulation.switch(arms[arm])
-            switches += 1
-        present = arm
-        held = []
-        for _ in range(hold):
-            simulation.advance(step)
-            held.append(simulation.window())
-            if simulation.is_done:
-                break
-        if learn is not None:
-            learn(seen, arm, held)
-        rows += [(arm, *_row(window, adaptive)) for window in held]
-        seen = held[-1]
-    columns: dict[str, Any] = {name: tuple(row[k] for row in rows) for k, name in enumerate(COLUMNS)}
-    return Episode(**columns, switches=switches)
+
+    adaptive: Adaptive
+    arms: Sequence[str]
+    keeper: Keeper
+
+    @cached_property
+    def net(self) -> Network:
+        """The network with its traffic."""
+        return traffic.network(self.adaptive)
+
+    def play(
+        self, chooser: Chooser, seed: int, *, hold: int = 1, is_reset: bool = False, learn: Learner | None = None
+    ) -> Episode:
+        """Play an episode.
+
+        Parameters
+        ----------
+        chooser
+            The controller.
+        seed
+            Seed of the traffic, the same for all controllers that are compared.
+        hold
+            Number of windows from one decision to the next.
+        is_reset
+            Whether to switch at every decision, even to the same scheme, to measure the cost of a switch.
+        learn
+            Called with the window before a decision, the arm, and the windows up to the next decision.
+        """
+        adaptive = self.adaptive
+        simulation = Simulation(self.net, "pfifo limit 2000p", seed=seed)
+        step = Quantity(to_ns("interval", adaptive.interval), "ns")
+        seen, present, switches = simulation.window(), -1, -1
+        rows: list[tuple[Any, ...]] = []
+        while not simulation.is_done:
+            arm = chooser(seen, present)
+            # The first choice is no switch: nothing has arrived yet.
+            if arm != present or is_reset:
+                simulation.switch(self.arms[arm])
+                switches += 1
+            present = arm
+            held = []
+            for _ in range(hold):
+                simulation.advance(step)
+                held.append(simulation.window())
+                if simulation.is_done:
+                    break
+            if learn is not None:
+                learn(seen, arm, held)
+            rows += [(arm, *_row(window, adaptive)) for window in held]
+            seen = held[-1]
+        columns = dict(zip(Episode.__slots__[:-1], zip(*rows, strict=True), strict=True))
+        return Episode.of({**columns, "switches": switches})
+
+    def kept(
+        self,
+        who: Mapping[str, Any],
+        chooser: Callable[[int], Chooser],
+        seeds: Sequence[int],
+        *,
+        hold: int = 1,
+        is_reset: bool = False,
+    ) -> list[Episode]:
+        """Return one episode per seed; only those that are not stored yet are played.
+
+        Parameters
+        ----------
+        who
+            Everything that the choices depend on, except the seed.
+        chooser
+            Returns the controller for a seed.
+        seeds
+            Of the traffic.
+        hold, is_reset
+            As for :meth:`play`.
+        """
+
+        def one(seed: int) -> Episode:
+            of = self._settings(hold) | {"who": dict(who), "seed": seed, "is_reset": is_reset}
+
+            def make() -> dict[str, Any]:
+                return asdict(self.play(chooser(seed), seed, hold=hold, is_reset=is_reset))
+
+            return Episode.of(self.keeper.get("episode", of, make))
+
+        return [one(seed) for seed in seeds]
+
+    def train(self, weights: Weights, hold: int, episodes: int) -> Thompson:
+        """Return a bandit that has learnt from `episodes` episodes, whose seeds no evaluation uses."""
+        first = self.adaptive.train_seed
+        bandit = Thompson.new(len(self.arms), 9, SPREAD)
+
+        def lesson(number: int) -> None:
+            random = np.random.default_rng([first, number])
+
+            def learn(before: Window, arm: int, after: Sequence[Window]) -> None:
+                rewards = [weights.of(*worth(window, self.adaptive)) for window in after]
+                bandit.learn(arm, context(before), sum(rewards) / len(rewards))
+
+            def choose(window: Window, _present: int) -> int:
+                return bandit.explore(context(window), random)
+
+            self.play(choose, first + number, hold=hold, learn=learn)
+
+        def more() -> dict[str, Any]:
+            for number in range(begin, end):
+                lesson(number)
+            return bandit.document()
+
+        for begin in range(0, episodes, CHECKPOINT):
+            end = min(begin + CHECKPOINT, episodes)
+            of = self._settings(hold) | {"weights": asdict(weights), "episodes": end, "seed": first, "spread": SPREAD}
+            bandit = Thompson.of(self.keeper.get("bandit", of, more))
+        return bandit
+
+    def _settings(self, hold: int) -> dict[str, Any]:
+        """Return what every result depends on."""
+        every = {"every": self.adaptive.interval, "delay_unit_ms": self.adaptive.delay_unit_ms}
+        return every | {"arms": list(self.arms), "scenario": self.net.canonical(), "hold": hold}
 
 
 def _row(window: Window, adaptive: Adaptive) -> tuple[float, ...]:
@@ -155,95 +228,5 @@ def _row(window: Window, adaptive: Adaptive) -> tuple[float, ...]:
     return *worth(window, adaptive), *own, window.arrivals_packets, window.departures_packets, window.drops_packets
 
 
-def kept(
-    keeper: Keeper,
-    adaptive: Adaptive,
-    arms: Sequence[str],
-    who: Mapping[str, Any],
-    chooser: Callable[[int], Chooser],
-    seeds: Sequence[int],
-    *,
-    hold: int = 1,
-    is_reset: bool = False,
-) -> list[Episode]:
-    """Return one episode per seed; only those that are not stored yet are played.
-
-    Parameters
-    ----------
-    keeper
-        Stores the episodes.
-    adaptive, arms, hold, is_reset
-        As for :func:`play`.
-    who
-        Everything that the choices depend on, except the seed.
-    chooser
-        Returns the controller for a seed.
-    seeds
-        Of the traffic.
-    """
-    net = traffic.network(adaptive)
-
-    def one(seed: int) -> Episode:
-        of = _settings(adaptive, arms, hold) | {"who": dict(who), "seed": seed, "is_reset": is_reset}
-
-        def make() -> dict[str, Any]:
-            return asdict(play(net, adaptive, arms, chooser(seed), seed, hold=hold, is_reset=is_reset))
-
-        return Episode.of(keeper.get("episode", of, make))
-
-    return [one(seed) for seed in seeds]
-
-
-def train(
-    keeper: Keeper, adaptive: Adaptive, arms: Sequence[str], weights: Weights, hold: int, episodes: int, say: Say
-) -> Thompson:
-    """Return a bandit that has learnt from `episodes` episodes, whose seeds no evaluation uses.
-
-    Parameters
-    ----------
-    keeper
-        Stores intermediate states.
-    adaptive, arms, hold
-        As for :func:`play`.
-    weights
-        The weights of its reward.
-    episodes
-        The number of episodes.
-    say
-        Called with lines that describe the progress.
-    """
-    net = traffic.network(adaptive)
-    bandit = Thompson.new(len(arms), 9, SPREAD)
-
-    def more(begin: int, end: int) -> dict[str, Any]:
-        for k in range(begin, end):
-            random = np.random.default_rng([adaptive.train_seed, k])
-
-            def choose(window: Window, _present: int, random: np.random.Generator = random) -> int:
-                return bandit.explore(context(window), random)
-
-            def learn(before: Window, arm: int, after: Sequence[Window]) -> None:
-                rewards = [weights.of(*worth(window, adaptive)) for window in after]
-                bandit.learn(arm, context(before), sum(rewards) / len(rewards))
-
-            play(net, adaptive, arms, choose, adaptive.train_seed + k, hold=hold, learn=learn)
-        return bandit.document()
-
-    for begin in range(0, episodes, CHECKPOINT):
-        end = min(begin + CHECKPOINT, episodes)
-        of = _settings(adaptive, arms, hold) | {"weights": asdict(weights), "episodes": end}
-        of |= {"seed": adaptive.train_seed, "spread": SPREAD}
-        bandit = Thompson.of(keeper.get("bandit", of, lambda begin=begin, end=end: more(begin, end)))  # type: ignore[misc]
-    every = f"{hold * adaptive.interval_s:g} s"
-    say(f"section 7.2: a controller, weights {weights.name!r}, every {every}: has learnt from {episodes} episodes")
-    return bandit
-
-
 def _number(value: float) -> float:
     return 0.0 if math.isnan(value) else value
-
-
-def _settings(adaptive: Adaptive, arms: Sequence[str], hold: int) -> dict[str, Any]:
-    """Return what every result depends on."""
-    every = {"every": adaptive.interval, "delay_unit_ms": adaptive.delay_unit_ms}
-    return every | {"arms": list(arms), "scenario": traffic.network(adaptive).canonical(), "hold": hold}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,15 +14,13 @@ from sojourn import stats
 from sojourn.papers.execute import MODE
 from sojourn.papers.model import Paper
 from sojourn.papers.shipped.daqm import controller
-from sojourn.papers.shipped.daqm.controller import Chooser, Thompson
-from sojourn.papers.shipped.daqm.episodes import Episode, Say, kept, train
+from sojourn.papers.shipped.daqm.controller import Thompson
+from sojourn.papers.shipped.daqm.episodes import Episode, Stage
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
 from sojourn.stats import Estimate, Floats
 
-MEASURES: Final = ("reward", "sojourn_ms", "loss_ratio", "goodput", "switches")
-CHANCE_SEED: Final = 500_000
-"""First seed of the random controller, distant from the seeds of the traffic."""
+Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,16 @@ class Comparison:
         found: Floats = np.max([values(of, weights, "reward") for of in self.fixed], axis=0)
         return found
 
-    def difference(self, episodes: Sequence[Episode], weights: Weights, arm: int) -> Estimate:
-        """Return the paired difference of rewards to a fixed scheme."""
-        return stats.paired(values(episodes, weights, "reward"), values(self.fixed[arm], weights, "reward"))
+    def difference(self, episodes: Sequence[Episode], weights: Weights) -> Estimate:
+        """Return the paired difference of rewards to the best fixed scheme."""
+        return stats.paired(values(episodes, weights, "reward"), self._best(weights))
+
+    def gain(self, weights: Weights) -> Estimate:
+        """Return what each episode's own best fixed scheme would gain, compared with the best fixed scheme."""
+        return stats.paired(self.hindsight(weights), self._best(weights))
+
+    def _best(self, weights: Weights) -> Floats:
+        return values(self.fixed[self.best(weights)], weights, "reward")
 
     def count(self) -> tuple[int, int, int]:
         """Return the number of cases, and in how many the controller is better and worse than the best fixed scheme.
@@ -76,18 +82,15 @@ class Comparison:
         A case is a set of weights and a time between decisions. Better and worse are significant at the 5 % level
         after Holm's correction over all cases.
         """
-        pairs = [
-            (values(self.learnt[one.name, hold], one, "reward"), values(self.fixed[self.best(one)], one, "reward"))
-            for one in self.adaptive.weights
-            for hold in self.adaptive.holds
-        ]
+        cases = product(self.adaptive.weights, self.adaptive.holds)
+        pairs = [(values(self.learnt[one.name, hold], one, "reward"), self._best(one)) for one, hold in cases]
         corrected = stats.holm([stats.paired_p(*pair) for pair in pairs])
         decided = [float(np.mean(own - best)) for (own, best), p in zip(pairs, corrected, strict=True) if p < 0.05]
         return len(pairs), sum(of > 0 for of in decided), sum(of < 0 for of in decided)
 
 
 def values(episodes: Sequence[Episode], weights: Weights, measure: str) -> Floats:
-    """Return a measure of :data:`MEASURES`, one value per episode."""
+    """Return a measure of :meth:`Episode.measures`, one value per episode."""
     return np.array([one.measures(weights)[measure] for one in episodes], dtype=np.float64)
 
 
@@ -107,44 +110,36 @@ def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -
     say
         Called with lines that describe the progress.
     """
-    count = adaptive.episodes[size]
-    arms = [paper.texts[name].replace(MODE, "measured") for name in adaptive.arms]
+    count, holds = adaptive.episodes[size], adaptive.holds
+    stage = Stage(adaptive, [paper.texts[name].replace(MODE, "measured") for name in adaptive.arms], keeper)
     seeds = range(adaptive.evaluate_seed, adaptive.evaluate_seed + count["evaluate"])
     lessons = range(adaptive.train_seed, adaptive.train_seed + count["evaluate"])
-
-    def played(who: dict[str, Any], chooser: Callable[[int], Chooser], hold: int = 1) -> list[Episode]:
-        return kept(keeper, adaptive, arms, who, chooser, seeds, hold=hold)
+    arms = range(len(stage.arms))
 
     def always(of: range, *, hold: int = 1, is_reset: bool = False) -> tuple[list[Episode], ...]:
-        choosers = [controller.always(arm) for arm in range(len(arms))]
-        return tuple(
-            kept(keeper, adaptive, arms, {"always": arm}, partial(_same, one), of, hold=hold, is_reset=is_reset)
-            for arm, one in enumerate(choosers)
-        )
+        choosers = [({"always": arm}, partial(controller.always, arm)) for arm in arms]
+        return tuple(stage.kept(*one, of, hold=hold, is_reset=is_reset) for one in choosers)
 
     evaluated, trained = always(seeds), always(lessons)
     say(f"section 7.2: {len(arms)} fixed schemes on {len(seeds)} episodes of traffic that changes")
-    anew = {hold: always(seeds, hold=hold, is_reset=True) for hold in adaptive.holds}
-    who = {"chance": CHANCE_SEED}
-    chance = {hold: played(who, lambda seed: controller.at_random(len(arms), CHANCE_SEED + seed), hold)
-              for hold in adaptive.holds}  # fmt: skip
+    anew = {hold: always(seeds, hold=hold, is_reset=True) for hold in holds}
+    who: dict[str, Any] = {"chance": controller.CHANCE_SEED}
+    at_random = partial(controller.at_random, len(arms))
+    chance = {hold: stage.kept(who, at_random, seeds, hold=hold) for hold in holds}
     say("section 7.2: switching each scheme to itself, and random switching")
     clock, learnt, bandits = {}, {}, {}
     for weights in adaptive.weights:
         told = by_kind(adaptive, trained, weights)
-        by_clock = controller.by_clock(told, adaptive.phase_s)
-        clock[weights.name] = told, played({"clock": list(told)}, partial(_same, by_clock))
-        for hold in adaptive.holds:
-            bandit = train(keeper, adaptive, arms, weights, hold, count["train"], say)
-            bandits[weights.name, hold] = bandit
-            best = controller.learnt(bandit)
-            learnt[weights.name, hold] = played({"learnt": bandit.document()}, partial(_same, best), hold)
+        by_clock = partial(controller.by_clock, told, adaptive.phase_s)
+        clock[weights.name] = told, stage.kept({"clock": list(told)}, by_clock, seeds)
+        for hold in holds:
+            bandit = bandits[weights.name, hold] = stage.train(weights, hold, count["train"])
+            every = f"weights {weights.name!r}, every {hold * adaptive.interval_s:g} s"
+            say(f"section 7.2: a controller, {every}: has learnt from {count['train']} episodes")
+            who, chooser = {"learnt": bandit.document()}, partial(controller.learnt, bandit)
+            learnt[weights.name, hold] = stage.kept(who, chooser, seeds, hold=hold)
     names = tuple(paper.printed[name] for name in adaptive.arms)
     return Comparison(adaptive, names, evaluated, anew, chance, clock, learnt, bandits)
-
-
-def _same(chooser: Chooser, _seed: int) -> Chooser:
-    return chooser
 
 
 def by_kind(adaptive: Adaptive, fixed: Sequence[Sequence[Episode]], weights: Weights) -> tuple[int, ...]:
@@ -153,14 +148,9 @@ def by_kind(adaptive: Adaptive, fixed: Sequence[Sequence[Episode]], weights: Wei
     length = round(adaptive.phase_s / adaptive.interval_s)
     found = []
     for kind in range(kinds):
+        begins = [phase * length for phase in range(kind, kinds * adaptive.cycles, kinds)]
         means = [
-            np.mean(
-                [
-                    one.rewards(weights)[phase * length : (phase + 1) * length].mean()
-                    for one in of
-                    for phase in range(kind, kinds * adaptive.cycles, kinds)
-                ]
-            )
+            np.mean([one.rewards(weights)[begin : begin + length].mean() for one in of for begin in begins])
             for of in fixed
         ]
         found.append(int(np.argmax(means)))

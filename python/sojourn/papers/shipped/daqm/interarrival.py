@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from sojourn import stats
-from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import MODE, Runner
-from sojourn.papers.model import Condition, Paper, Reading
+from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.daqm.model import Interarrival
 from sojourn.stats import Estimate, Floats
 
@@ -30,7 +28,6 @@ METRICS: Final = {
 
 CONSTANT: Final = "constant"
 MEASURED: Final = "measured"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,89 +84,45 @@ class Summary:
     neither: int
 
 
-_MODELS: Final = ("poisson", "pareto", "weibull", "cbr", "vbr")
-
-
-def conditions(traffic: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the overrides of every flow type under every model of Table 1, by ``flow-model``.
+def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
+    """Do the runs that the store does not hold yet, and compare.
 
     Parameters
     ----------
-    traffic
-        The paper's ``traffic.toml``.
-    """
-    found = {}
-    for flow, of in traffic["flow"].items():
-        for model in _MODELS:
-            law = traffic["model"][model]
-            sets = [f"duration={of['duration']}"]
-            if of["protocol"] == "udp":
-                sets.append('flows.http.transport={kind="udp"}')
-            if law["start"] == "together":
-                sets.append("flows.http.start=0 s")
-            sets.append(f"flows.http.traffic={_kind(model, law, of)}")
-            found[f"{flow}-{model}"] = tuple(sets)
-    return found
-
-
-def _kind(model: str, law: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
-    packet = f'packet_size="{flow["packet"]}"'
-    if model == "poisson":
-        return f'{{kind="poisson", packets_per_second={flow["poisson_lambda_packets_s"]}, {packet}}}'
-    if model == "pareto":
-        return f'{{kind="pareto", scale="{law["k"]} ms", shape={law["alpha"]}, {packet}}}'
-    if model == "weibull":
-        return f'{{kind="weibull", scale="{law["b"]} ms", shape={law["c"]}, {packet}}}'
-    return f'{{kind="on_off", rate="{flow["rate"]}", {packet}, on="{law["on"]}", off="{law["off"]}"}}'
-
-
-def run(
-    paper: Paper, settings: Interarrival, store: Path, size: str, *, jobs: int | None, say: Say
-) -> tuple[list[Row], int, int]:
-    """Do the runs that a store does not hold yet, and compare; also return how many runs were made and found.
-
-    Parameters
-    ----------
-    paper
-        The study, with its schemes and traffic.
+    runner
+        Of the study; runs that another part of the paper has made are used.
     settings
         Of this comparison.
-    store
-        The paper's store; runs that another part of the paper has made are used.
     size
         ``quick`` or ``full``.
-    jobs
-        Number of threads.
-    say
-        Called with lines that describe the progress.
 
     Raises
     ------
     SojournError
         Runs that fail.
     """
-    known = conditions(read_toml(paper.folder / "traffic.toml"))
-    chosen = list(settings.quick) if size == "quick" else list(known)
+    paper = runner.paper
+    known = {**{one.name: one.sets for one in paper.conditions}, **settings.conditions}
+    chosen = settings.names[size]
     ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
     texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
              for (one, kind), name in ids.items()}  # fmt: skip
-    runner = Runner(replace(paper, texts=texts), store, jobs)
+    runs = replace(runner, paper=replace(paper, texts=texts), say=lambda _: None, ran=0, found=0)
     own = [Condition(name, name, "", "", tuple(texts), sets=known[name]) for name in chosen]
     rows: list[Row] = []
     for name, sets in list(settings.readings.items())[: 1 if size == "quick" else None]:
         reading = Reading(name, {}, is_run=True, sets=sets)
-        modes = runner.modes(reading, own)
+        modes = runs.modes(reading, own)
         constants = {key: settings.least if mode == MEASURED else mode for key, mode in modes.items()}
-        found = runner.measure(reading, own, constants, settings.replications[size])
+        found = runs.measure(reading, own, constants, settings.replications[size])
         for (key, raw), scheme in product(found.items(), settings.schemes):
-            of = {
-                metric: tuple(raw[metric][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for metric in METRICS
-            }
+            of = {name: tuple(raw[name][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for name in METRICS}
             shares = {metric: relative(*both) for metric, both in of.items()}
             p = {metric: stats.paired_p(*both) for metric, both in of.items()}
             rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))
-    say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runner.ran} runs, {runner.found} found")
-    return rows, runner.ran, runner.found
+    runner.say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runs.ran} runs, {runs.found} found")
+    runner.ran, runner.found = runner.ran + runs.ran, runner.found + runs.found
+    return rows
 
 
 def relative(values: Floats, baseline: Floats) -> Floats:
@@ -199,10 +152,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
                 for (row, of), p in zip(keys, corrected, strict=True)
                 if of == name and row.scheme == scheme
             ]
-            own = np.stack([row.shares[name] for row in rows if row.scheme == scheme])
-            with warnings.catch_warnings():
-                # A metric that no condition has is not a number.
-                warnings.simplefilter("ignore", RuntimeWarning)
-                change = stats.estimate(np.nanmean(own, axis=0))
+            own = pd.DataFrame([row.shares[name] for row in rows if row.scheme == scheme])
+            change = stats.estimate(own.mean().to_numpy(dtype=np.float64))
             found.append(Summary(scheme, name, change, signs.count(1), signs.count(-1), signs.count(0)))
     return found

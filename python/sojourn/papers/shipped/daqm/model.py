@@ -27,8 +27,10 @@ class Interarrival:
         The constant where the mode is 0 ms.
     replications
         By size.
-    quick
-        Conditions of the smaller size.
+    names
+        Of conditions, by size.
+    conditions
+        Overrides of those that the study's own conditions do not have, by name.
     readings
         Overrides of the scenario by name.
     """
@@ -36,7 +38,8 @@ class Interarrival:
     schemes: tuple[str, ...]
     least: str
     replications: Mapping[str, int]
-    quick: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]
+    conditions: Mapping[str, tuple[str, ...]]
     readings: Mapping[str, tuple[str, ...]]
 
 
@@ -141,7 +144,9 @@ def load(paper: Paper) -> Future:
     given = read_toml(path)
     try:
         one, two = as_tuples(given["interarrival"]), as_tuples(given["adaptive"])
-        one["readings"] = {reading["name"]: tuple(reading["set"]) for reading in one.pop("reading")}
+        for name in ("reading", "condition"):
+            one[f"{name}s"] = {of["name"]: tuple(of["set"]) for of in one.pop(name)}
+        one["names"] = {size: one.pop(size) for size in ("quick", "full")}
         seed, unit = two.pop("seed"), two.pop("reward")["delay_unit"]
         two |= {"train_seed": seed["train"], "evaluate_seed": seed["evaluate"], "holds": two.pop("hold")}
         two |= {"delay_unit_ms": to_ns("delay_unit", unit) / 1e6, "rate_mbit_s": float(two["rate_mbit_s"])}

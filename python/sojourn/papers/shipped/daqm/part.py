@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from markupsafe import Markup
 
 from sojourn import report, stats
+from sojourn.papers.execute import Runner
 from sojourn.papers.model import Paper
-from sojourn.papers.section import Words
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
-from sojourn.papers.shipped.daqm.episodes import Episode, Say
+from sojourn.papers.shipped.daqm.episodes import Episode
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Future, Weights
 from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.section import Words
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES
 
@@ -36,8 +37,6 @@ class Part:
         Measured inter-arrival times compared with the constant.
     compared
         The controllers that choose among schemes.
-    ran, found
-        Runs and episodes made now, and found in the store.
     """
 
     paper: Paper
@@ -45,8 +44,6 @@ class Part:
     size: str
     rows: Sequence[interarrival.Row]
     compared: Comparison
-    ran: int
-    found: int
 
     @property
     def words(self) -> Words:
@@ -63,10 +60,13 @@ class Part:
         """The results, a sentence each."""
         return [self._interarrival_verdict(), *self._adaptive_verdicts()]
 
+    @cached_property
+    def _summaries(self) -> list[interarrival.Summary]:
+        return interarrival.summaries(self.rows)
+
     def _interarrival_verdict(self) -> str:
-        found = interarrival.summaries(self.rows)
-        better, worse = sum(one.better for one in found), sum(one.worse for one in found)
-        cells = sum(one.better + one.worse + one.neither for one in found)
+        found = self._summaries
+        better, worse, neither = (sum(getattr(one, of) for one in found) for of in ("better", "worse", "neither"))
         said = "; ".join(
             f"{self.paper.printed[one.scheme]} {interarrival.METRICS[one.metric][0]} {percent(one.change)}"
             for one in found
@@ -74,38 +74,28 @@ class Part:
         )
         moved = f"Significant mean changes over the conditions: {said}."
         moved = moved if said else "No mean change over the conditions differs significantly from zero."
-        filled: dict[str, Any] = {
-            "cells": cells,
-            "better": better,
-            "worse": worse,
-            "undecided": cells - better - worse,
-        }
-        return self.words.section("interarrival", **filled, moved=moved).text[0]
+        filled: dict[str, Any] = {"better": better, "worse": worse, "undecided": neither, "moved": moved}
+        return self.words.section("interarrival", cells=better + worse + neither, **filled).text[0]
 
-    def _adaptive_verdicts(self) -> list[str]:
+    def _adaptive_verdicts(self) -> tuple[str, ...]:
         compared, weights = self.compared, self.compared.adaptive.weights[0]
         best, holds = compared.best(weights), compared.adaptive.holds
-        told = [
-            f"every {hold * compared.adaptive.interval_s:g} s, "
-            f"{of_difference(compared.difference(compared.learnt[weights.name, hold], weights, best))}"
-            for hold in holds
-        ]
+
+        def than_best(episodes: list[Episode]) -> str:
+            return of_difference(compared.difference(episodes, weights))
+
+        told = [f"every {self._s(hold)}, {than_best(compared.learnt[weights.name, hold])}" for hold in holds]
         cases, ahead, behind = compared.count()
-        gain = stats.estimate(compared.hindsight(weights) - values(compared.fixed[best], weights, "reward"))
-        return list(
-            self.words.section(
-                "switching",
-                best=compared.names[best],
-                told="; ".join(told),
-                cases=cases,
-                ahead=ahead,
-                behind=behind,
-                clock=of_difference(compared.difference(compared.clock[weights.name][1], weights, best)),
-                gain=number(gain),
-                hold=holds[0] * compared.adaptive.interval_s,
-                anew=of_difference(compared.difference(compared.anew[holds[0]][best], weights, best)),
-            ).text
-        )
+        filled: dict[str, Any] = {"cases": cases, "ahead": ahead, "behind": behind}
+        filled |= {"best": compared.names[best], "told": "; ".join(told), "gain": number(compared.gain(weights))}
+        filled |= {
+            "clock": than_best(compared.clock[weights.name][1]),
+            "anew": than_best(compared.anew[holds[0]][best]),
+        }
+        return self.words.section("switching", hold=holds[0] * compared.adaptive.interval_s, **filled).text
+
+    def _s(self, hold: int) -> str:
+        return f"{hold * self.compared.adaptive.interval_s:g} s"
 
     def section(self) -> Markup:
         """Return the section as HTML for the paper's report; its heading has the id ``future``."""
@@ -120,126 +110,98 @@ class Part:
         return Markup(text)  # noqa: S704 - our own template, which escapes
 
     def _interarrival(self) -> dict[str, Any]:
-        settings = self.future.interarrival
-        found = {(one.scheme, one.metric): one for one in interarrival.summaries(self.rows)}
-        readings = ", ".join(dict.fromkeys(row.reading for row in self.rows))
+        settings, printed, metrics = self.future.interarrival, self.paper.printed, interarrival.METRICS
+        found = {(one.scheme, one.metric): one for one in self._summaries}
+        note = self.words.drawing(
+            "interarrival-note",
+            None,
+            conditions=len({row.condition for row in self.rows}),
+            readings=", ".join(dict.fromkeys(row.reading for row in self.rows)),
+            replications=settings.replications[self.size],
+            of_mode=sum(row.is_mode for row in self.rows),
+            compared=len(self.rows),
+            least=settings.least,
+        )
+        every = []
+        for row in self.rows:
+            constant = row.constant if row.is_mode else f"{row.constant} (mode 0)"
+            name = f"{row.condition}, {printed[row.scheme]}; {row.reading}"
+            every.append((name, constant, *(percent(row.change(metric)) for metric in metrics)))
         return {
             "verdict": self._interarrival_verdict(),
-            "heads": [name for name, _ in interarrival.METRICS.values()],
+            "heads": [name for name, _ in metrics.values()],
             "rows": [
-                {
-                    "scheme": self.paper.printed[scheme],
-                    "cells": [
-                        {
-                            "text": percent(found[scheme, metric].change),
-                            "counts": f"{found[scheme, metric].better} better, {found[scheme, metric].worse} worse",
-                        }
-                        for metric in interarrival.METRICS
-                    ],
-                }
-                for scheme in settings.schemes
+                (printed[scheme], *(found[scheme, metric] for metric in metrics)) for scheme in settings.schemes
             ],
-            "note": self.words.drawing(
-                "interarrival-note",
-                None,
-                conditions=len({row.condition for row in self.rows}),
-                readings=readings,
-                replications=settings.replications[self.size],
-                of_mode=sum(row.is_mode for row in self.rows),
-                compared=len(self.rows),
-                least=settings.least,
-            ).caption,
-            "all": [
-                {
-                    "name": f"{row.condition}, {self.paper.printed[row.scheme]}; {row.reading}",
-                    "constant": row.constant if row.is_mode else f"{row.constant} (mode 0)",
-                    "cells": [percent(row.change(metric)) for metric in interarrival.METRICS],
-                }
-                for row in self.rows
-            ],
+            "percent": percent,
+            "note": note.caption,
+            "all": every,
         }
 
     def _adaptive(self) -> dict[str, Any]:
-        compared, settings = self.compared, self.compared.adaptive
-        weights, best = settings.weights[0], self.compared.best(settings.weights[0])
-        rows = self._rows(weights)
-        count = settings.episodes[self.size]
-        differences = [(name, compared.difference(of, weights, best)) for name, of in rows]
+        compared, settings, words = self.compared, self.compared.adaptive, self.words
+        weights = settings.weights[0]
+        best = compared.names[compared.best(weights)]
+        rows, count = self._rows(weights), settings.episodes[self.size]
         drawn = {
             "timeline": picture.timeline(compared, weights),
-            "rewards": picture.differences(differences, compared.names[best]),
+            "rewards": picture.differences([(name, compared.difference(of, weights)) for name, of in rows], best),
             "cost": picture.cost(compared, weights),
         }
-        filled: dict[str, Any] = {"best": compared.names[best], "episodes": count["evaluate"]}
         kinds = ", then ".join(kind["name"] for kind in settings.traffic)
-        held = settings.holds[-1]
-        learnt_by = compared.bandits[weights.name, held].mean()
-        holds = [f"{hold * settings.interval_s:g} s" for hold in settings.holds]
+        learnt = compared.bandits[weights.name, settings.holds[-1]].mean()
+        holds = [self._s(hold) for hold in settings.holds]
         return {
             "verdicts": self._adaptive_verdicts(),
-            "how": self.words.section("how", **{**asdict(settings), **count}, kinds=kinds).text[0],
+            "how": words.section("how", **{**asdict(settings), **count}, kinds=kinds).text[0],
             "figures": [
-                {"id": name, "svg": shown.svg, "caption": shown.caption}
-                for name, one in drawn.items()
-                for shown in [self.words.drawing(name, one, **filled)]
+                words.drawing(name, one, best=best, episodes=count["evaluate"]) for name, one in drawn.items()
             ],
-            "best": compared.names[best],
-            "rows": [{"name": name, "cells": self._cells(of, weights, best)} for name, of in rows],
-            "note": self.words.drawing("switching-note", None).caption,
+            "best": best,
+            "rows": [(name, *self._cells(of, weights)) for name, of in rows],
+            "note": words.drawing("switching-note", None).caption,
             "weight_heads": [
                 *(f"Controller, every {hold}" for hold in holds),
                 "Told the kind of traffic",
                 "Best of each episode",
             ],
-            "weights": [
-                {
-                    "name": f"{one.name}: {one.goodput:g} goodput, {one.delay:g} delay, {one.loss:g} loss",
-                    "best": compared.names[compared.best(one)],
-                    "cells": self._weighed(one),
-                }
-                for one in settings.weights
-            ],
-            "weights_note": self.words.drawing("weights-note", None).caption,
+            "weights": [self._weighed(one) for one in settings.weights],
+            "weights_note": words.drawing("weights-note", None).caption,
             "learnt_by": f"Equal weights, every {holds[-1]}",
             "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
             "learnt": [
-                {"name": name, "cells": [f"{value:+.3f}" for value in of]}
-                for name, of in zip(compared.names, learnt_by, strict=True)
+                (name, *(f"{value:+.3f}" for value in of)) for name, of in zip(compared.names, learnt, strict=True)
             ],
         }
 
     def _rows(self, weights: Weights) -> list[tuple[str, list[Episode]]]:
-        compared, settings = self.compared, self.compared.adaptive
-        best = compared.best(weights)
-
-        def each(name: str, of: Any) -> list[tuple[str, list[Episode]]]:
-            return [(f"{name}, every {hold * settings.interval_s:g} s", of(hold)) for hold in settings.holds]
-
-        told, clock = compared.clock[weights.name]
+        compared, holds = self.compared, self.compared.adaptive.holds
+        best, (told, clock) = compared.best(weights), compared.clock[weights.name]
         kinds = ", ".join(compared.names[arm] for arm in told)
         return [
             *((f"always {name}", of) for name, of in zip(compared.names, compared.fixed, strict=True)),
-            *each("controller", lambda hold: compared.learnt[weights.name, hold]),
+            *((f"controller, every {self._s(hold)}", compared.learnt[weights.name, hold]) for hold in holds),
             (f"told the kind of traffic: {kinds}", clock),
-            *each("at random", lambda hold: compared.chance[hold]),
-            *each(f"{compared.names[best]} anew", lambda hold: compared.anew[hold][best]),
+            *((f"at random, every {self._s(hold)}", compared.chance[hold]) for hold in holds),
+            *((f"{compared.names[best]} anew, every {self._s(hold)}", compared.anew[hold][best]) for hold in holds),
         ]
 
-    def _cells(self, episodes: Sequence[Episode], weights: Weights, best: int) -> list[str]:
+    def _cells(self, episodes: list[Episode], weights: Weights) -> list[str]:
         def mean(measure: str, scale: float = 1.0) -> str:
             return number(stats.estimate(values(episodes, weights, measure) * scale))
 
-        difference = self.compared.difference(episodes, weights, best)
-        less = "–" if episodes is self.compared.fixed[best] else number(difference)
+        is_best = episodes is self.compared.fixed[self.compared.best(weights)]
+        less = "–" if is_best else number(self.compared.difference(episodes, weights))
         shares = (mean("sojourn_ms"), mean("loss_ratio", 100.0), mean("goodput", 100.0))
         return [mean("reward"), less, *shares, f"{values(episodes, weights, 'switches').mean():.1f}"]
 
-    def _weighed(self, weights: Weights) -> list[str]:
-        compared, best = self.compared, self.compared.best(weights)
+    def _weighed(self, weights: Weights) -> tuple[str, ...]:
+        compared = self.compared
+        name = f"{weights.name}: {weights.goodput:g} goodput, {weights.delay:g} delay, {weights.loss:g} loss"
         own = [compared.learnt[weights.name, hold] for hold in compared.adaptive.holds]
-        gain = compared.hindsight(weights) - values(compared.fixed[best], weights, "reward")
-        differences = [compared.difference(of, weights, best) for of in (*own, compared.clock[weights.name][1])]
-        return [number(one) for one in (*differences, stats.estimate(gain))]
+        differences = [compared.difference(of, weights) for of in (*own, compared.clock[weights.name][1])]
+        best = compared.names[compared.best(weights)]
+        return (name, best, *map(number, (*differences, compared.gain(weights))))
 
 
 def name_of(paper: Paper) -> str:
@@ -247,32 +209,20 @@ def name_of(paper: Paper) -> str:
     return f"Section {model.load(paper).section}"
 
 
-def run(paper: Paper, place: Path, size: str, *, jobs: int | None = None, say: Say = lambda _: None) -> Part:
-    """Do the runs of the paper's future work that are not finished yet.
-
-    Parameters
-    ----------
-    paper
-        The study.
-    place
-        Folder of its results: ``store`` for runs, ``future`` for episodes and what was learnt.
-    size
-        ``quick`` or ``full``.
-    jobs
-        Number of threads of runs.
-    say
-        Called with lines that describe the progress.
+def run(runner: Runner, size: str) -> Part:
+    """Do the runs of the paper's future work that are not finished yet; episodes are kept beside the store of runs.
 
     Raises
     ------
     SojournError
         Bad settings, and runs that fail.
     """
-    future = model.load(paper)
-    rows, ran, found = interarrival.run(paper, future.interarrival, place / "store", size, jobs=jobs, say=say)
-    keeper = Keeper(place / "future")
-    compared = evaluate.run(paper, future.adaptive, keeper, size, say)
-    return Part(paper, future, size, rows, compared, ran + keeper.made, found + keeper.found)
+    future = model.load(runner.paper)
+    rows = interarrival.run(runner, future.interarrival, size)
+    keeper = Keeper(runner.store.with_name("future"))
+    compared = evaluate.run(runner.paper, future.adaptive, keeper, size, runner.say)
+    runner.ran, runner.found = runner.ran + keeper.made, runner.found + keeper.found
+    return Part(runner.paper, future, size, rows, compared)
 
 
 def number(of: Estimate) -> str:

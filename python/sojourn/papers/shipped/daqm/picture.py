@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,7 +43,8 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
     adaptive = compared.adaptive
     best = compared.best(weights)
     strips: list[tuple[str, Episode]] = [
-        (every(hold, adaptive.interval_s), compared.learnt[weights.name, hold][number]) for hold in adaptive.holds
+        (f"controller, every {hold * adaptive.interval_s:g} s", compared.learnt[weights.name, hold][number])
+        for hold in adaptive.holds
     ]
     strips.append(("told the kind of traffic", compared.clock[weights.name][1][number]))
     own = arm_looks(compared)
@@ -55,14 +56,8 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
             # One bar a stretch: hairlines between bars would look like switches.
             begins = [k for k, arm in enumerate(episode.arm) if k == 0 or arm != episode.arm[k - 1]]
             for begin, end in pairwise([*begins, len(episode.arm)]):
-                panels[0].barh(
-                    row,
-                    times[end] - times[begin],
-                    left=times[begin],
-                    height=0.74,
-                    color=own[episode.arm[begin]].color,
-                    linewidth=0,
-                )
+                span = {"left": times[begin], "height": 0.74, "linewidth": 0}
+                panels[0].barh(row, times[end] - times[begin], color=own[episode.arm[begin]].color, **span)
         panels[0].set_yticks(range(len(strips)), [name for name, _ in strips])
         panels[0].set_ylim(len(strips) - 0.5, -0.5)
         panels[0].set_xlim(0, times[-1])
@@ -105,32 +100,25 @@ def cost(compared: Comparison, weights: Weights) -> Picture:
     """Draw every scheme's reward when it is switched to itself, over the time from one switch to the next."""
     adaptive = compared.adaptive
     own = arm_looks(compared)
-    spots = [*range(len(adaptive.holds)), len(adaptive.holds)]
+    spots = range(len(adaptive.holds) + 1)
     names = [f"{hold * adaptive.interval_s:g} s" for hold in adaptive.holds]
     with plot.new_figure(plot.WIDTH, 3.9) as drawing:
         axes = drawing.add_subplot()
         for arm, look in enumerate(own):
             episodes = [*(compared.anew[hold][arm] for hold in adaptive.holds), compared.fixed[arm]]
             found = [stats.estimate(values(one, weights, "reward")) for one in episodes]
+            half = [one.half_width or 0.0 for one in found]
+            line: dict[str, Any] = {
+                "color": look.color,
+                "marker": look.marker,
+                "linestyle": look.dashes,
+                "linewidth": 1.3,
+            }
             axes.errorbar(
-                spots,
-                [one.mean for one in found],
-                yerr=[one.half_width or 0.0 for one in found],
-                color=look.color,
-                marker=look.marker,
-                linestyle=look.dashes,
-                markersize=5.5,
-                capsize=2,
-                linewidth=1.3,
-                label=look.short,
+                spots, [one.mean for one in found], yerr=half, markersize=5.5, capsize=2, label=look.short, **line
             )
         axes.set_xticks(spots, [*names, "never"])
         axes.set_xlabel("Time from one switch to the same scheme to the next")
         axes.set_ylabel("Reward")
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return drawing
-
-
-def every(hold: int, interval_s: float) -> str:
-    """Return the name of a controller that decides once in so many windows."""
-    return f"controller, every {hold * interval_s:g} s"

@@ -21,7 +21,7 @@ def run(options: argparse.Namespace, name: str, where: Path) -> str:
         from sojourn.papers.shipped.dropping_functions import part
     except ModuleNotFoundError as error:
         raise SojournError(f"this paper needs {error.name}: python -m pip install 'sojourn[papers]'") from None
-    return part.run_command(options, document.load(name, where))
+    return part.run(document.load(name, where), options)
 
 
 def summary(name: str) -> tuple[int, int, str]:

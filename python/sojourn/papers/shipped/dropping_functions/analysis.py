@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import statsmodels.api as sm
 
 from sojourn import stats
+from sojourn.papers.setting import common
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.stats import LEVEL, Estimate, Floats
 
@@ -146,12 +148,6 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
     return {centre: derived(of) for centre, of in found.items() if of}
 
 
-def cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the windows of a run: one row per traffic (block, demand) and scheme."""
-    by = frame.groupby(["block", "demand", "label"])
-    return by[["load", *METRICS]].mean().reset_index()
-
-
 def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Values], Values]:
     """Return values by range and over all ranges, one per traffic, which was sent through every scheme.
 
@@ -165,9 +161,8 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
     frame
         Windows of paired runs.
     """
-    table = cells(frame)
     ids = [one.id for one in paper.study]
-    wide = table.pivot_table(index=["block", "demand"], columns="label", values=["load", *METRICS])
+    wide = frame.pivot_table(index=["block", "demand"], columns="label", values=["load", *METRICS])
     wide = wide.dropna(subset=[("load", one) for one in ids if ("load", one) in wide.columns])
     if any(("load", one) not in wide.columns for one in ids):
         return {}, {}
@@ -207,9 +202,7 @@ def mean_of(ranges: Mapping[float, Values]) -> Values:
     found: Values = {}
     for metric in sorted(metrics):
         for name in set.intersection(*(set(one[metric]) for one in of)):
-            columns = [one[metric][name] for one in of]
-            count = min(column.size for column in columns)
-            found.setdefault(metric, {})[name] = np.mean([column[:count] for column in columns], axis=0)
+            found.setdefault(metric, {})[name] = np.mean(common(*(one[metric][name] for one in of)), axis=0)
     return found
 
 
@@ -236,9 +229,7 @@ def differences(values: Values, metric: str, names: Sequence[str]) -> list[Diffe
         Of the schemes.
     """
     of = values.get(metric, {})
-    pairs = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :] if a in of and b in of]
-    if not pairs:
-        return []
+    pairs = list(combinations([name for name in names if name in of], 2))
     corrected = stats.holm([stats.paired_p(of[a], of[b]) for a, b in pairs])
     return [
         Difference(a, b, stats.paired(of[a], of[b]), float(p)) for (a, b), p in zip(pairs, corrected, strict=True)

@@ -90,6 +90,13 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
 
 
+def clustered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return windows with the column `cluster`: the run or slot with whose windows they share their traffic."""
+    run = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
+    slot = "slot " + frame["block"].astype(str) + "/" + frame["slot"].astype(str)
+    return frame.assign(cluster=run.where(frame["part"] != SWITCHBACK, slot))
+
+
 def with_cells(frame: pd.DataFrame) -> pd.DataFrame:
     """Return windows of runs with one scheme, each with the traffic that it is of."""
     cell = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
@@ -170,11 +177,8 @@ def theoretical(paper: Experiment) -> World:
     """Return Theorem 1: Poisson arrivals, exponential service, n counted with the packet in service."""
     ranges = {}
     for centre in paper.centres:
-        values: Values = {}
-        for one in paper.study:
-            for metric, value in predicted(one.text, centre).items():
-                values.setdefault(metric, {})[one.id] = np.full(_EXACT, value)
-        ranges[centre] = analysis.derived(values)
+        of = pd.DataFrame({one.id: predicted(one.text, centre) for one in paper.study})
+        ranges[centre] = analysis.derived(_exact(of))
     return World("theory (Theorem 1)", ranges, analysis.mean_of(ranges))
 
 
@@ -184,15 +188,16 @@ def printed(paper: Experiment) -> World:
     ranges = {}
     for centre, low in zip(paper.centres, paper.bounds, strict=False):
         of = paper.table1[np.isclose(paper.table1["low"], low)]
-        ranges[centre] = analysis.derived(
-            {
-                metric: {
-                    scheme: np.full(_EXACT, value) for scheme, value in zip(of["scheme"], of[metric], strict=True)
-                }
-                for metric in metrics
-            }
-        )
+        ranges[centre] = analysis.derived(_exact(of.set_index("scheme")[metrics].T))
     return World("the study's Table 1", ranges, analysis.mean_of(ranges), is_partial=True)
+
+
+def _exact(table: pd.DataFrame) -> Values:
+    """Return values without scatter, of a table with a row for each metric and a column for each scheme."""
+    return {
+        str(metric): {str(name): np.full(_EXACT, value) for name, value in row.items()}
+        for metric, row in table.iterrows()
+    }
 
 
 def judge_all(paper: Experiment, worlds: Sequence[World]) -> dict[str, list[Judged]]:
@@ -208,23 +213,20 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
         return Judged(Verdict(Outcome.NOT_RUN, why=world.why), nothing)
     rows = [row.metric for row in paper.rows]
     words = Words(margin=paper.margin, percent="of_other")
-    subject, against = paper.ids(claim.subject), paper.ids(claim.against)
-    figure = paper.ids(("all",))
-
+    groups = [paper.ids(names) for names in (claim.subject, claim.against, ("all",))]
+    needed = {*groups[0], *groups[1], *(groups[2] if claim.comparison == "high" else ())}
     metrics = rows if claim.metric == "any" else [claim.metric]
 
-    def setting(values: Values, others: tuple[tuple[At, ...], ...] = ()) -> Setting:
-        def there(names: tuple[str, ...]) -> tuple[str, ...]:
-            known = [one for one in names if all(one in values.get(metric, {}) for metric in metrics)]
-            return tuple(known) if world.is_partial else names
+    def known(values: Values) -> list[set[str]]:
+        return [set(values.get(metric, {})) for metric in metrics]
 
-        points = (At("", values),) if others else ()
-        return Setting(there(subject), there(against), there(figure), values, words, points, others)
+    def setting(values: Values, others: tuple[tuple[At, ...], ...] = ()) -> Setting:
+        there = set.intersection(*known(values)) if world.is_partial else {one for of in groups for one in of}
+        subject, against, figure = (tuple(one for one in of if one in there) for of in groups)
+        return Setting(subject, against, figure, values, words, (At("", values),) if others else (), others)
 
     def has_all(values: Values) -> bool:
-        needed = {*subject, *against, *(figure if claim.comparison == "high" else ())}
-        known = [set(values.get(metric, {})) for metric in metrics]
-        return all(of and (world.is_partial or needed <= of) for of in known)
+        return all(of and (world.is_partial or needed <= of) for of in known(values))
 
     if claim.model == LABORATORY_MODEL:
         network, lab = world.laboratory or ({}, {})

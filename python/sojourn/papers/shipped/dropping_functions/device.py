@@ -5,9 +5,6 @@ The experiment itself is :mod:`sojourn.device.experiment`.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +14,11 @@ import pandas as pd
 
 from sojourn.core import SojournError
 from sojourn.device import experiment as laboratory
-from sojourn.device.lab import LabError, find_sojournd
+from sojourn.device.lab import Lab, LabError, find_sojournd
 from sojourn.papers.shipped.dropping_functions import store
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 
 STORE: Final = "device.sqlite"
-
 
 Experimenter = Callable[[laboratory.Experiment, Path, Callable[[str], None]], Path]
 
@@ -62,15 +58,9 @@ def missing() -> str:
     """Return what is missing on this machine for the device part; empty if it can be run."""
     try:
         find_sojournd()
+        Lab()
     except LabError as error:
         return str(error)
-    if os.geteuid() != 0:
-        return "it needs root, for network namespaces"
-    ip = shutil.which("ip")
-    if ip is None:
-        return "it needs the command ip (iproute2)"
-    if subprocess.run([ip, "netns", "list"], capture_output=True, check=False).returncode != 0:  # noqa: S603 - found
-        return "this machine has no network namespaces (ip netns)"
     return ""
 
 
@@ -120,8 +110,6 @@ def run(
 def read(paper: Experiment, size: str, file: Path) -> Device:
     """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
 
-    Windows with fewer packets than planned, which a change of scheme ended, are left out.
-
     Raises
     ------
     SojournError
@@ -130,5 +118,4 @@ def read(paper: Experiment, size: str, file: Path) -> Device:
     windows = store.read_device(file)
     begin = windows.groupby("slot")["started_ns"].transform("min")
     windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
-    whole = windows[windows["arrived"] >= paper.device[size]["packets"]]
-    return Device(whole, burn_in_s=float(paper.device[size]["burn_in_s"]))
+    return Device(windows, burn_in_s=float(paper.device[size]["burn_in_s"]))

@@ -12,8 +12,8 @@ import pandas as pd
 from sojourn.core import SojournError
 from sojourn.papers import documents
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.model import Claim, Row
-from sojourn.papers.section import Words
+from sojourn.papers.model import Study
+from sojourn.papers.shipped.section import Words
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"
@@ -94,13 +94,11 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Study):
     """A paper of windows as data.
 
     Parameters
     ----------
-    name, folder, title, source
-        Of the paper.
     schemes
         The study's first.
     bounds
@@ -113,20 +111,10 @@ class Experiment:
         Tables of ``experiment.toml``.
     table1
         The study's: columns low, high, scheme, and one per metric.
-    rows
-        Metrics of tables and pictures.
-    groups
-        Of schemes, by name.
-    claims
-        Of the study.
     margin
         How near "similar" is.
     """
 
-    name: str
-    folder: Path
-    title: str
-    source: str
     schemes: tuple[Scheme, ...]
     bounds: tuple[float, ...]
     low: float
@@ -135,9 +123,6 @@ class Experiment:
     traffic: dict[str, Any]
     device: dict[str, Any]
     table1: pd.DataFrame
-    rows: tuple[Row, ...]
-    groups: dict[str, tuple[str, ...]]
-    claims: tuple[Claim, ...]
     margin: float
 
     @property
@@ -165,10 +150,6 @@ class Experiment:
         """The ranges of load, each with its bounds."""
         return list(pairwise(self.bounds))
 
-    def ids(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ids that ids and groups stand for, each once, in order."""
-        return tuple(dict.fromkeys(one for name in names for one in self.groups.get(name, (name,))))
-
 
 def load(name: str, where: Path | None = None) -> Experiment:
     """Read a paper of windows.
@@ -191,10 +172,7 @@ def load(name: str, where: Path | None = None) -> Experiment:
         for one in need(experiment, "schemes", file)
     )
     found = Experiment(
-        name=name,
-        folder=folder,
-        title=str(need(experiment, "title", file)),
-        source=str(need(experiment, "source", file)),
+        **documents.of_study(folder, experiment, file, claims, claims.get("groups", {})),
         schemes=schemes,
         bounds=tuple(ranges["bounds"]),
         low=float(ranges["low"]),
@@ -203,16 +181,10 @@ def load(name: str, where: Path | None = None) -> Experiment:
         traffic=need(experiment, "traffic", file),
         device=need(experiment, "device", file),
         table1=_table1(folder / _TABLE),
-        rows=documents.read_rows(need(claims, "rows", folder / "claims.toml")),
-        groups={key: tuple(of) for key, of in claims.get("groups", {}).items()},
-        claims=documents.read_claims(need(claims, "sentence", folder / "claims.toml"), folder / "claims.toml"),
         margin=float(need(claims, "margin", folder / "claims.toml")),
     )
-    documents.check_schemes(
-        folder,
-        ((f"claims.toml: claim {one.id}", found.ids((*one.subject, *one.against))) for one in found.claims),
-        found.printed,
-    )
+    used = {f"claims.toml: claim {one.id}": found.ids((*one.subject, *one.against)) for one in found.claims}
+    documents.check_schemes(folder, used, found.printed)
     return found
 
 
@@ -226,11 +198,5 @@ def _size(name: str, of: dict[str, Any], file: Path) -> Size:
 
 
 def _table1(file: Path) -> pd.DataFrame:
-    table = pd.read_csv(file)
-    return table.rename(
-        columns={
-            "load_low_exclusive": "low",
-            "load_high_inclusive": "high",
-            "total_impairment": "impairment_c",
-        }
-    )
+    names = {"load_low_exclusive": "low", "load_high_inclusive": "high", "total_impairment": "impairment_c"}
+    return pd.read_csv(file).rename(columns=names)

@@ -12,12 +12,12 @@ import pandas as pd
 from sojourn import core, report
 from sojourn.papers.judge import Outcome
 from sojourn.papers.page import predicate
-from sojourn.papers.section import Section
 from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
 from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
 from sojourn.papers.shipped.dropping_functions.device import Device
 from sojourn.papers.shipped.dropping_functions.document import Experiment, Size
 from sojourn.papers.shipped.dropping_functions.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
+from sojourn.papers.shipped.section import Section
 
 _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
 
@@ -55,15 +55,9 @@ def render(paper: Experiment, of: Results) -> str:
     """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
-        places.setdefault(claim.place, []).append(
-            {
-                "id": claim.id,
-                "quote": claim.quote,
-                "predicate": predicate(paper.printed, claim),
-                "at": claim.at or "each range",
-                "cells": [_cell(one) for one in of.judged[claim.id]],
-            }
-        )
+        row: dict[str, Any] = {"id": claim.id, "quote": claim.quote, "predicate": predicate(paper.printed, claim)}
+        row |= {"at": claim.at or "each range", "cells": [_cell(one) for one in of.judged[claim.id]]}
+        places.setdefault(claim.place, []).append(row)
     counts = []
     for k, world in enumerate(of.worlds):
         found = Counter(one[k].verdict.outcome for one in of.judged.values())
@@ -98,22 +92,12 @@ def _cell(of: Judged) -> dict[str, Any]:
 
 def sections(paper: Experiment, of: Results) -> list[Section]:
     """Return the page's sections that are not the ledger."""
-    study = clustered(of.windows[of.windows["part"].isin((PAIRED, SWITCHBACK))])
+    study = datasets.clustered(of.windows[of.windows["part"].isin((PAIRED, SWITCHBACK))])
     found = [_traffic(paper, of.windows), *_figures(paper, of, study)]
     if len(study):
         found.append(paper.words.section("table-1", [tables.ranges(paper, study, "table-1-ours")]))
-    for part in (_significant, _carry, _theory, _flows, _laboratory, _device):
-        section = part(paper, of)
-        found += [section] if section else []
-    return found
-
-
-def clustered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return windows with the column `cluster`: the run or slot with whose windows they share their traffic."""
-    is_back = frame["part"] == SWITCHBACK
-    run = frame["block"].astype(str) + "/" + frame["demand"].astype(str)
-    slot = "slot " + frame["block"].astype(str) + "/" + frame["slot"].astype(str)
-    return frame.assign(cluster=run.where(~is_back, slot))
+    parts = (_significant, _carry, _theory, _flows, _laboratory, _device)
+    return [*found, *filter(None, (part(paper, of) for part in parts))]
 
 
 def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
@@ -145,10 +129,8 @@ def _figures(paper: Experiment, of: Results, study: pd.DataFrame) -> list[Sectio
             words.drawing(f"{name}-apart", pictures.apart(paper, study, metric), key="apart"),
         ]
         if len(of.device.windows):
-            on_device = of.device.windows.assign(cluster=of.device.windows["slot"])
-            drawings.append(
-                words.drawing(f"{name}-device", pictures.apart(paper, on_device, metric), key="on-device")
-            )
+            drawn = pictures.apart(paper, of.device.windows.assign(cluster=of.device.windows["slot"]), metric)
+            drawings.append(words.drawing(f"{name}-device", drawn, key="on-device"))
         found.append(words.section(name, drawings, key="figure", number=number, what=what))
     return found
 
@@ -201,7 +183,7 @@ def _laboratory(paper: Experiment, of: Results) -> Section | None:
     if lab.empty:
         return None
     rtts = paper.traffic["laboratory_rtt_ms"]
-    table = tables.ranges(paper, clustered(lab), "laboratory-table")
+    table = tables.ranges(paper, datasets.clustered(lab), "laboratory-table")
     return paper.words.section("laboratory", [table], least=rtts[0], most=rtts[-1])
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from pathlib import Path
 from typing import Final
 
 from sojourn import core, folder
 from sojourn.cli import text
 from sojourn.core import SojournError
+from sojourn.papers.command import say
 from sojourn.papers.judge import Outcome
 from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate
 from sojourn.papers.shipped.dropping_functions.document import Experiment
-from sojourn.papers.shipped.dropping_functions.simulate import Say
 from sojourn.papers.shipped.dropping_functions.store import Store
 
 HOURS: Final = 1.0
@@ -24,8 +22,14 @@ PARTS: Final = ("simulation", "device", "report")
 """What ``--only`` may name; ``report`` runs nothing."""
 
 
-def run_command(options: argparse.Namespace, paper: Experiment) -> str:
-    """Run the study with the options of the command, and return what it prints."""
+def run(paper: Experiment, options: argparse.Namespace) -> str:
+    """Do the runs of the paper that are not stored yet, judge every claim, write the report; return what to print.
+
+    Raises
+    ------
+    SojournError
+        An option that the study does not have, or a run that failed.
+    """
     for flag in ("precision", "scheduler"):
         if getattr(options, flag) is not None:
             raise SojournError(
@@ -33,67 +37,18 @@ def run_command(options: argparse.Namespace, paper: Experiment) -> str:
             )
     if options.hours is not None and not options.hours > 0:
         raise SojournError(f"--hours {options.hours}: must be above 0")
-    return run(
-        paper,
-        options.out,
-        "full" if options.full else "quick",
-        hours=options.hours,
-        only=options.only,
-        jobs=options.jobs,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
-    )
-
-
-def run(
-    paper: Experiment,
-    place: Path,
-    size_name: str,
-    *,
-    hours: float | None = None,
-    only: str | None = None,
-    jobs: int | None = None,
-    say: Say = lambda _: None,
-) -> str:
-    """Do the runs of the paper that are not stored yet, judge every claim, and write the report.
-
-    Parameters
-    ----------
-    paper
-        The study.
-    place
-        Folder of stores and report.
-    size_name
-        ``quick`` or ``full``.
-    hours
-        For how many hours to simulate; None: to the end, or for :data:`HOURS` in a full run.
-    only
-        One of :data:`PARTS`; None: all.
-    jobs
-        Number of threads.
-    say
-        Called with lines that describe the progress.
-
-    Returns
-    -------
-    str
-        For the command line.
-
-    Raises
-    ------
-    SojournError
-        An impossible option, or a run that failed.
-    """
-    if only is not None and only.casefold() not in PARTS:
-        raise SojournError(f"--only {only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
-    only = only.casefold() if only else None
+    only = options.only and options.only.casefold()
+    if only is not None and only not in PARTS:
+        raise SojournError(f"--only {options.only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
+    size_name, place = "full" if options.full else "quick", options.out
     size = paper.sizes[size_name]
-    hours = HOURS if hours is None and size_name == "full" else hours
+    hours = HOURS if options.hours is None and options.full else options.hours
     start = time.monotonic()
     store = Store(place / "windows.sqlite", core.build())
     try:
         done = simulate.Done(0, 0, 0)
         if only in (None, "simulation"):
-            done = simulate.simulate(paper, size, store, hours=hours, jobs=jobs, say=say)
+            done = simulate.simulate(paper, size, store, hours=hours, jobs=options.jobs, say=say)
         wanted = [simulate.key_of(paper, size, one) for one in simulate.runs_of(paper, size)]
         windows, flows, cpu_s = store.windows(wanted), store.flows(wanted), store.cpu_s(wanted)
     finally:

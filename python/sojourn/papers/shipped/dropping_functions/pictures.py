@@ -33,13 +33,7 @@ TITLES: Final = {
     "burst_ratio": "burst ratio",
     "impairment_c": "total impairment C",
 }
-FIGURES: Final = {
-    "mean_queue_packets": 4,
-    "std_queue_packets": 5,
-    "loss_ratio": 6,
-    "burst_ratio": 7,
-    "impairment_c": 8,
-}
+FIGURES: Final = {metric: 4 + k for k, metric in enumerate(TITLES)}
 """By metric: the study's figure."""
 
 

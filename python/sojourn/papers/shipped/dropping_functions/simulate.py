@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from sojourn import _native, core
 from sojourn.core import SojournError
 from sojourn.papers.shipped.dropping_functions import traffic
 from sojourn.papers.shipped.dropping_functions.document import Experiment, Scheme, Size, Switchback
-from sojourn.papers.shipped.dropping_functions.store import MEASURES, Store
+from sojourn.papers.shipped.dropping_functions.store import GROUP, Store
 from sojourn.processors import cores
 
 PAIRED: Final = "paired"
@@ -130,20 +132,18 @@ def simulate(
     threads = cores() if jobs is None else jobs
     stop = _native.Stop()
     made, told = 0, time.monotonic()
-    waiting = iter(todo)
-    drawn: tuple[Any, traffic.Draw] | None = None
+    # Runs of one traffic follow each other.
+    same = groupby(todo, lambda one: (one[1].part == LABORATORY, one[1].scheme is None, one[1].block, one[1].demand))
+    drawn = ((own, draw_of(paper, size, own[0][1])) for own in (list(of) for _, of in same))
+    waiting = ((*one, draw) for own, draw in drawn for one in own)
     with ThreadPoolExecutor(threads) as pool:
         under_way: dict[Future[tuple[float, str]], tuple[str, Run, traffic.Draw]] = {}
         try:
             while True:
                 is_late = deadline is not None and time.monotonic() > deadline
                 while not is_late and len(under_way) < threads and (one := next(waiting, None)):
-                    run = one[1]
-                    # Runs of one traffic follow each other.
-                    same = (run.part == LABORATORY, run.scheme is None, run.block, run.demand)
-                    if drawn is None or drawn[0] != same:
-                        drawn = same, draw_of(paper, size, run)
-                    under_way[pool.submit(_one, drawn[1].scenario, run.scheme, run.block, stop)] = (*one, drawn[1])
+                    key, run, draw = one
+                    under_way[pool.submit(_one, draw.scenario, run.scheme, run.block, stop)] = one
                 if is_late:
                     stop.set()
                 if not under_way:
@@ -195,33 +195,26 @@ def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[flo
 
 
 def _keep(
-    paper: Experiment,
-    size: Size,
-    store: Store,
-    key: str,
-    run: Run,
-    draw: traffic.Draw,
-    cpu_s: float,
-    report: Mapping[str, Any],
+    paper: Experiment, size: Size, store: Store, key: str, run: Run, draw: traffic.Draw, cpu_s: float, report: Any
 ) -> None:
     (queue,) = [one for one in report["queues"] if one["under_test"]]
     of_run = {"label": run.label, "part": run.part, "block": run.block, "demand": run.demand, "cpu_s": cpu_s}
     ids = {core.parse_aqm(one.text): one.id for one in paper.schemes}
-    rows = []
-    for row in queue["windows"]:
-        slot = None
-        if run.scheme is None:
-            slot = int((row["started_ns"] * 1e-9 - size.switchback.warm_up_s) // size.switchback.slot_s)
-        rows.append({name: row[name] for name in ("started_ns", "ended_ns", "scheme", "classes", *MEASURES)}
-                    | {"label": ids[row["scheme"]], "slot": slot})  # fmt: skip
-    flows = [] if run.scheme is None else _flows(report, draw)
-    store.add(key, of_run, rows, flows)
+    back = size.switchback
+
+    def slot(row: Mapping[str, Any]) -> int | None:
+        return None if run.scheme else int((row["started_ns"] * 1e-9 - back.warm_up_s) // back.slot_s)
+
+    rows = [{**row, "label": ids[row["scheme"]], "slot": slot(row)} for row in queue["windows"]]
+    flows = _flows(report, draw) if run.scheme else []
+    sums = pd.DataFrame(flows, columns=[*GROUP, "flows", "sent", "dropped", "runs"])
+    store.add(key, of_run, rows, sums.groupby(list(GROUP), as_index=False, sort=False).sum())
 
 
 def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...]]:
-    """Return sums over groups of similar flows, of those whose data passed the bottleneck in the measured time."""
+    """Return a row for each flow whose data passed the bottleneck in the measured time: its group and its counts."""
     begin, end = float(report["warm_up_s"]), float(report["duration_s"])
-    sums: dict[tuple[Any, ...], np.ndarray[Any, np.dtype[np.int64]]] = {}
+    found = []
     for flow in report["flows"]:
         of = flow["metrics"]
         sent, start = of["sent_packets"], of["flow_start_s"]
@@ -233,13 +226,6 @@ def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...
         dropped, burst = int(of["dropped_packets"]), of["burst_ratio"]
         # The burst ratio is dropped / runs * (1 - loss ratio).
         runs = round(dropped * (1 - dropped / sent) / burst) if burst else 0
-        name = (
-            flow["transport"],
-            kind,
-            draw.rtt_ms[flow["group"]],
-            int(np.digitize(sent / life, RATES)) - 1,
-            int(np.digitize(life, LIVES)) - 1,
-        )
-        sums.setdefault(name, np.zeros(4, dtype=np.int64))
-        sums[name] += (1, int(sent), dropped, runs)
-    return [(*name, *(int(value) for value in of)) for name, of in sums.items()]
+        bins = (int(np.digitize(sent / life, RATES)) - 1, int(np.digitize(life, LIVES)) - 1)
+        found.append((flow["transport"], kind, draw.rtt_ms[flow["group"]], *bins, 1, int(sent), dropped, runs))
+    return found

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from sojourn.core import SojournError
+from sojourn.device import windows as device_windows
 
 SIMULATION: Final = "simulation"
 DEVICE: Final = "device"
@@ -45,10 +44,18 @@ MEASURES: Final = (
 )
 """Columns that the device's windows have as well."""
 
-_OF_WINDOW: Final = ("started_ns", "ended_ns", "scheme", "label", "slot")
+_OF_WINDOW: Final = ("started_ns", "ended_ns", "scheme", "label", "slot", *MEASURES)
 _OF_RUN: Final = ("part", "block", "demand", "cpu_s")
 _OF_CLASS: Final = ("arrived", "arrived_bytes", "dropped", "marked")
-_OF_FLOWS: Final = ("transport", "kind", "rtt_ms", "rate_bin", "life_bin", "flows", "sent", "dropped", "runs")
+GROUP: Final = ("transport", "kind", "rtt_ms", "rate_bin", "life_bin")
+"""What similar flows have in common."""
+_OF_FLOWS: Final = (*GROUP, "flows", "sent", "dropped", "runs")
+_TABLES: Final = {
+    "runs": ("key TEXT PRIMARY KEY", "build TEXT", "label TEXT", *_OF_RUN),
+    "windows": ("window INTEGER PRIMARY KEY", "key TEXT", *_OF_WINDOW),
+    "classes": ("window INTEGER", "class TEXT", *_OF_CLASS),
+    "flows": ("key TEXT", *_OF_FLOWS),
+}
 
 
 class Store:
@@ -68,12 +75,7 @@ class Store:
         self._open = sqlite3.connect(file, timeout=60)
         self._open.execute("PRAGMA journal_mode=WAL")
         with self._open as base:
-            for table, columns in (
-                ("runs", ("key TEXT PRIMARY KEY", "build TEXT", "label TEXT", *_OF_RUN)),
-                ("windows", ("window INTEGER PRIMARY KEY", "key TEXT", *_OF_WINDOW, *MEASURES)),
-                ("classes", ("window INTEGER", "class TEXT", *_OF_CLASS)),
-                ("flows", ("key TEXT", *_OF_FLOWS)),
-            ):
+            for table, columns in _TABLES.items():
                 base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)})")
 
     def close(self) -> None:
@@ -85,11 +87,7 @@ class Store:
         return {key for (key,) in self._open.execute("SELECT key FROM runs WHERE build = ?", (self._build,))}
 
     def add(
-        self,
-        key: str,
-        run: Mapping[str, Any],
-        windows: Iterable[Mapping[str, Any]],
-        flows: Sequence[Sequence[Any]],
+        self, key: str, run: Mapping[str, Any], windows: Iterable[Mapping[str, Any]], flows: pd.DataFrame
     ) -> None:
         """Write a run: all of it or nothing.
 
@@ -102,22 +100,21 @@ class Store:
         windows
             Rows with the windows' columns, and ``classes``: counts by name.
         flows
-            Rows in the order of the table ``flows``.
+            Sums over groups of similar flows.
         """
         with self._open:
-            self._insert("runs", ("key", "build", "label", *_OF_RUN), {**run, "key": key, "build": self._build})
+            self._insert("runs", {**run, "key": key, "build": self._build})
             for row in windows:
-                window = self._insert("windows", ("key", *_OF_WINDOW, *MEASURES), {**row, "key": key})
+                window = self._insert("windows", {**{name: row[name] for name in _OF_WINDOW}, "key": key})
                 for name, counts in row["classes"].items():
-                    own = {**counts, "window": window, "class": name}
-                    self._insert("classes", ("window", "class", *_OF_CLASS), own)
-            for one in flows:
-                self._insert("flows", ("key", *_OF_FLOWS), {"key": key} | dict(zip(_OF_FLOWS, one, strict=True)))
+                    self._insert("classes", {**counts, "window": window, "class": name})
+            for one in flows.to_dict("records"):
+                self._insert("flows", {**one, "key": key})
 
-    def _insert(self, table: str, columns: Sequence[str], row: Mapping[str, Any]) -> int | None:
-        marks = ", ".join("?" * len(columns))
-        query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
-        return self._open.execute(query, [row[name] for name in columns]).lastrowid
+    def _insert(self, table: str, row: Mapping[Any, Any]) -> int | None:
+        marks = ", ".join("?" * len(row))
+        query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - our own names
+        return self._open.execute(query, list(row.values())).lastrowid
 
     def windows(self, keys: Sequence[str]) -> pd.DataFrame:
         """Return the windows of runs, one per row, with the columns of their run, and ``tcp_share`` of the bytes."""
@@ -127,7 +124,8 @@ class Store:
             keys,
         )
         frame["world"] = SIMULATION
-        return _with_classes(frame, self._open)
+        classes = pd.read_sql("SELECT window, class, arrived, arrived_bytes, dropped FROM classes", self._open)
+        return _with_classes(frame, classes)
 
     def flows(self, keys: Sequence[str]) -> pd.DataFrame:
         """Return the sums over groups of similar flows, with the columns of their run."""
@@ -144,36 +142,27 @@ class Store:
         return frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
 
-def _with_classes(frame: pd.DataFrame, base: sqlite3.Connection) -> pd.DataFrame:
-    classes = pd.read_sql("SELECT window, class, arrived, arrived_bytes, dropped FROM classes", base)
-    tcp = classes[classes["class"] == "tcp"].set_index("window")["arrived_bytes"]
-    frame["tcp_share"] = frame["window"].map(tcp) / frame["arrived_bytes"]
+def _with_classes(frame: pd.DataFrame, classes: pd.DataFrame) -> pd.DataFrame:
+    of = {str(name): own.set_index("window") for name, own in classes.groupby("class")}
     for name in ("tcp", "udp"):
-        of = classes[classes["class"] == name].set_index("window")
-        frame[f"loss_ratio_{name}"] = frame["window"].map(of["dropped"] / of["arrived"].where(of["arrived"] > 0))
+        own = of.get(name, classes[:0].set_index("window"))
+        frame[f"loss_ratio_{name}"] = frame["window"].map(own["dropped"] / own["arrived"].where(own["arrived"] > 0))
+        if name == "tcp":
+            frame["tcp_share"] = frame["window"].map(own["arrived_bytes"]) / frame["arrived_bytes"]
     return frame
 
 
 def read_device(file: Path) -> pd.DataFrame:
-    """Return the windows that a device stored, in the form of :meth:`Store.windows`.
+    """Return the whole windows that a device stored, in the form of :meth:`Store.windows`.
 
-    Each slot of the schedule is one entry of `slot`; windows without a schedule are left out.
+    Each slot of the schedule is one entry of `slot`; windows without a schedule, and those that a change of scheme
+    ended, are left out.
 
     Raises
     ------
     SojournError
         It is not a store of windows.
     """
-    if not file.is_file():
-        raise SojournError(f"{file}: this store of windows does not exist")
-    try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
-            frame = pd.read_sql("SELECT * FROM windows ORDER BY started_ns", base)
-            missing = [name for name in (*_OF_WINDOW, *MEASURES) if name not in frame]
-            if missing:
-                raise SojournError(f"{file}: windows has no column {missing[0]}")
-            frame = frame[frame["slot"].notna()].copy()
-            frame["world"] = DEVICE
-            return _with_classes(frame, base)
-    except (sqlite3.DatabaseError, pd.errors.DatabaseError) as error:
-        raise SojournError(f"{file}: is not a store of windows: {error}") from None
+    store = device_windows.read(file, complete=True)
+    frame = store.windows.dropna(subset=["slot"]).sort_values("started_ns", kind="stable", ignore_index=True)
+    return _with_classes(frame.assign(world=DEVICE), store.classes)

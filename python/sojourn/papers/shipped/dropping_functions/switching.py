@@ -124,15 +124,9 @@ def model(frame: pd.DataFrame, metric: str, base: str = "none") -> Model | None:
     label = f"C(label, Treatment('{base}'))"
     whole = _fitted(f"y ~ {label} + C(before, Treatment('{base}')){load}", of)
     plain = _fitted(f"y ~ {label}{load}", of)
-    terms = [name for name in whole.model.exog_names if name.startswith("C(before")]
-    table = np.zeros((len(terms), len(whole.model.exog_names)))
-    for k, name in enumerate(terms):
-        table[k, whole.model.exog_names.index(name)] = 1
-    p = float("nan")
-    if terms:
-        # Mixed models number their variances among the parameters.
-        padded = np.pad(table, ((0, 0), (0, len(whole.params) - table.shape[1])))
-        p = float(whole.wald_test(padded, scalar=True).pvalue)
+    names = list(whole.params.index)
+    terms = [[float(name == one) for name in names] for one in names if one.startswith("C(before")]
+    p = float(whole.wald_test(np.array(terms), scalar=True).pvalue) if terms else float("nan")
     return Model(_effects(whole, base), _effects(plain, base), p, count, len(of))
 
 

@@ -11,12 +11,12 @@ from markupsafe import Markup, escape
 
 from sojourn import metrics, stats
 from sojourn.papers.evidence import number
-from sojourn.papers.section import Drawing
 from sojourn.papers.shipped.dropping_functions import analysis, datasets
 from sojourn.papers.shipped.dropping_functions.analysis import Values
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.papers.shipped.dropping_functions.simulate import LIVES, RATES
 from sojourn.papers.shipped.dropping_functions.switching import Model
+from sojourn.papers.shipped.section import Drawing
 from sojourn.stats import Estimate, Floats
 
 SIGNIFICANCE: Final = 0.05
@@ -126,10 +126,9 @@ def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
         for metric in ("mean_queue_packets", "loss_ratio", "burst_ratio"):
             cells = []
             for centre in paper.centres:
-                of = world.ranges.get(centre, {}).get(metric, {}).get(one.id)
-                cells.append(
-                    "–" if of is None else number(stats.estimate(of - datasets.predicted(one.text, centre)[metric]))
-                )
+                of = world.ranges.get(centre, {}).get(metric, {}).get(one.id, np.zeros(0))
+                gap = stats.estimate(of - datasets.predicted(one.text, centre)[metric])
+                cells.append(number(gap) if of.size else "–")
             rows.append((f"{one.printed}: {_SHORT[metric].lower()}", *cells))
     return paper.words.drawing("theory-gap", None, ("", *(f"{centre:.2f}" for centre in paper.centres)), rows)
 
@@ -142,14 +141,8 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
             naive, *_ = found.naive[scheme]
             pair = values.get(metric, {})
             paired = number(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
-            rows.append(
-                (
-                    f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO",
-                    metrics.rounded(mean, (high - low) / 2),
-                    f"{naive:.4g}",
-                    paired,
-                )
-            )
+            name = f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO"
+            rows.append((name, metrics.rounded(mean, (high - low) / 2), f"{naive:.4g}", paired))
     p = "; ".join(f"{_SHORT[metric].lower()} p = {one.carry_over_p:.3f}" for metric, one in of.items())
     first = next(iter(of.values()), None)
     size = f"{first.slots} slots, {first.windows} windows" if first else "too few slots yet"
@@ -223,14 +216,14 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
     """Return TCP's and UDP's loss ratio, and the queue's measures, of each scheme on the same traffic."""
     columns = ("load", "mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c", "loss_ratio_tcp",
                "loss_ratio_udp", "tcp_share", "sojourn_p99_s")  # fmt: skip
-    table = frame.groupby(["block", "demand", "label"])[list(columns)].mean().reset_index()
-    wide = table.pivot_table(index=["block", "demand"], columns="label", values=list(columns))
+    wide = frame.pivot_table(index=["block", "demand"], columns="label", values=list(columns))
     rows = []
     for one in schemes:
         cells = []
         for column in columns:
-            own = wide[column][one].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
-            base = wide[column][BASE].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1)
+            own, base = (
+                wide[column][of].to_numpy() * (1e3 if column == "sojourn_p99_s" else 1) for of in (one, BASE)
+            )
             cells.append(number(stats.estimate(own) if one == BASE else stats.paired(own, base)))
         rows.append((paper.printed[one], *cells))
     heads = ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -80,8 +80,8 @@ def draw(
     changes
         Switches of the scheme: at which time in s, and to which.
     """
-    length = warm_up_s + measured_s
-    writer = _Writer(traffic, np.random.default_rng(seed), length, demand, is_laboratory)
+    length, random = warm_up_s + measured_s, np.random.default_rng(seed)
+    writer = _Writer(traffic, random, length, demand, traffic["laboratory_rtt_ms" if is_laboratory else "rtt_ms"])
     writer.transfers()
     for table in traffic["sessions"]:
         writer.sessions(table)
@@ -130,27 +130,23 @@ def _server(rtt: int, number: int) -> str:
     return f"server{rtt}-{number}"
 
 
+@dataclass
 class _Writer:
     """Draws the flows, one kind after another, from one random stream."""
 
-    def __init__(
-        self,
-        traffic: Mapping[str, Any],
-        random: np.random.Generator,
-        length_s: float,
-        demand: Demand,
-        is_laboratory: bool,
-    ) -> None:
-        self.traffic, self.random, self.length_s, self.demand = traffic, random, length_s, demand
-        self.rtts: list[float] = traffic["laboratory_rtt_ms" if is_laboratory else "rtt_ms"]
-        share = np.asarray(traffic["rtt_share"], dtype=float)
-        self.rtt_share = share / share.sum()
-        self.controls = list(traffic["congestion_control"])
-        weights = np.asarray([traffic["congestion_control"][one] for one in self.controls], dtype=float)
-        self.control_share = weights / weights.sum()
-        self.flows: list[dict[str, Any]] = []
-        self.kind: dict[str, str] = {}
-        self.rtt_ms: dict[str, float] = {}
+    traffic: Mapping[str, Any]
+    random: np.random.Generator
+    length_s: float
+    demand: Demand
+    rtts: list[float]
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    kind: dict[str, str] = field(default_factory=dict)
+    rtt_ms: dict[str, float] = field(default_factory=dict)
+
+    def one_of(self, weights: Sequence[float]) -> int:
+        """Draw a place in a list of weights."""
+        shares = np.asarray(weights, dtype=float)
+        return int(self.random.choice(shares.size, p=shares / shares.sum()))
 
     def arrivals(self, a_second: float) -> Floats:
         """Return times of a Poisson process whose rate follows the demand (thinning)."""
@@ -182,10 +178,8 @@ class _Writer:
             start = begin if begin > 0 else self.random.random() * min(_SPREAD_S, length)
             low, high = of["packet_bytes"]
             rate = int(self.random.choice(of["rate_kbit_s"]))
-            what: dict[str, Any] = {
-                "rate": f"{rate} kbit/s",
-                "packet_size": f"{self.random.integers(low, high + 1)} B",
-            }
+            size = f"{self.random.integers(low, high + 1)} B"
+            what: dict[str, Any] = {"rate": f"{rate} kbit/s", "packet_size": size}
             if "on_s" in of:
                 what |= {"kind": "on_off", "on": _pareto(of["on_s"]), "off": _pareto(of["off_s"])}
             else:
@@ -194,32 +188,20 @@ class _Writer:
             self._add(of["kind"], start, begin + length, transport, what, is_upload=bool(of.get("is_upload", False)))
 
     def _tcp(self) -> dict[str, Any]:
-        control = self.controls[int(self.random.choice(len(self.controls), p=self.control_share))]
+        controls = self.traffic["congestion_control"]
+        control = list(controls)[self.one_of(list(controls.values()))]
         is_paced = bool(self.random.random() < self.traffic["pacing"])
         return {"kind": "tcp", "congestion_control": control} | ({"pacing": True} if is_paced else {})
 
     def _add(
-        self,
-        kind: str,
-        start: float,
-        end: float,
-        transport: dict[str, Any],
-        what: dict[str, Any],
-        *,
-        is_upload: bool = False,
+        self, kind: str, start: float, end: float, transport: Any, what: dict[str, Any], *, is_upload: bool = False
     ) -> None:
         name = f"{kind}{len(self.flows)}"
-        rtt = int(self.random.choice(len(self.rtts), p=self.rtt_share))
+        rtt = self.one_of(self.traffic["rtt_share"])
         server = _server(rtt, int(self.random.integers(self.traffic["servers"])))
         ends = ("dormitories", server) if is_upload else (server, "dormitories")
-        flow = {
-            "name": name,
-            "from": ends[0],
-            "to": ends[1],
-            "start": f"{start:.6f} s",
-            "transport": transport,
-            "traffic": what,
-        }
+        flow: dict[str, Any] = {"name": name, "from": ends[0], "to": ends[1], "start": f"{start:.6f} s"}
+        flow |= {"transport": transport, "traffic": what}
         if end < self.length_s:
             flow["stop"] = f"{max(end, start):.6f} s"
         self.flows.append(flow)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.papers.shipped.fairness.over_time import of_time as over_time
+from sojourn.papers.shipped.fairness.kinds import columns, over_time
 from sojourn.papers.shipped.fairness.shares import sections
 
-__all__ = ["over_time", "sections"]
+__all__ = ["columns", "over_time", "sections"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
@@ -14,8 +13,8 @@ from sojourn import plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
-from sojourn.papers.kinds import JAIN
-from sojourn.papers.section import Drawing, Section, Words
+from sojourn.papers.shipped.fairness.kinds import JAIN
+from sojourn.papers.shipped.section import Drawing, Section, Words
 from sojourn.plot import Picture
 from sojourn.stats import Estimate, Floats
 
@@ -94,29 +93,17 @@ class _Shares:
         """How many flows each kind has."""
         # A table of several conditions has as many columns as the one with most flows.
         raw = self.raw(self.runs[0])
-        first, second = (
-            sum(
-                name.startswith(f"goodput_bit_s@{kind}-") and bool(np.isfinite(next(iter(of.values()))).any())
-                for name, of in raw.items()
-            )
-            for kind in self.paper.kinds
-        )
+        there = [name for name, of in raw.items() if np.isfinite(next(iter(of.values()))).any()]
+        first, second = (sum(f"goodput_bit_s@{kind}-" in name for name in there) for kind in self.paper.kinds)
         return first, second
 
     @property
     def words(self) -> Words:
         return Words(self.paper.folder)
 
-    def drawn(
-        self,
-        name: str,
-        drawn: Picture,
-        heads: Sequence[str] = (),
-        rows: Sequence[tuple[str, ...]] = (),
-        **values: Any,
-    ) -> Drawing:
+    def drawn(self, name: str, drawn: Picture, *table: Any, **values: Any) -> Drawing:
         values |= {"condition": self.condition.title, "replications": self.measured.replications}
-        return self.words.drawing(name, drawn, heads, rows, **values)
+        return self.words.drawing(name, drawn, *table, **values)
 
     def row(self, reading: Reading, scheme: str) -> str:
         return f"{reading.name}; {self.paper.printed[scheme]}"
@@ -216,9 +203,8 @@ class _Shares:
             for axes in panels[-1]:
                 axes.set_xlabel("Flow", fontsize=9)
         first, second = self.kinds
-        return self.words.section(
-            "every-flow", [self.drawn("every-flow-figure", drawing, first=first, second=second)]
-        )
+        figure = self.drawn("every-flow-figure", drawing, first=first, second=second)
+        return self.words.section("every-flow", [figure])
 
     def _flows(self, axes: Axes, raw: Raw, scheme: str) -> None:
         spot = 0

@@ -2,27 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from sojourn.papers.shipped.threshold.katz import sections
+from sojourn.papers.shipped.threshold.routes import columns
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.papers.model import Paper
-    from sojourn.papers.section import Section
-    from sojourn.plan.store import Store
-
-
-def columns(paper: Paper, store: Store, runs: Sequence[tuple[str, list[str]]]) -> pd.DataFrame:
-    """Return the metrics of routes and of queues over time, a row per run."""
-    from sojourn.papers.shipped.threshold import routes
-
-    return routes.table(store, runs, paper.places, routes.packet_of(paper))
-
-
-def sections(paper: Paper, measured: Any) -> list[Section]:  # noqa: ARG001 - one form for all papers
-    """Return the section on Katz centrality."""
-    from sojourn.papers.section import Words
-    from sojourn.papers.shipped.threshold import katz
-
-    return [katz.section(katz.read(paper.folder), Words(paper.folder))]
+__all__ = ["columns", "sections"]

@@ -21,7 +21,8 @@ from sojourn import plot
 from sojourn.core import SojournError
 from sojourn.palette import INK
 from sojourn.papers.checks import need, read_toml
-from sojourn.papers.section import Section, Words
+from sojourn.papers.model import Paper
+from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Floats
 
 FILE: Final = "katz.toml"
@@ -182,8 +183,9 @@ def orders(study: Study, form: Form) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def section(study: Study, words: Words) -> Section:
+def sections(paper: Paper, measured: object) -> list[Section]:  # noqa: ARG001 - one form for all papers
     """Return what is found, for the report."""
+    study, words = read(paper.folder), Words(paper.folder)
     own = list(forms(study))
     names = sorted(study.printed, key=lambda name: -study.printed[name])
     wanted = " > ".join(names)
@@ -199,7 +201,7 @@ def section(study: Study, words: Words) -> Section:
     heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
              "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
     drawing = words.drawing("katz-figure", _picture(study, own), heads, rows)
-    return words.section("katz", [drawing], printed=printed, first=names[0], order=wanted)
+    return [words.section("katz", [drawing], printed=printed, first=names[0], order=wanted)]
 
 
 def _picture(study: Study, own: list[Form]) -> plot.Picture:

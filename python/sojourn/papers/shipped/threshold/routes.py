@@ -1,4 +1,6 @@
-"""Metrics of the routes of a network, and of how a queue varies over time.
+"""Metrics of places and of routes of a network, and of how a queue varies over time.
+
+A place is a link whose queue the study speaks of by name: ``queue_packets_mean@R6``.
 
 A route is a group of flows, or all groups whose names agree up to the first underscore (``route1_newreno`` and
 ``route1_udp``): ``latency_ms@route1``.
@@ -7,7 +9,7 @@ A route is a group of flows, or all groups whose names agree up to the first und
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -16,14 +18,17 @@ import numpy as np
 import pandas as pd
 
 from sojourn.core import SojournError
-from sojourn.papers import places as queues_at
 from sojourn.papers.checks import need, read_toml
+from sojourn.papers.execute import Runs
 from sojourn.papers.model import Paper
 from sojourn.plan.read import in_base_unit
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.stats import Floats
 
+OF_PLACES: Final = ("queue_packets_mean", "queue_packets_sd", "queue_packets_p99", "loss_ratio", "utilisation")
+CV: Final = "queue_cv"
+RANK: Final = "utilisation_rank"
 _SUMS: Final = ("goodput_bit_s", "throughput_bit_s", "sent_packets", "delivered_packets", "dropped_packets")
 OF_ROUTES: Final = ("goodput_bit_s", "throughput_bit_s", "loss_ratio", "one_way_delay_ms_mean")
 OF_SERIES: Final = ("queue_least_packets", "queue_amplitude_packets", "period_s", "tooth_share", "synchronisation")
@@ -79,7 +84,7 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     links = {(one["from"], one["to"]): one for one in document["links"]}
     links |= {(end, start): one for (start, end), one in links.items()}
     sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
-    queues = queues_at.queues(document, places)
+    queues = queues_at(document, places)
     found: dict[str, Route] = {}
     for flow in document["flows"]:
         if not flow.get("route"):
@@ -101,24 +106,15 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     return found
 
 
-def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[str], packet: str) -> pd.DataFrame:
-    """Return what the store holds of routes and series: a row per run, a column ``metric@route``.
+def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: object) -> pd.DataFrame:
+    """Return what the store holds of places, routes and series: a row per run, a column ``metric@place``.
 
     The study's formula of latency has one queue: base RTT + mean queue times packet size / capacity. Here the second
     term is added for every place on the route: ``latency_ms@route1`` and so on, and ``latency_ms``, the mean over
     flows.
-
-    Parameters
-    ----------
-    store
-        Of the runs.
-    runs
-        Scenario and runs of each condition.
-    places, packet
-        As for :func:`routes`.
     """
+    places, packet = paper.places, packet_of(paper)
     each = [(routes(scenario, places, packet), own) for scenario, own in runs]
-    wanted = list(dict.fromkeys(run for _, own in runs for run in own))
     columns = ["group", "one_way_delay_ms_mean", *_SUMS]
     flows = store.read("flows", columns, wanted).to_pandas()
     flows["route"] = flows["group"].str.split("_").str[0]
@@ -128,11 +124,9 @@ def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[
     of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[["delay_sum", *_SUMS]].sum()
     of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
     of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
-    whole = pd.concat(
-        [queues_at.wide(of_route, "route", OF_ROUTES), _series(store, wanted, flows.groupby(KEY)["group"].count())],
-        axis=1,
-    ).reindex(wanted)
-    waiting = queues_at.table(store, wanted, [scenario for scenario, _ in runs], places)
+    over_time = _series(store, wanted, flows.groupby(KEY)["group"].count())
+    whole = pd.concat([wide(of_route, "route", OF_ROUTES), over_time], axis=1).reindex(wanted)
+    waiting = of_places(store, wanted, [scenario for scenario, _ in runs], places)
     for of, several in each:
         own = list(dict.fromkeys(several))
         latency: dict[str, Any] = {
@@ -144,6 +138,32 @@ def table(store: Store, runs: Sequence[tuple[str, list[str]]], places: Sequence[
             weights = [route.flows for route in of.values()]
             latency[LATENCY] = np.average(list(latency.values()), axis=0, weights=weights)
             whole.loc[own, list(latency)] = pd.DataFrame(latency, index=own)
+    return waiting.join(whole)
+
+
+def queues_at(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> dict[str, str]:
+    """Return the place of each queue (``R6->R6x``) of a canonical document, or of its JSON text."""
+    document = json.loads(scenario) if isinstance(scenario, str) else scenario
+    return {f"{one['from']}->{one['to']}": one["name"] for one in document["links"] if one["name"] in places}
+
+
+def of_places(store: Store, runs: Sequence[str], scenarios: Iterable[str], places: Sequence[str]) -> pd.DataFrame:
+    """Return what the store holds of places: a row per run, a column ``metric@place``, and the sum of all queues."""
+    names = {queue: place for one in scenarios for queue, place in queues_at(one, places).items()}
+    found = store.read("queues", ["queue", *OF_PLACES], runs).to_pandas()
+    found["place"] = found["queue"].map(names)
+    found = found.dropna(subset=["place"])
+    found[CV] = found["queue_packets_sd"] / found["queue_packets_mean"]
+    found[RANK] = found.groupby(KEY, sort=False)["utilisation"].rank(ascending=False, method="min")
+    waiting = found.groupby(KEY, sort=False)["queue_packets_mean"].sum()
+    whole = wide(found, "place", (*OF_PLACES, CV, RANK))
+    return whole.assign(**{"queue_packets_mean@all": waiting}).reindex(list(runs))
+
+
+def wide(data: pd.DataFrame, place: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a row per run and a column ``metric@place`` of a table with a row per run and place."""
+    whole = data.pivot_table(index=KEY, columns=place, values=list(columns), dropna=False)
+    whole.columns = pd.Index(["@".join(pair) for pair in whole.columns.to_list()])
     return whole
 
 
