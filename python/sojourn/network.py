@@ -174,6 +174,7 @@ class Network:
         self,
         *,
         at: Time,
+        every: Time | None = None,
         queue: str | None = None,
         scheme: SchemeLike | None = None,
         rate: Rate | None = None,
@@ -186,6 +187,8 @@ class Network:
         ----------
         at
             When; before the end of the run.
+        every
+            The change repeats after each such time.
         queue
             As results call it, for example ``left->right``; without it, every queue under test.
         scheme
@@ -204,6 +207,7 @@ class Network:
             "changes",
             {
                 "at": as_text("at", at, "time"),
+                "every": _maybe("every", every, "time"),
                 "queue": queue,
                 "scheme": None if scheme is None else str(scheme),
                 "rate": _maybe("rate", rate, "rate"),

@@ -67,6 +67,12 @@ pub(crate) const SLOWEST: f64 = 1e-9;
 pub(crate) const RETRIES: Bound<u32> =
     Bound { most: 1_000_000, keys: "retry limits of cells", why: "standards allow at most 255" };
 
+pub(crate) const CHANGES: Bound<u64> = Bound {
+    most: 100_000,
+    keys: "changes that one entry of `changes` makes by `every`",
+    why: "they are in memory before a run begins",
+};
+
 pub(crate) const REPLICATIONS: Bound<u32> =
     Bound { most: 1_000_000, keys: "`replications`", why: "each has a report in memory" };
 
@@ -115,6 +121,7 @@ pub fn bounds() -> Vec<[String; 3]> {
         row(&FRAMING),
         row(&DATA),
         row(&RETRIES),
+        row(&CHANGES),
         row(&REPLICATIONS),
         own("nodes, and flows, of a scenario", MOST.to_string(), "each has its state in memory"),
         own(

@@ -64,6 +64,9 @@ pub struct Document {
 pub struct ChangeTable {
     /// Time of the change; must be before the end of the run.
     pub at: Quantity<Span>,
+    /// Repeat the change after each such time, until the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Quantity<Span>>,
     /// Name of the queue as in results, for example `left->right` or `lan:client0`; without it, every queue under
     /// test changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -82,6 +82,33 @@ impl Network {
     }
 }
 
+/// What of a port changes during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changing {
+    /// Anything.
+    pub any: bool,
+    /// The propagation delay.
+    pub delay: bool,
+    /// The random loss.
+    pub loss: bool,
+}
+
+impl Network {
+    /// What changes, of each port.
+    pub(crate) fn changing(&self) -> Vec<Changing> {
+        let mut all = vec![Changing::default(); self.ports.len()];
+        for change in &self.changes {
+            for port in &change.ports {
+                let Some(one) = all.get_mut(*port) else { continue };
+                one.any = true;
+                one.delay |= change.delay.is_some();
+                one.loss |= change.loss.is_some();
+            }
+        }
+        all
+    }
+}
+
 /// Entries of a scheme's table of flows.
 fn table_entries(config: &Config) -> u64 {
     let tables = config.params().into_iter().filter(|param| ["flows", "divisor"].contains(&param.name));

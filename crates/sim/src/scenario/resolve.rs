@@ -97,16 +97,30 @@ impl Document {
                 let what = "changes nothing; allowed: at least one of `scheme`, `rate`, `delay` and `loss`";
                 return Err(Error::new(path, what));
             }
-            Ok(Change {
+            let times = match table.every {
+                None => 1,
+                Some(every) => {
+                    positive(every.0, path.then("every"))?;
+                    self.duration.0.saturating_sub(table.at.0).nanos().div_ceil(every.0.nanos())
+                }
+            };
+            if times > bounds::CHANGES.most {
+                let what = format!("makes {times} changes; allowed: up to {}", bounds::CHANGES.most);
+                return Err(Error::new(path.then("every"), what));
+            }
+            let change = Change {
                 at: Instant::ZERO + table.at.0,
                 ports: chosen,
                 scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
                 rate: table.rate.map(|rate| rate.0),
                 delay: table.delay.map(|delay| delay.0),
                 loss: table.loss.map(|loss| loss.0),
-            })
+            };
+            let every = table.every.unwrap_or_default().0;
+            Ok((0..times).map(move |time| Change { at: change.at + every * time, ..change.clone() }))
         };
-        self.changes.iter().enumerate().map(one).collect()
+        let all = self.changes.iter().enumerate().map(one).collect::<Result<Vec<_>, Error>>()?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     fn check(&self) -> Result<(), Error> {

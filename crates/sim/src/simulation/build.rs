@@ -173,6 +173,7 @@ enum Before {
 /// All routes one after another, each with its end, and where each flow's two begin.
 fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
+    let changing = network.changing();
     let mut before = vec![Before::Unknown; network.ports.len()];
     for route in all() {
         let mut last = Before::Hosts;
@@ -184,8 +185,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            let constant = !network.changes.iter().any(|change| change.delay.is_some() && change.ports.contains(port));
-            last = if constant { Before::Port(*port) } else { Before::Several };
+            last = if changing[*port].delay { Before::Several } else { Before::Port(*port) };
         }
     }
     let members = members(network);
@@ -302,6 +302,7 @@ struct Ports {
 }
 
 fn make_ports(network: &Network, options: &Options) -> Ports {
+    let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let mut next_station = vec![0; network.cells.len()];
     let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
@@ -327,8 +328,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
         let record = record.map(|every| Record::new(every, rate, wire.overhead()));
-        let changes = || network.changes.iter().filter(|change| change.ports.contains(&index));
-        let stays = port.loss.is_none() && changes().next().is_none();
+        let changing = changing[index];
+        let stays = port.loss.is_none() && !changing.any;
         let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
@@ -338,7 +339,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         }
         places.push(Place::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
-        let changed = changes().find_map(|change| change.loss).map(|_| Loss::default());
+        let changed = changing.loss.then(Loss::default);
         let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
         let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });

@@ -64,6 +64,16 @@ fn a_new_delay_holds_for_what_is_sent_from_then_on() {
 }
 
 #[test]
+fn a_change_repeats_until_the_end() {
+    // 4 Mbit/s in every other second of four, from 0 s on; 8 Mbit/s are offered, so 333 packets are dropped in each of the two,
+    // less the 10 that wait.
+    let changes = "[[changes]]\nat = \"0 s\"\nevery = \"2 s\"\nrate = \"4 Mbit/s\"\n\
+                   [[changes]]\nat = \"1 s\"\nevery = \"2 s\"\nrate = \"10 Mbit/s\"\n";
+    let drops = metric(&one(&link("", "8 Mbit/s", changes)), "drops_packets");
+    assert!((drops - 2.0 * (1000.0 / 3.0 - 10.0)).abs() <= 4.0, "{drops}");
+}
+
+#[test]
 fn changes_that_mean_nothing_are_refused() {
     let refused =
         |changes: &str| scenario::load(&link("", "1 Mbit/s", changes), "test", &[]).expect_err("refused").to_string();
@@ -73,6 +83,8 @@ fn changes_that_mean_nothing_are_refused() {
     assert!(stopped.contains("`changes[0].rate`: is 0; allowed: a rate above 0"), "{stopped}");
     let negative = refused("[[changes]]\nat = \"1 s\"\ndelay = \"-1 ms\"\n");
     assert!(negative.contains("`changes[0].delay`: \"-1 ms\" is negative"), "{negative}");
+    let often = refused("[[changes]]\nat = \"1 s\"\nevery = \"1 ns\"\nloss = \"0\"\n");
+    assert!(often.contains("`changes[0].every`: makes 3000000000 changes; allowed: up to 100000"), "{often}");
     let text = link("reverse_rate = \"0 bit/s\"", "1 Mbit/s", "");
     let back = scenario::load(&text, "test", &[]).expect_err("refused").to_string();
     assert!(back.contains("`links[0].reverse_rate`: is 0"), "{back}");
