@@ -45,8 +45,9 @@ MOST_CPU_S = 300
 # What a machine computes late, the network did not do.
 LEAST_IDLE_SHARE = 0.05
 DRAWN_RUNS = 3
-# Every flow's socket is sampled where there are few flows, in the first run.
-SAMPLED_FLOWS, SAMPLE_S = 2, 0.1
+# Every flow's socket is sampled where there are few flows, in the first run. Each sample starts a program in the
+# machine, which costs the host some hundredths of a second.
+SAMPLED_FLOWS, SAMPLE_S, MOST_SAMPLES = 2, 0.1, 500
 RED = "red limit 151400 min 22710 max 68130 avpkt 1514 burst 20 probability 0.1 bandwidth {rate}"
 QDISCS = {
     "pfifo": "pfifo limit 100",
@@ -440,7 +441,8 @@ def settings_of(p: dict[str, Any], run: int) -> dict[str, Any]:
         f"{group['control']} {group['flows']} {group['rtt_ms']} {start_s + (rng.uniform(0, 0.01) if k else 0):.4f}"
         for k, group in enumerate(p.get("groups", [first]))
     ]
-    sampled = SAMPLE_S if "groups" in p and run == 1 and p["flows"] <= SAMPLED_FLOWS else 0
+    is_sampled = "groups" in p and run == 1 and p["flows"] <= SAMPLED_FLOWS
+    sampled = max(SAMPLE_S, p["seconds"] / MOST_SAMPLES) if is_sampled else 0
     return {
         "FLOW_GROUPS": "\n".join(lines),
         "BASE_RTT_MS": p["base_rtt_ms"],

@@ -66,13 +66,16 @@ cake*) tc -n r qdisc add dev rb root handle 1: $QDISC ;;
     ;;
 esac
 tc -n r qdisc show dev rb >qdisc
-ip netns exec a sysctl -a 2>/dev/null | grep '^net.ipv4.tcp' >sysctls || true
+ip netns exec a sysctl net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_ecn >sysctls
 
+# iperf3 asks for random bytes, and a machine without a source of them takes a second for the first.
+busybox head -c 1 /dev/random >/dev/null
 # Addresses are resolved before anything is measured.
 ip netns exec a ping -c 3 -i 0.2 -q 10.0.2.2 >/dev/null
 number=2
 while read -r control flows rtt_ms start_s; do
     number=$((number + 1))
+    ip netns exec a ping -c 2 -i 0.2 -q 10.0.2.$number >/dev/null </dev/null
     ip netns exec b iperf3 -s -1 -J -i $INTERVAL -p $((5200 + number)) >server.$((number - 3)).json </dev/null &
 done <<END
 $FLOW_GROUPS
@@ -105,13 +108,14 @@ ip netns exec a ping -D -i 0.05 -w $SECONDS_ALL 10.0.2.2 >ping &
 if [ "$SOCKETS" != 0 ]; then
     mkfifo /run/never
     exec 9<>/run/never
-    (
+    # The loop is within a's namespace: a program less to start for each sample.
+    clients="$clients" SOCKETS=$SOCKETS ip netns exec a bash -c '
         while kill -0 $clients 2>/dev/null; do
             echo "at $EPOCHREALTIME"
-            ip netns exec a ss -tinHO state established dst 10.0.2.0/24
+            ss -tinHO state established dst 10.0.2.0/24
             read -r -t $SOCKETS -u 9 || true
-        done >sockets
-    ) &
+        done
+    ' >sockets &
 fi
 if [ "${CHANGE_AT:-0}" != 0 ]; then
     (
