@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records what Linux does: every point boots Debian's kernel in a virtual machine with virtual time.
 
-    run.py [--folder FOLDER] [--results FILE] [--drawn | --points FILE] [--only TEXT] [--repeat N]
-           [--list | --table DIR]
+    run.py [--folder FOLDER] [--kernel PACKAGE] [--results FILE] [--drawn [--first N] | --points FILE]
+           [--only TEXT] [--repeat N] [--list | --table DIR]
 
 `--drawn` takes the points that draw.py drew. A point is a row of JSON, added to FILE as soon as it is finished;
 points that are there already are left out, so an interrupted recording goes on where it was. Instructions are time
@@ -42,6 +42,7 @@ HERE = Path(__file__).resolve().parent
 DRAWN = HERE.parent / "recorded" / "linux_draw.csv"
 # A point is five minutes of one processor at the most: processor time, as the wall's depends on what else runs.
 MOST_CPU_S = 300
+KERNEL = "linux-image-amd64"
 # What a machine computes late, the network did not do.
 LEAST_IDLE_SHARE = 0.05
 DRAWN_RUNS = 3
@@ -157,10 +158,10 @@ def drawn(file: Path = DRAWN) -> list[list[dict[str, Any]]]:
     return list(found.values())
 
 
-def image(folder: Path) -> str:
+def image(folder: Path, package: str = KERNEL) -> str:
     """The versions of what is booted; made where missing."""
     if not (folder / "initrd").exists():
-        subprocess.run([HERE / "image.sh", folder], check=True, stdout=sys.stderr)
+        subprocess.run([HERE / "image.sh", folder, package], check=True, stdout=sys.stderr)
     return " ".join((folder / "versions").read_text().split("\n")[0].split()[1::2])
 
 
@@ -474,14 +475,14 @@ def record_drawn(given: argparse.Namespace) -> None:
             done.add((row["point"], row["attempt"], row["run"]))
             if row["void"]:
                 void.add((row["point"], row["attempt"]))
-    version = image(given.folder)
+    version = image(given.folder, given.kernel)
     about = {"kernel": version, "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
     missing = True
     # A void attempt makes runs of the next one missing, so it is not over after one round.
     while missing:
         missing = False
         for run in range(1, given.repeat + 1):
-            for attempts in drawn():
+            for attempts in drawn()[: given.first]:
                 left = [p for p in attempts if (p["point"], p["attempt"]) not in void]
                 if not left or given.only not in left[0]["point"]:
                     continue
@@ -523,16 +524,19 @@ def record_drawn(given: argparse.Namespace) -> None:
 def main() -> int:
     """Records what is missing."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sojourn" / "linux"
-    options.add_argument("--folder", type=Path, default=cache, help="of the image (default %(default)s)")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sojourn"
+    options.add_argument("--folder", type=Path, help=f"of the image (default {cache}/linux, or /PACKAGE)")
+    options.add_argument("--kernel", default=KERNEL, metavar="PACKAGE", help="Debian's (default %(default)s)")
     options.add_argument("--results", type=Path, default=Path("linux.jsonl"), help="rows are added here")
     options.add_argument("--drawn", action="store_true", help=f"the drawn points, {DRAWN_RUNS} runs of each")
+    options.add_argument("--first", type=int, metavar="N", help="only the first N of the drawn points")
     options.add_argument("--points", type=Path, metavar="FILE", help="a JSON list of points, instead of this file's")
     options.add_argument("--only", default="", metavar="TEXT", help="points whose name contains TEXT")
     options.add_argument("--repeat", type=int, metavar="N", help="runs of each point")
     options.add_argument("--table", type=Path, metavar="DIR", help="write the results as the records' CSV files")
     options.add_argument("--list", action="store_true", help="print the points' names")
     given = options.parse_args()
+    given.folder = given.folder or cache / ("linux" if given.kernel == KERNEL else given.kernel)
     if given.drawn:
         given.repeat = given.repeat or DRAWN_RUNS
         if given.table:
@@ -553,7 +557,7 @@ def main() -> int:
     done = set()
     if given.results.exists():
         done = {(row["name"], row["run"]) for row in map(json.loads, given.results.read_text().splitlines())}
-    version = image(given.folder)
+    version = image(given.folder, given.kernel)
     for run in range(1, (given.repeat or 1) + 1):
         for label, p in chosen.items():
             if (label, run) in done:

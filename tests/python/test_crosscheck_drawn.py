@@ -77,7 +77,9 @@ def test_half_of_the_points_are_held_out_and_substitutes_go_with_their_point(dra
 
 
 def _given(results: Path, repeat: int = 2) -> argparse.Namespace:
-    return argparse.Namespace(results=results, folder=Path("unused"), repeat=repeat, only="p00")
+    return argparse.Namespace(
+        results=results, folder=Path("unused"), kernel="unused", repeat=repeat, only="p00", first=None
+    )
 
 
 def _machine(
@@ -98,7 +100,7 @@ def _machine(
 
     monkeypatch.setattr(recorder, "boot", boot)
     monkeypatch.setattr(recorder, "evaluate", evaluate)
-    monkeypatch.setattr(recorder, "image", lambda _: "a kernel")
+    monkeypatch.setattr(recorder, "image", lambda *_: "a kernel")
     return told
 
 
