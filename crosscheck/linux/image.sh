@@ -1,18 +1,20 @@
 #!/bin/bash
 # Makes what the virtual machine boots: Debian's kernel as it is packaged, and a small root file system in memory.
 #
-#   image.sh FOLDER
+#   image.sh FOLDER [PACKAGE]
 #
+# PACKAGE is the package that depends on the newest kernel: linux-image-amd64 (the default), linux-image-6.12-amd64.
 # Leaves FOLDER/vmlinuz, FOLDER/initrd and FOLDER/versions. Nothing is installed: the kernel's package is downloaded and
 # unpacked. Needs a Debian machine with busybox-static iproute2 iputils-ping iperf3 ethtool kmod cpio.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+newest=${2:-linux-image-amd64}
 folder=$(mkdir -p "$1" && readlink -f "$1")
 for tool in busybox ip tc ss ping iperf3 ethtool depmod modprobe cpio dpkg-deb; do
     command -v $tool >/dev/null || { echo "image.sh: $tool is missing; see the head of this file" >&2; exit 2; }
 done
 
-package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-[0-9]/ {print $2; exit}')
+package=$(apt-cache depends "$newest" | awk '/Depends: linux-image-[0-9]/ {print $2; exit}')
 unpacked=$folder/kernel
 if [ ! -d "$unpacked" ]; then
     (cd "$folder" && apt-get download "$package" >&2)
@@ -31,14 +33,16 @@ rm -rf "$root"
 mkdir -p "$root"/{bin,dev,etc,lib/modules/$release,point,proc,run,sys,tmp,usr/lib}
 
 # Every qdisc, classifier and congestion control, and what they need.
-wanted=$(find "$modules/kernel/net/sched" "$modules/kernel/net/ipv4" -name '*.ko' -printf '%f\n' \
-    | grep -E '^(sch_|cls_|tcp_)' | sed 's/\.ko$//'; echo veth)
+wanted=$(find "$modules/kernel/net/sched" "$modules/kernel/net/ipv4" -name '*.ko*' -printf '%f\n' \
+    | grep -E '^(sch_|cls_|tcp_)' | sed 's/\.ko.*$//'; echo veth)
 for module in $wanted; do
     modprobe -d "$unpacked" -S "$release" --show-depends "$module" | awk '$1 == "insmod" {print $2}'
 done | sort -u | while read -r file; do
     target=$root/lib/modules/$release/${file#*"/$release/"}
     mkdir -p "$(dirname "$target")"
     cp "$file" "$target"
+    # Newer kernels have compressed modules, which busybox does not read.
+    case $target in *.xz) xz --decompress "$target" ;; esac
 done
 cp "$modules"/modules.{builtin,order} "$root/lib/modules/$release/"
 depmod -b "$root" "$release"

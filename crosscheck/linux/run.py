@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Records what Linux does: every point boots Debian's kernel in a virtual machine with virtual time.
 
-    run.py [--folder FOLDER] [--results FILE] [--points FILE] [--only TEXT] [--repeat N] [--list | --table DIR]
+    run.py [--folder FOLDER] [--kernel PACKAGE] [--results FILE] [--drawn [--first N] | --points FILE]
+           [--only TEXT] [--repeat N] [--list | --table DIR]
 
-A point is a row of JSON, added to FILE as soon as it is finished; points that are there already are left out, so an
-interrupted recording goes on where it was. Instructions are time (`qemu -icount`: one is 2 ns, idle time is
-skipped), so a busy machine changes how long it takes, not what comes out. Runs repeat to about one per cent, not to
-the bit. FOLDER holds the image that image.sh makes on first use.
+`--drawn` takes the points that draw.py drew. A point is a row of JSON, added to FILE as soon as it is finished;
+points that are there already are left out, so an interrupted recording goes on where it was. Instructions are time
+(`qemu -icount`: one is 2 ns, of drawn points 1 ns; idle time is skipped), so a busy machine changes how long it
+takes, not what comes out. Runs repeat to about one per cent, not to the bit. FOLDER holds the image that image.sh
+makes on first use.
 """
 # It runs qemu and image.sh by name, with arguments of its own.
 # ruff: noqa: S603, S607
@@ -20,9 +22,13 @@ import datetime
 import gzip
 import io
 import json
+import math
 import os
+import random
 import re
+import resource
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,6 +39,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+DRAWN = HERE.parent / "recorded" / "linux_draw.csv"
+# A point is five minutes of one processor at the most: processor time, as the wall's depends on what else runs.
+MOST_CPU_S = 300
+KERNEL = "linux-image-amd64"
+# What a machine computes late, the network did not do.
+LEAST_IDLE_SHARE = 0.05
+DRAWN_RUNS = 3
+# Every flow's socket is sampled where there are few flows, in the first run. Each sample starts a program in the
+# machine, which costs the host some hundredths of a second.
+SAMPLED_FLOWS, SAMPLE_S, MOST_SAMPLES = 2, 0.1, 500
 RED = "red limit 151400 min 22710 max 68130 avpkt 1514 burst 20 probability 0.1 bandwidth {rate}"
 QDISCS = {
     "pfifo": "pfifo limit 100",
@@ -107,15 +123,62 @@ def points() -> list[dict[str, Any]]:
     return [*plain, *teeth, *newer, *bbr, *again, *others, *timer]
 
 
-def image(folder: Path) -> str:
+def drawn(file: Path = DRAWN) -> list[list[dict[str, Any]]]:
+    """The points that were drawn, each with its substitutes after it."""
+    with file.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        flow_groups = []
+        for group in row["groups"].split(" + "):
+            control, flows, _, rtt_ms, _ = group.split(" ")
+            flow_groups.append({"control": control, "flows": int(flows), "rtt_ms": rtt_ms})
+        seconds, warm_up_s = int(row["seconds"]), int(row["warm_up_s"])
+        found.setdefault(row["point"], []).append(
+            {
+                "point": row["point"],
+                "attempt": int(row["attempt"]),
+                "congestion_control": row["congestion_control"],
+                "groups": flow_groups,
+                "qdisc": row["qdisc"],
+                "base_rtt_ms": row["base_rtt_ms"],
+                "rate_mbit_s": row["rate_mbit_s"],
+                "flows": int(row["flows"]),
+                "seconds": seconds,
+                "warm_up_s": warm_up_s,
+                # In the middle of the measured time.
+                "change_at_s": (warm_up_s + seconds) // 2 if row["changed_rate_mbit_s"] else 0,
+                "changed_rate_mbit_s": row["changed_rate_mbit_s"],
+                "sysctls": "net.ipv4.tcp_ecn=1" if row["ecn"] == "yes" else "",
+                # Fewer samples of many flows: the reports have to fit into the machine's memory.
+                "interval_s": 0.1 if int(row["flows"]) <= 4 else 0.5,
+                "sockets": False,
+            }
+        )
+    return list(found.values())
+
+
+def image(folder: Path, package: str = KERNEL) -> str:
     """The versions of what is booted; made where missing."""
     if not (folder / "initrd").exists():
-        subprocess.run([HERE / "image.sh", folder], check=True, stdout=sys.stderr)
+        subprocess.run([HERE / "image.sh", folder, package], check=True, stdout=sys.stderr)
     return " ".join((folder / "versions").read_text().split("\n")[0].split()[1::2])
 
 
-def boot(folder: Path, settings: dict[str, Any], script: str = "point.sh") -> dict[str, bytes]:
-    """Boots the machine with one point: the files that the script left."""
+class TooLongError(Exception):
+    """The machine took more processor time than a point may."""
+
+
+def boot(
+    folder: Path,
+    settings: dict[str, Any],
+    script: str = "point.sh",
+    *,
+    shift: int = 1,
+    memory_mib: int = 768,
+    most_cpu_s: int | None = None,
+) -> dict[str, bytes]:
+    """Boots the machine with one point: the files that the script left. An instruction takes 2^shift ns."""
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         (work / "point").mkdir()
@@ -135,15 +198,29 @@ def boot(folder: Path, settings: dict[str, Any], script: str = "point.sh") -> di
         (work / "initrd").write_bytes((folder / "initrd").read_bytes() + gzip.compress(archive, 1))
         command = [
             "qemu-system-x86_64",
-            *("-accel", "tcg", "-cpu", "max,-rdrand,-rdseed", "-icount", "shift=1,sleep=off"),
+            *("-accel", "tcg", "-cpu", "max,-rdrand,-rdseed", "-icount", f"shift={shift},sleep=off"),
             *("-rtc", "base=2026-01-01T00:00:00,clock=vm"),
-            *("-machine", "q35", "-m", "768", "-smp", "1", "-nodefaults", "-no-user-config", "-display", "none"),
-            *("-no-reboot", "-net", "none", "-kernel", str(folder / "vmlinuz"), "-initrd", str(work / "initrd")),
+            *("-machine", "q35", "-m", str(memory_mib), "-smp", "1", "-nodefaults", "-no-user-config"),
+            *(
+                "-display",
+                "none",
+                "-no-reboot",
+                "-net",
+                "none",
+                "-kernel",
+                str(folder / "vmlinuz"),
+                "-initrd",
+                str(work / "initrd"),
+            ),
             "-append",
             "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=off tsc=reliable nokaslr",
             *("-serial", f"file:{work / 'console'}", "-serial", f"file:{work / 'files'}"),
         ]
-        subprocess.run(["nice", "-n", "19", *command], check=True, stdin=subprocess.DEVNULL, timeout=7200)
+        limit = [] if most_cpu_s is None else ["prlimit", f"--cpu={most_cpu_s}:{most_cpu_s + 5}"]
+        done = subprocess.run(["nice", "-n", "19", *limit, *command], check=False, stdin=subprocess.DEVNULL)
+        if most_cpu_s is not None and done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
+            raise TooLongError
+        done.check_returncode()
         try:
             packed = gzip.decompress(base64.b64decode((work / "files").read_bytes()))
             with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
@@ -157,23 +234,84 @@ def boot(folder: Path, settings: dict[str, Any], script: str = "point.sh") -> di
     return files
 
 
+def reports(files: dict[str, bytes], side: str) -> list[dict[str, Any]]:
+    """iperf3's reports of one side, one for each group of flows."""
+    names = sorted(name for name in files if name.startswith(f"{side}."))
+    return [json.loads(files[name]) for name in names]
+
+
+def marks(qdisc: dict[str, Any]) -> int:
+    """Packets that a discipline marked with CE, by the name that it has for them."""
+    if "tins" in qdisc:
+        return sum(tin["ecn_mark"] for tin in qdisc["tins"])
+    return int(qdisc.get("ecn_mark", qdisc.get("marked", 0)))
+
+
+def protocols(text: str) -> dict[str, dict[str, int]]:
+    """The counters of /proc/net/snmp and /proc/net/netstat by host, and the processor's ticks."""
+    found: dict[str, dict[str, int]] = {}
+    node, names = "", []
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "at":
+            node = words[1]
+            found[node] = {}
+        elif words[0].endswith(":"):
+            if words[1].lstrip("-").isdigit():
+                found[node] |= {words[0] + name: int(number) for name, number in zip(names, words[1:], strict=True)}
+            names = words[1:]
+        elif words[0] == "cpu":
+            found[node] |= {"cpu:all": sum(map(int, words[1:])), "cpu:idle": int(words[4])}
+    return found
+
+
+# Of the sender (a) or the receiver (b) in the counted time.
+COUNTERS = {
+    "data_segments": ("a", "Tcp:OutSegs", "Tcp:RetransSegs"),
+    "acknowledgements_segments": ("b", "Tcp:OutSegs"),
+    "retransmitted_segments": ("a", "Tcp:RetransSegs"),
+    "timeouts": ("a", "TcpExt:TCPTimeouts"),
+    "tail_loss_probes": ("a", "TcpExt:TCPLossProbes"),
+    "dsacks": ("a", "TcpExt:TCPDSACKRecv"),
+    "spurious_timeouts": ("a", "TcpExt:TCPSpuriousRTOs"),
+    "undos": ("a", "TcpExt:TCPFullUndo", "TcpExt:TCPPartialUndo", "TcpExt:TCPDSACKUndo", "TcpExt:TCPLossUndo"),
+    "delayed_acks": ("b", "TcpExt:DelayedACKs"),
+}
+
+
+def counted(snapshots: list[dict[str, dict[str, int]]]) -> dict[str, Any]:
+    """What the protocols counted between the last two snapshots."""
+    before, after = snapshots[-2:]
+    row: dict[str, Any] = {
+        column: sum(after[node][name] - before[node][name] for name in names)
+        for column, (node, *names) in COUNTERS.items()
+    }
+    whole, idle = (after["b"][key] - before["a"][key] for key in ("cpu:all", "cpu:idle"))
+    row["idle_share"] = round(idle / whole, 3)
+    return row
+
+
 def evaluate(chosen: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
     """What a point's files say, over the measured time."""
     warm_up, end = chosen["warm_up_s"], chosen["seconds"]
     start = float(files["start"])
-    client, server = json.loads(files["client.json"]), json.loads(files["server.json"])
 
     def measured(report: dict[str, Any]) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = report["intervals"]
         return [row for row in rows if row["sum"]["start"] > warm_up - 0.05 and row["sum"]["end"] < end + 0.05]
 
-    received = measured(server)
-    sent = [stream for row in measured(client) for stream in row["streams"]]
-    lasting = received[-1]["sum"]["end"] - received[0]["sum"]["start"]
-    shares: dict[int, int] = {}
-    for row in received:
-        for stream in row["streams"]:
-            shares[stream["socket"]] = shares.get(stream["socket"], 0) + stream["bytes"]
+    received = [measured(report) for report in reports(files, "server")]
+    sent = [[stream for row in measured(report) for stream in row["streams"]] for report in reports(files, "client")]
+    goodputs = [
+        sum(row["sum"]["bytes"] for row in rows) * 8e-6 / (rows[-1]["sum"]["end"] - rows[0]["sum"]["start"])
+        for rows in received
+    ]
+    shares: dict[tuple[int, int], int] = {}
+    for group, rows in enumerate(received):
+        for row in rows:
+            for stream in row["streams"]:
+                socket = group, stream["socket"]
+                shares[socket] = shares.get(socket, 0) + stream["bytes"]
     pings = [
         float(reply)
         for at, reply in re.findall(rb"\[([0-9.]+)\].*time=([0-9.]+) ms", files["ping"])
@@ -183,27 +321,43 @@ def evaluate(chosen: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
     for line in files["counters"].decode().splitlines():
         at, documents = line.split(" ", 1)
         tested, length = json.JSONDecoder().raw_decode(documents)
+        returned = next(qdisc["packets"] for qdisc in json.loads(documents[length:]) if qdisc.get("root"))
         # htb passes on what its child counts; the child is the discipline under test.
-        snapshots.append((float(at), tested[-1], json.loads(documents[length:])[0]["packets"]))
+        snapshots.append((float(at), tested[-1], returned))
     (_, zero, _), (from_s, before, back_before), (to_s, after, back_after) = snapshots
     if after["kind"] != chosen["qdisc"].split(" ", 1)[0]:
         raise SystemExit(f"{after['kind']} was counted instead of {chosen['qdisc']}")
-    return {
-        "goodput_mbit_s": round(sum(row["sum"]["bytes"] for row in received) * 8e-6 / lasting, 4),
+    row = {
+        "goodput_mbit_s": round(sum(goodputs), 4),
         "jain_index": round(sum(shares.values()) ** 2 / (len(shares) * sum(v * v for v in shares.values())), 5),
         "ping_ms_mean": round(statistics.fmean(pings), 3),
         "ping_ms_sd": round(statistics.stdev(pings), 3),
         "ping_ms_min": min(pings),
         "ping_ms_max": max(pings),
         "pings": len(pings),
-        "tcp_rtt_ms_mean": round(statistics.fmean(stream["rtt"] for stream in sent) / 1e3, 3),
-        "retransmissions_segments": sum(stream["retransmits"] for stream in sent),
+        "tcp_rtt_ms_mean": round(statistics.fmean(stream["rtt"] for group in sent for stream in group) / 1e3, 3),
+        "retransmissions_segments": sum(stream["retransmits"] for group in sent for stream in group),
         "counted_s": round(to_s - from_s, 3),
         "sent_packets": after["packets"] - before["packets"],
         "drops_packets": after["drops"] - before["drops"],
         "returned_packets": back_after - back_before,
         "warm_up_drops_packets": before["drops"] - zero["drops"],
     }
+    if "groups" in chosen:
+        row |= {
+            "marks_packets": marks(after) - marks(before),
+            "warm_up_marks_packets": marks(before) - marks(zero),
+            # In the order of the groups, with spaces between them.
+            "goodput_mbit_s_by_group": " ".join(f"{value:.4f}" for value in goodputs),
+            "tcp_rtt_ms_by_group": " ".join(
+                f"{statistics.fmean(stream['rtt'] for stream in group) / 1e3:.3f}" for group in sent
+            ),
+        }
+        text = files["protocols"].decode()
+        # Both hosts at each of three times.
+        parts = [part for part in re.split(r"(?=^at a )", text, flags=re.MULTILINE) if part]
+        row |= counted([protocols(part) for part in parts])
+    return row
 
 
 def windows(files: dict[str, bytes]) -> list[tuple[float, int]]:
@@ -219,6 +373,48 @@ def windows(files: dict[str, bytes]) -> list[tuple[float, int]]:
         if window and acked and int(acked[1]) > 20_000:
             rows.append((round(at, 3), int(window[1])))
     return rows
+
+
+SAMPLED = {
+    "cwnd_packets": r" cwnd:(\d+)",
+    "ssthresh_packets": r" ssthresh:(\d+)",
+    "srtt_ms": r" rtt:([0-9.]+)/",
+    "unacked_packets": r" unacked:(\d+)",
+    "lost_packets": r" lost:(\d+)",
+    "retransmitted_packets": r" retrans:\d+/(\d+)",
+    "pacing_bit_s": r" pacing_rate (\d+)bps",
+}
+
+
+def samples(files: dict[str, bytes]) -> str:
+    """Every sender's socket over time, as CSV; what ss does not show is left empty."""
+    start = float(files["start"])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t_s", "group", "port", *SAMPLED])
+    at = 0.0
+    for line in files["sockets"].decode().splitlines():
+        if line.startswith("at "):
+            at = float(line[3:]) - start
+            continue
+        ends = re.search(r" 10\.0\.1\.2:(\d+) +10\.0\.2\.(\d+):", line)
+        acked = re.search(r" bytes_acked:(\d+)", line)
+        # The control connection has acknowledged some hundred bytes.
+        if ends and acked and int(acked[1]) > 5_000:
+            found = [re.search(pattern, line) for pattern in SAMPLED.values()]
+            values = [value[1] if value else "" for value in found]
+            writer.writerow([f"{at:.3f}", int(ends[2]) - 3, ends[1], *values])
+    return text.getvalue()
+
+
+def drawn_table(results: Path, folder: Path) -> None:
+    """Writes the rows of drawn points as CSV."""
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    with (folder / "linux_drawn.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: (row["point"], row["attempt"], row["run"])))
 
 
 def table(results: Path, folder: Path) -> None:
@@ -237,18 +433,119 @@ def table(results: Path, folder: Path) -> None:
             plain.writerows((row["congestion_control"], t_s, window) for t_s, window in measured)
 
 
+def settings_of(p: dict[str, Any], run: int) -> dict[str, Any]:
+    """What the machine is told. Runs differ in when the flows start, by less than the ping's interval."""
+    first = {"control": p["congestion_control"], "flows": p["flows"], "rtt_ms": p["base_rtt_ms"]}
+    rng = random.Random(f"{p['point']} {p['attempt']} {run}" if "groups" in p else f"{name(p)} {run}")  # noqa: S311
+    start_s = rng.uniform(0, 0.05) if "groups" in p else 0.0
+    lines = [
+        f"{group['control']} {group['flows']} {group['rtt_ms']} {start_s + (rng.uniform(0, 0.01) if k else 0):.4f}"
+        for k, group in enumerate(p.get("groups", [first]))
+    ]
+    is_sampled = "groups" in p and run == 1 and p["flows"] <= SAMPLED_FLOWS
+    sampled = max(SAMPLE_S, p["seconds"] / MOST_SAMPLES) if is_sampled else 0
+    return {
+        "FLOW_GROUPS": "\n".join(lines),
+        "BASE_RTT_MS": p["base_rtt_ms"],
+        "RATE": f"{p['rate_mbit_s']}mbit",
+        "QDISC": p["qdisc"],
+        "SECONDS_ALL": p["seconds"],
+        "SECONDS_WARM_UP": p["warm_up_s"],
+        "INTERVAL": p.get("interval_s", 0.1),
+        "SOCKETS": 0.05 if p["sockets"] else sampled,
+        "SYSCTLS": p.get("sysctls", ""),
+        "CHANGE_AT": p.get("change_at_s", 0),
+        "CHANGED_RATE": f"{p.get('changed_rate_mbit_s') or 0}mbit",
+        "RUN": run,
+    }
+
+
+def added(results: Path, row: dict[str, Any]) -> None:
+    """Adds a row to the results."""
+    with results.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def record_drawn(given: argparse.Namespace) -> None:
+    """Records what is missing of the drawn points: the first run of every point, then the second of every point."""
+    done: set[tuple[str, int, int]] = set()
+    void: set[tuple[str, int]] = set()
+    if given.results.exists():
+        for row in map(json.loads, given.results.read_text().splitlines()):
+            done.add((row["point"], row["attempt"], row["run"]))
+            if row["void"]:
+                void.add((row["point"], row["attempt"]))
+    version = image(given.folder, given.kernel)
+    about = {"kernel": version, "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
+    missing = True
+    # A void attempt makes runs of the next one missing, so it is not over after one round.
+    while missing:
+        missing = False
+        for run in range(1, given.repeat + 1):
+            for attempts in drawn()[: given.first]:
+                left = [p for p in attempts if (p["point"], p["attempt"]) not in void]
+                if not left or given.only not in left[0]["point"]:
+                    continue
+                p = left[0]
+                key = p["point"], p["attempt"], run
+                if key in done:
+                    continue
+                missing = True
+                done.add(key)
+                row = {"point": p["point"], "attempt": p["attempt"], "run": run, "void": ""}
+                before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+                try:
+                    # The machine's processor is twice as fast as in the older points, which 100 Mbit/s need.
+                    files = boot(given.folder, settings_of(p, run), shift=0, memory_mib=1024, most_cpu_s=MOST_CPU_S)
+                except TooLongError:
+                    void.add((p["point"], p["attempt"]))
+                    added(given.results, row | {"void": f"more than {MOST_CPU_S} s of processor time"} | about)
+                    continue
+                row |= evaluate(p, files)
+                if row["idle_share"] < LEAST_IDLE_SHARE:
+                    row["void"] = f"processor idle for less than {LEAST_IDLE_SHARE:.0%} of the time"
+                    void.add((p["point"], p["attempt"]))
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                row["recorder_cpu_s"] = math.ceil(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+                if files.get("sockets") and run == 1:
+                    folder = given.results.with_suffix(".samples")
+                    folder.mkdir(exist_ok=True)
+                    (folder / f"{p['point']}.csv.gz").write_bytes(gzip.compress(samples(files).encode(), 9, mtime=0))
+                row |= about | {"date": datetime.datetime.now(datetime.UTC).date().isoformat()}
+                added(given.results, row)
+                print(
+                    f"{p['point']}, run {run}: {row['recorder_cpu_s']} s of processor time, "
+                    f"{time.monotonic() - began:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+
 def main() -> int:
     """Records what is missing."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sojourn" / "linux"
-    options.add_argument("--folder", type=Path, default=cache, help="of the image (default %(default)s)")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sojourn"
+    options.add_argument("--folder", type=Path, help=f"of the image (default {cache}/linux, or /PACKAGE)")
+    options.add_argument("--kernel", default=KERNEL, metavar="PACKAGE", help="Debian's (default %(default)s)")
     options.add_argument("--results", type=Path, default=Path("linux.jsonl"), help="rows are added here")
+    options.add_argument("--drawn", action="store_true", help=f"the drawn points, {DRAWN_RUNS} runs of each")
+    options.add_argument("--first", type=int, metavar="N", help="only the first N of the drawn points")
     options.add_argument("--points", type=Path, metavar="FILE", help="a JSON list of points, instead of this file's")
     options.add_argument("--only", default="", metavar="TEXT", help="points whose name contains TEXT")
-    options.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each point")
-    options.add_argument("--table", type=Path, metavar="DIR", help="write the results as the records' two CSV files")
+    options.add_argument("--repeat", type=int, metavar="N", help="runs of each point")
+    options.add_argument("--table", type=Path, metavar="DIR", help="write the results as the records' CSV files")
     options.add_argument("--list", action="store_true", help="print the points' names")
     given = options.parse_args()
+    given.folder = given.folder or cache / ("linux" if given.kernel == KERNEL else given.kernel)
+    if given.drawn:
+        given.repeat = given.repeat or DRAWN_RUNS
+        if given.table:
+            drawn_table(given.results, given.table)
+        elif given.list:
+            print("\n".join(attempts[0]["point"] for attempts in drawn()))
+        else:
+            record_drawn(given)
+        return 0
     every = json.loads(given.points.read_text()) if given.points else points()
     chosen = {name(p): p for p in every if given.only in name(p)}
     if given.table:
@@ -260,31 +557,18 @@ def main() -> int:
     done = set()
     if given.results.exists():
         done = {(row["name"], row["run"]) for row in map(json.loads, given.results.read_text().splitlines())}
-    version = image(given.folder)
-    for run in range(1, given.repeat + 1):
+    version = image(given.folder, given.kernel)
+    for run in range(1, (given.repeat or 1) + 1):
         for label, p in chosen.items():
             if (label, run) in done:
                 continue
             began = time.monotonic()
-            settings = {
-                "CONGESTION_CONTROL": p["congestion_control"],
-                "FLOWS": p["flows"],
-                "BASE_RTT_MS": p["base_rtt_ms"],
-                "RATE": f"{p['rate_mbit_s']}mbit",
-                "QDISC": p["qdisc"],
-                "SECONDS_ALL": p["seconds"],
-                "SECONDS_WARM_UP": p["warm_up_s"],
-                "SOCKETS": int(p["sockets"]),
-                "SYSCTLS": p.get("sysctls", ""),
-                "RUN": run,
-            }
-            files = boot(given.folder, settings)
+            files = boot(given.folder, settings_of(p, run))
             row = {"name": label, "run": run} | p | evaluate(p, files)
             if p["sockets"]:
                 row["windows"] = windows(files)
             row |= {"kernel": version, "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
-            with given.results.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            added(given.results, row)
             print(f"{label}, run {run}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     return 0
 

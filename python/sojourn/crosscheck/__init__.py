@@ -11,10 +11,14 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
+from sojourn.crosscheck import drawn, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
-__all__ = ["PEERS", "Outcome", "Row", "check"]
+__all__ = ["PEERS", "Outcome", "Row", "check", "held_out"]
+
+
+def _of_linux() -> list[Point]:
+    return [*linux.points(), *drawn.points(drawn.DEVELOPMENT)]
 
 
 def _of_ns2() -> list[Point]:
@@ -25,7 +29,7 @@ def _of_ns3() -> list[Point]:
     return [*ns3.points(), *ns3_lan.points(), *ns3_network.points()]
 
 
-POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": linux.points, "ns3": _of_ns3, "ns2": _of_ns2}
+POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": _of_linux, "ns3": _of_ns3, "ns2": _of_ns2}
 PEERS: Final = tuple(POINTS)
 
 REPLICATIONS: Final = 5
@@ -50,7 +54,8 @@ def check(
     quick
         Some points only, three replications instead of five.
     live
-        Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project.
+        Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project. The
+        drawn points of Linux are left out; `crosscheck/linux/run.py --drawn` records them.
     jobs
         Number of threads; by default one per core. The results do not depend on it.
     seed
@@ -71,12 +76,46 @@ def check(
     if live:
         from sojourn.crosscheck.live import measured
 
-        points = measured(peer, points, progress=progress)
+        points = measured(peer, [point for point in points if not point.group], progress=progress)
+    return _compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
+
+
+def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
+    """Run our side of the held-out Linux points. Look at nothing but the shares: :mod:`sojourn.crosscheck.heldout`.
+
+    Parameters
+    ----------
+    jobs, seed
+        As in :func:`check`.
+
+    Raises
+    ------
+    SojournError
+        If none is recorded.
+    """
+    points = drawn.points(drawn.HELD_OUT)
+    if not points:
+        raise SojournError("--held-out: no held-out point is recorded yet")
+    return _compared("linux", points, quick=False, jobs=jobs, seed=seed, progress=None)
+
+
+def _compared(
+    peer: str,
+    points: Sequence[Point],
+    *,
+    quick: bool,
+    jobs: int | None,
+    seed: int,
+    progress: Callable[[str], None] | None,
+) -> Outcome:
     rows: list[Row] = []
     left_out: list[tuple[Point, str]] = []
     for point in points:
         if progress:
             progress(point.name)
+        if point.not_supported:
+            left_out.append((point, point.not_supported))
+            continue
         try:
             runs = _runs(point, QUICK_REPLICATIONS if quick else point.replications or REPLICATIONS, seed, jobs)
         except SojournError as error:

@@ -12,10 +12,19 @@ import numpy as np
 from sojourn.core import Document
 
 STANDARD_ERRORS: Final = 3.0
-"""A difference of up to this many standard errors of both sides together counts as noise."""
+"""A difference of up to this many standard errors of the peer's mean counts as noise."""
 
-SHARE: Final = 0.9
+NOISE_LIMIT: Final = 1.5
+"""Noise excuses a difference of up to this many tolerances."""
+
+LEAST_DROPS: Final = 100
+"""Drops of fewer than these, in all runs of the peer together, are too few to judge."""
+
+SHARE: Final = 0.95
 """Share of the points that must pass, for each metric."""
+
+BELOW_CEILING: Final = 0.02
+"""Where the ceiling less this is below :data:`SHARE`, it takes its place."""
 
 _NORMAL_95: Final = 1.96
 
@@ -53,11 +62,10 @@ class Metric:
         Our value of one run.
     relative, absolute
         Tolerance: the greater of a share of the peer's value and an amount in `unit`.
-    quantum
-        What a single drop adds to the value, in `unit`; None where the metric does not count drops. Drops are
-        counted, so even runs that agree to the last packet are known no better than a count is.
+    counts_drops
+        Whether the value counts drops or marks, which may be too few to judge.
     errors
-        A difference of so many standard errors of both sides together may be chance; 0 leaves only the tolerance.
+        A difference of so many standard errors of the peer's mean may be chance; 0 leaves only the tolerance.
     """
 
     key: str
@@ -67,12 +75,17 @@ class Metric:
     ours: Value
     relative: float = 0.0
     absolute: float = 0.0
-    quantum: Value | None = None
+    counts_drops: bool = False
     errors: float = STANDARD_ERRORS
 
     def tolerance(self, theirs: float) -> float:
         """Return the largest difference that passes independently of the noise."""
         return max(self.relative * abs(theirs), self.absolute)
+
+    def allowed(self, theirs: Theirs) -> float:
+        """Return the largest difference that passes: the tolerance or, up to a limit, the peer's noise."""
+        tolerance = self.tolerance(theirs.value)
+        return max(tolerance, min(self.errors * (theirs.standard_error or 0.0), NOISE_LIMIT * tolerance))
 
     def rule(self) -> str:
         """Return the tolerance in words."""
@@ -97,13 +110,31 @@ class Theirs:
     runs
         The number of runs.
     sd
-        Standard deviation over its runs; None where there was one run only. The spread of our runs then stands for
-        it: both sides say that they run the same random experiment.
+        Standard deviation over its runs; None where there was one run only, which is judged by the tolerance alone.
+    values
+        Of its runs, where they are known one by one.
+    drops
+        What the runs together counted, where the value is a rate or a ratio of that; None where it is not.
     """
 
     value: float
     runs: int = 1
     sd: float | None = None
+    values: tuple[float, ...] = ()
+    drops: float | None = None
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of the mean; None where there was one run only."""
+        return None if self.sd is None or self.runs < 2 else self.sd / math.sqrt(self.runs)
+
+
+def theirs(values: Sequence[float], drops: float | None = None) -> Theirs:
+    """Return the mean of the peer's runs, with their spread where there are several."""
+    n = len(values)
+    mean = sum(values) / n
+    sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5 if n > 1 else None
+    return Theirs(mean, n, sd, tuple(values), drops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +153,12 @@ class Point:
         What the peer measured, by metric.
     is_quick
         Whether it is one of the few of ``--quick``.
+    group
+        Points of different groups are counted apart.
     no_reference
         Why the peer's numbers are shown but not counted; None where they count.
+    not_supported
+        What the simulator cannot do yet that the point needs; None where it can be run.
     series
         Interval of the time series that the metrics need; None for none.
     needs_whole
@@ -140,7 +175,9 @@ class Point:
     theirs: Mapping[str, Theirs]
     metrics: tuple[Metric, ...]
     is_quick: bool = False
+    group: str = ""
     no_reference: str | None = None
+    not_supported: str | None = None
     series: str | None = None
     needs_whole: bool = False
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -149,74 +186,142 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric of one point, both sides."""
+    """One metric of one point, both sides.
+
+    Parameters
+    ----------
+    ours
+        Mean over our replications; NaN where the point was not judged.
+    our_error
+        Its standard error.
+    """
 
     point: Point
     metric: Metric
     ours: float
-    theirs: float
-    standard_error: float
+    theirs: Theirs
+    our_error: float
     replications: int
 
     @property
     def difference(self) -> float:
         """Ours minus theirs."""
-        return self.ours - self.theirs
+        return self.ours - self.theirs.value
 
     @property
     def half_width(self) -> float:
-        """Half the length of the 95 % interval of the difference."""
-        return _NORMAL_95 * self.standard_error
+        """Half the length of the 95 % interval of the difference; of a single run of the peer, of ours alone."""
+        return _NORMAL_95 * math.hypot(self.our_error, self.theirs.standard_error or 0.0)
+
+    @property
+    def is_too_few(self) -> bool:
+        """Whether the peer counted too few drops to be judged; ours does not matter."""
+        return is_too_few(self.metric, self.theirs)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the row counts in the shares."""
+        return self.point.no_reference is None and not self.is_too_few
 
     @property
     def is_within_tolerance(self) -> bool:
         """Whether the difference is within the tolerance."""
-        return abs(self.difference) <= self.metric.tolerance(self.theirs)
-
-    @property
-    def is_within_noise(self) -> bool:
-        """Whether the difference is within the noise."""
-        return abs(self.difference) <= self.metric.errors * self.standard_error
+        return abs(self.difference) <= self.metric.tolerance(self.theirs.value)
 
     @property
     def passes(self) -> bool:
         """Whether the point passes this metric."""
-        return self.is_within_tolerance or self.is_within_noise
+        return abs(self.difference) <= self.metric.allowed(self.theirs)
+
+    @property
+    def ceiling(self) -> float | None:
+        """The share of the peer's own runs that pass; None where there was one run only.
+
+        Each run is compared with the mean of the others. That difference has the variance n/(n - 1) of a run's; ours
+        would have 1/n + 1/r with r replications if it were drawn from the same distribution. The difference is
+        scaled by the ratio of both. Where only mean and standard deviation are known, the share is a normal
+        distribution's.
+        """
+        theirs, n = self.theirs, self.theirs.runs
+        if theirs.sd is None or n < 2:
+            return None
+        spread = 1 / n + 1 / max(self.replications, 1)
+        allowed = self.metric.allowed(theirs)
+        if len(theirs.values) < 2:
+            scale = theirs.sd * math.sqrt(2 * spread)
+            return math.erf(allowed / scale) if scale > 0 else 1.0
+        # A run less the mean of the others is n/(n - 1) times the run less the mean of all.
+        factor = n / (n - 1) * math.sqrt(spread / (n / (n - 1)))
+        return sum(factor * abs(value - theirs.value) <= allowed for value in theirs.values) / n
+
+
+def is_too_few(metric: Metric, theirs: Theirs) -> bool:
+    """Return whether the peer counted too few drops for a judgement."""
+    return metric.counts_drops and theirs.drops is not None and theirs.drops < LEAST_DROPS
 
 
 def row(point: Point, metric: Metric, runs: Sequence[Run]) -> Row:
-    """Compare one metric of one point.
-
-    The variance of a run is that over the replications or, for metrics that count drops, that of a count where it is
-    greater (a Poisson count of mean n has variance n).
-    """
-    theirs = point.theirs[metric.key]
+    """Compare one metric of one point."""
     values = np.array([metric.ours(run) for run in runs])
-    ours = float(values.mean())
-    our_variance = float(values.var(ddof=1)) if len(runs) > 1 else 0.0
-    counting = 0.0
-    if metric.quantum is not None:
-        quantum = float(np.mean([metric.quantum(run) for run in runs]))
-        counting = quantum * max((ours + theirs.value) / 2, quantum)
-    ours_of_run = max(our_variance, counting)
-    theirs_of_run = max(our_variance if theirs.sd is None else theirs.sd**2, counting)
-    error = math.sqrt(ours_of_run / len(runs) + theirs_of_run / theirs.runs)
-    return Row(point, metric, ours, theirs.value, error, len(runs))
+    error = float(values.std(ddof=1)) / math.sqrt(len(runs)) if len(runs) > 1 else 0.0
+    return Row(point, metric, float(values.mean()), point.theirs[metric.key], error, len(runs))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of points that pass one metric."""
+    """The number of points that pass one metric.
+
+    Parameters
+    ----------
+    title, rule
+        Of the metric, with the points' group.
+    passed, points
+        Points that pass, and points that count.
+    too_few
+        Points that do not count because the peer counted too few drops.
+    ceiling
+        Share of the peer's own runs that pass; None where no point has several runs.
+    ceiling_points
+        Points with several runs.
+    """
 
     title: str
     rule: str
     passed: int
     points: int
+    too_few: int = 0
+    ceiling: float | None = None
+    ceiling_points: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the points that pass; NaN if there are none."""
+        return self.passed / self.points if self.points else math.nan
+
+    @property
+    def needed(self) -> float:
+        """Share of the points that must pass."""
+        return SHARE if self.ceiling is None else min(SHARE, self.ceiling - BELOW_CEILING)
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough of the points agree: at least :data:`SHARE` of them."""
-        return self.passed >= SHARE * self.points
+        """Whether enough of the points agree."""
+        return self.passed >= self.needed * self.points
+
+
+def tally(title: str, rows: Sequence[Row]) -> Tally:
+    """Count the points of one metric that pass, without those that do not count."""
+    counted = [entry for entry in rows if entry.is_counted]
+    ceilings = [entry.ceiling for entry in counted if entry.ceiling is not None]
+    return Tally(
+        title,
+        rows[0].metric.rule(),
+        sum(entry.passes for entry in counted),
+        len(counted),
+        sum(entry.is_too_few for entry in rows if entry.point.no_reference is None),
+        sum(ceilings) / len(ceilings) if ceilings else None,
+        len(ceilings),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,18 +343,15 @@ class Outcome:
     left_out: tuple[tuple[Point, str], ...] = field(default=())
 
     def metrics(self) -> list[Tally]:
-        """Count, for each metric, the points that pass, without those that have a reason not to be counted."""
+        """Count, for each metric of each group, the points that pass, without those that do not count."""
         found: dict[str, list[Row]] = {}
         for entry in self.rows:
-            if entry.point.no_reference is None:
-                found.setdefault(entry.metric.title, []).append(entry)
-        return [
-            Tally(title, rows[0].metric.rule(), sum(entry.passes for entry in rows), len(rows))
-            for title, rows in found.items()
-        ]
+            title = f"{entry.point.group}: {entry.metric.title}" if entry.point.group else entry.metric.title
+            found.setdefault(title, []).append(entry)
+        return [counted for title, rows in found.items() if (counted := tally(title, rows)).points or counted.too_few]
 
     @property
     def agrees(self) -> bool:
-        """Whether at least :data:`SHARE` of the points pass for every metric; False if no point was compared."""
-        tallies = self.metrics()
-        return bool(tallies) and all(tally.is_enough for tally in tallies)
+        """Whether enough of the points pass for every metric; False if no point was compared."""
+        tallies = [counted for counted in self.metrics() if counted.points]
+        return bool(tallies) and all(counted.is_enough for counted in tallies)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sojourn.core import Document
 from sojourn.crosscheck import records, sawtooth
 from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
-from sojourn.crosscheck.ns3 import theirs as estimate
+from sojourn.crosscheck.compare import theirs as estimate
 
 # The shared points count drops over the whole run; those recorded here over the measured time.
 RECORD_20: Final = "linux_20mbit.csv"
@@ -38,6 +39,9 @@ _NOT_REPEATED: Final = (
 )
 """Why the first recordings of slow start into PIE's long queue do not count."""
 
+BULK: Final = "bulk"
+"""Beginning of the names of the groups that iperf3 stands for."""
+
 PING_INTERVAL_S: Final = 0.05
 _SHARED_S: Final = 20
 _SAMPLES: Final = "50 ms"
@@ -47,7 +51,7 @@ def _bulk(document: Document, name: str) -> list[float]:
     return [
         float(flow["metrics"][name])
         for flow in document["flows"]
-        if flow["group"] == "bulk" and flow["metrics"][name] is not None
+        if str(flow["group"]).startswith(BULK) and flow["metrics"][name] is not None
     ]
 
 
@@ -55,7 +59,9 @@ def _goodput(run: Run) -> float:
     return sum(_bulk(run.measured, "goodput_bit_s")) / 1e6
 
 
-def _ping_delay(one_way_ms: float) -> Callable[[Run], float]:
+def ping_delay(one_way_ms: float) -> Callable[[Run], float]:
+    """Return the value of the ping's one-way delay minus what the path alone takes."""
+
     def value(run: Run) -> float:
         ping = next(flow for flow in run.measured["flows"] if flow["group"] == "ping")
         return float(ping["metrics"]["one_way_delay_ms_mean"]) - one_way_ms
@@ -63,7 +69,9 @@ def _ping_delay(one_way_ms: float) -> Callable[[Run], float]:
     return value
 
 
-def _rtt_delay(base_rtt_ms: float, *, whole: bool) -> Callable[[Run], float]:
+def rtt_delay(base_rtt_ms: float, *, whole: bool = False) -> Callable[[Run], float]:
+    """Return the value of TCP's RTT, mean over flows, minus the flows' mean base RTT."""
+
     def value(run: Run) -> float:
         document = (run.whole if whole else None) or run.measured
         rtts = _bulk(document, "rtt_ms_mean")
@@ -72,24 +80,36 @@ def _rtt_delay(base_rtt_ms: float, *, whole: bool) -> Callable[[Run], float]:
     return value
 
 
-def _drop_rate(*, whole: bool) -> tuple[Callable[[Run], float], Callable[[Run], float]]:
-    """Drops a second, and what one drop adds."""
+def rate_of(metric: str, *, whole: bool = False) -> Callable[[Run], float]:
+    """Return the value of a count a second."""
 
-    def document(run: Run) -> Document:
-        return (run.whole if whole else None) or run.measured
+    def value(run: Run) -> float:
+        document = (run.whole if whole else None) or run.measured
+        return float(document["metrics"][metric]) / float(document["measured_s"])
 
-    def one(run: Run) -> float:
-        return 1 / float(document(run)["measured_s"])
+    return value
 
-    return lambda run: float(document(run)["metrics"]["drops_packets"]) * one(run), one
+
+def metrics(delay: Callable[[Run], float], *, whole: bool = False) -> tuple[Metric, ...]:
+    """Return goodput, delay (by the value given) and drops."""
+    return (
+        Metric("goodput", "goodput", "Mbit/s", 3, _goodput, relative=0.02),
+        Metric("delay", "queueing delay", "ms", 2, delay, relative=0.15, absolute=1.0),
+        Metric(
+            "drops",
+            "drop rate",
+            "packets/s",
+            2,
+            rate_of("drops_packets", whole=whole),
+            relative=0.25,
+            counts_drops=True,
+        ),
+    )
 
 
 def _metrics(kind: str, rtt_ms: int, *, whole: bool) -> tuple[Metric, ...]:
-    value = _rtt_delay(rtt_ms, whole=whole) if kind in PER_FLOW else _ping_delay(rtt_ms / 2)
-    delay = Metric("delay", "queueing delay", "ms", 2, value, relative=0.15, absolute=1.0)
-    rate, one = _drop_rate(whole=whole)
-    drops = Metric("drops", "drop rate", "packets/s", 2, rate, relative=0.25, quantum=one)
-    return (Metric("goodput", "goodput", "Mbit/s", 3, _goodput, relative=0.02), delay, drops)
+    delay = rtt_delay(rtt_ms, whole=whole) if kind in PER_FLOW else ping_delay(rtt_ms / 2)
+    return metrics(delay, whole=whole)
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
@@ -133,6 +153,7 @@ def _recipe(
 def _shared(row: Mapping[str, str]) -> Point:
     control, flows, rtt_ms = row["congestion_control"], int(row["flows"]), int(row["base_rtt_ms"])
     kind = _kind(row["qdisc"])
+    drops = float(row["qdisc_drops_whole_run"])
     delay = float(row["tcp_mean_rtt_ms" if kind in PER_FLOW else "ping_mean_ms"]) - rtt_ms
     return Point(
         name=_name(control, flows, rtt_ms, 20, row["qdisc"]) + " (shared)",
@@ -141,7 +162,7 @@ def _shared(row: Mapping[str, str]) -> Point:
         theirs={
             "goodput": Theirs(float(row["goodput_mbps"])),
             "delay": Theirs(delay),
-            "drops": Theirs(float(row["qdisc_drops_whole_run"]) / _SHARED_S),
+            "drops": estimate([drops / _SHARED_S], drops),
         },
         metrics=_metrics(kind, rtt_ms, whole=True),
         is_quick=control == "cubic",
@@ -170,7 +191,7 @@ def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
                 theirs={
                     "goodput": estimate([float(row["goodput_mbit_s"]) for row in group]),
                     "delay": estimate([float(row[delay]) - rtt_ms for row in group]),
-                    "drops": estimate([float(row["drops_packets"]) / float(row["counted_s"]) for row in group]),
+                    "drops": counts(group, "drops_packets"),
                 },
                 metrics=_metrics(kind, rtt_ms, whole=False),
                 is_quick=mbit_s == 5 and flows == 1,
@@ -178,6 +199,13 @@ def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
             )
         )
     return found
+
+
+def counts(rows: Sequence[Mapping[str, str]], column: str) -> Theirs:
+    """Return a count a second, from the rows of a point's runs."""
+    numbers = [int(row[column]) for row in rows]
+    rates = [number / float(row["counted_s"]) for number, row in zip(numbers, rows, strict=True)]
+    return estimate(rates, sum(numbers))
 
 
 def sawteeth(rows: Sequence[Mapping[str, str]]) -> list[Point]:
@@ -214,28 +242,69 @@ _TEETH: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """A group of flows: congestion control, number and base RTT."""
+
+    control: str
+    number: int
+    rtt_ms: float
+
+
 def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int) -> Document:
+    """Return our form of the machine's network with flows of one kind."""
+    return network([Flows(control, flows, rtt_ms)], rtt_ms, mbit_s, seconds, warm_up_s)
+
+
+def network(
+    groups: Sequence[Flows], rtt_ms: float, mbit_s: float, seconds: int, warm_up_s: int, *, ecn: bool = False
+) -> Document:
     """Return our form of the machine's network, with Linux's TCP and a ping.
 
     A shaper like htb or cake lets a packet go whole once its tokens are there and makes the next one wait; our link
     takes the packet's time to send it. The delays before the bottleneck and of the way back are shorter by that time
     together, so round trips are equally long; of the ping, the way there.
+
+    Parameters
+    ----------
+    groups
+        The flows that iperf3 opens.
+    rtt_ms
+        Base RTT of the ping, in ms.
+    mbit_s
+        The link's rate, Ethernet's header included, in Mbit/s.
+    seconds, warm_up_s
+        The run's length and what of it is left out, in s.
+    ecn
+        Whether the flows use ECN.
     """
 
-    def delay(saved_bytes: int) -> str:
-        return f"{rtt_ms * 500_000 - saved_bytes * 8_000 // mbit_s} ns"
+    def delay(rtt_ms: float, saved_bytes: int) -> str:
+        # Of drawn points with the lowest rates and shortest paths the packet's time is longer than the path.
+        return f"{max(int(rtt_ms * 500_000) - int(saved_bytes * 8_000 / mbit_s), 0)} ns"
+
+    one = len(groups) == 1
+    senders = ["sender" if one else f"sender-{k + 1}" for k in range(len(groups))]
+    bulks = [BULK if one else f"{BULK}-{k + 1}" for k in range(len(groups))]
+    accesses = [
+        *((name, delay(group.rtt_ms, 1514 // 2)) for name, group in zip(senders, groups, strict=True)),
+        ("pinger", delay(rtt_ms, 98)),
+    ]
 
     return {
         "name": "crosscheck-linux",
         "duration": f"{seconds} s",
         "warm_up": f"{warm_up_s} s",
-        "nodes": [{"name": "sender", "count": flows}, {"name": "pinger"}],
+        "nodes": [
+            *({"name": name, "count": group.number} for name, group in zip(senders, groups, strict=True)),
+            {"name": "pinger"},
+        ],
         "links": [
             {
                 "name": "bottleneck",
                 "from": "router",
                 "to": "b",
-                "rate": f"{mbit_s} Mbit/s",
+                "rate": f"{mbit_s:g} Mbit/s",
                 "delay": "0 ms",
                 "overhead": "14 B",
                 "under_test": True,
@@ -246,28 +315,32 @@ def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, w
                     "from": name,
                     "to": "router",
                     "rate": "10 Gbit/s",
-                    "delay": delay(saved_bytes),
+                    "delay": late,
                     "overhead": "14 B",
                 }
-                for name, saved_bytes in (("sender", 1514 // 2), ("pinger", 98))
+                for name, late in accesses
             ),
         ],
         "flows": [
-            {
-                "name": "bulk",
-                "from": "sender",
-                "to": "b",
-                # iperf3 opens its connections one after the other.
-                "start": {"uniform": ["0 s", "10 ms"]},
-                "transport": {
-                    "kind": "tcp",
-                    "congestion_control": control,
-                    # Linux's tcp_recovery 1 and tcp_early_retrans 3.
-                    "recovery": "rack",
-                    "tail_loss_probe": True,
-                },
-                "traffic": {"kind": "bulk"},
-            },
+            *(
+                {
+                    "name": bulk,
+                    "from": sender,
+                    "to": "b",
+                    # iperf3 opens its connections one after the other.
+                    "start": {"uniform": ["0 s", "10 ms"]},
+                    "transport": {
+                        "kind": "tcp",
+                        "congestion_control": group.control,
+                        # Linux's tcp_recovery 1 and tcp_early_retrans 3.
+                        "recovery": "rack",
+                        "tail_loss_probe": True,
+                        **({"ecn": True} if ecn else {}),
+                    },
+                    "traffic": {"kind": "bulk"},
+                }
+                for bulk, sender, group in zip(bulks, senders, groups, strict=True)
+            ),
             {
                 "name": "ping",
                 "from": "pinger",

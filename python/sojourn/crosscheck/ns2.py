@@ -56,7 +56,7 @@ METRICS: Final = (
         2,
         lambda run: _metric("drops_packets", run) / float(run.measured["measured_s"]),
         relative=0.10,
-        quantum=lambda run: 1 / float(run.measured["measured_s"]),
+        counts_drops=True,
     ),
     Metric("jain_all", "Jain's index", "", 4, _jain, absolute=0.005),
 )
@@ -77,17 +77,31 @@ def _point(row: Mapping[str, str]) -> Point:
     label = row["scheme"]
     base = label.removesuffix("_nophase")
     is_random = base != label
-    runs = int(row["seeds"])
     return Point(
         name=label,
         scenario=fairness(is_random=is_random),
         scheme=SCHEMES[base],
-        theirs={m.key: Theirs(float(row[f"{m.key}_mean"]), runs, float(row[f"{m.key}_sd"])) for m in METRICS},
+        theirs=theirs(row, METRICS),
         metrics=METRICS,
         is_quick=is_random and base in {"DropTail", "RED", "CoDelX"},
         no_reference=None if is_random else _PHASE,
         recipe={"program": "fairness.tcl", "words": [base, int(is_random)]},
     )
+
+
+def theirs(row: Mapping[str, str], metrics: Sequence[Metric]) -> dict[str, Theirs]:
+    """Return what ns-2 measured, from means and standard deviations over seeds."""
+    runs = int(row["seeds"])
+    return {
+        metric.key: Theirs(
+            float(row[f"{metric.key}_mean"]),
+            runs,
+            float(row[f"{metric.key}_sd"]),
+            # A rate over 80 s.
+            drops=float(row["drops_per_s_mean"]) * 80 * runs if metric.counts_drops else None,
+        )
+        for metric in metrics
+    }
 
 
 def summary(label: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:

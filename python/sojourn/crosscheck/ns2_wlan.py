@@ -9,8 +9,8 @@ import numpy as np
 
 from sojourn.core import Document
 from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
-from sojourn.crosscheck.ns2 import METRICS, SCHEMES
+from sojourn.crosscheck.compare import Metric, Point, Run
+from sojourn.crosscheck.ns2 import METRICS, SCHEMES, theirs
 
 RECORD: Final = "ns2_wlan.csv"
 SATURATION: Final = "ns2_saturation.csv"
@@ -80,17 +80,13 @@ def saturation_points(rows: Iterable[Mapping[str, str]] | None = None) -> list[P
     return [_saturation_point(row) for row in (records.table(SATURATION) if rows is None else rows)]
 
 
-def _theirs(row: Mapping[str, str], metrics: Sequence[Metric]) -> dict[str, Theirs]:
-    return {m.key: Theirs(float(row[f"{m.key}_mean"]), int(row["seeds"]), float(row[f"{m.key}_sd"])) for m in metrics}
-
-
 def _wlan_point(row: Mapping[str, str]) -> Point:
     scheme, program = row["scheme"], row["program"]
     return Point(
         name=f"wlan {scheme}" if program else f"wlan {scheme}, earlier",
         scenario=wlan(),
         scheme=SCHEMES[scheme],
-        theirs=_theirs(row, WLAN_METRICS),
+        theirs=theirs(row, WLAN_METRICS),
         metrics=WLAN_METRICS,
         is_quick=bool(program) and scheme in {"DropTail", "RED"},
         recipe={"program": program, "words": [scheme]},
@@ -104,7 +100,7 @@ def _saturation_point(row: Mapping[str, str]) -> Point:
         scenario=saturated(stations, has_rts=bool(rts)),
         # Nothing is under test.
         scheme="pfifo",
-        theirs=_theirs(row, SATURATION_METRICS),
+        theirs=theirs(row, SATURATION_METRICS),
         metrics=SATURATION_METRICS,
         is_quick=stations in {5, 20},
         recipe={"program": "saturation.tcl", "words": [stations, rts]},

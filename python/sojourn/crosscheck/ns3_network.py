@@ -9,8 +9,7 @@ from typing import Final
 
 from sojourn.core import Document
 from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run
-from sojourn.crosscheck.ns3 import theirs
+from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 
 RECORD: Final = "ns3_network.csv"
 

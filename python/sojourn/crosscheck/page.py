@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import STANDARD_ERRORS, Outcome, Row
-from sojourn.crosscheck.text import TITLES, difference, number, verdict
+from sojourn.crosscheck import heldout, records
+from sojourn.crosscheck.compare import BELOW_CEILING, LEAST_DROPS, NOISE_LIMIT, SHARE, STANDARD_ERRORS, Outcome, Row
+from sojourn.crosscheck.text import TITLES, difference, number, percent, verdict
 
 NOTE: Final = "<!-- Made by `sojourn crosscheck all --page docs/concepts/fidelity.md`: change it there. -->\n"
 
@@ -21,17 +21,25 @@ The programs for the other systems and their recorded results, with versions and
 
 **The rule was fixed before the comparison:**
 
-* Our number is the mean over {replications} replications.
-* A point passes a metric if the difference is within the tolerance, or within {errors} standard errors of both
-  sides together (shown as *noise*), or within the number of standard errors that the first table names.
-* Drops are counts, so their variance is never taken below that of a count. Where the other system ran once, the
-  spread of our runs stands for its spread.
-* At least 90 % of the points must pass, for each metric.
-* Intervals are 95 % confidence intervals of the difference.
+* Our number is the mean over {replications} replications or more.
+* A point passes a metric if the difference is within the tolerance. A difference of up to {noise} tolerances also
+  passes, shown as *noise*, if it is within {errors} standard errors of the other system's mean, or within the
+  number of standard errors that the first table names. The spread of our runs excuses nothing.
+* Where the other system ran once, its spread is not known, and the tolerance alone decides.
+* Drops, or marks, of fewer than {drops} in all runs of the other system together are *too few to judge*. That is
+  decided before our value is computed.
+* The *ceiling* is the share of the other system's own runs that agree with it by the same rule: each run is
+  compared with the mean of the point's other runs. The difference is scaled to that of two means, one of its number
+  of runs and one of ours. Points with one run have no ceiling.
+* For each metric, at least {share} of the points must pass, or the ceiling less {below}, if that is smaller.
+* Intervals are 95 % confidence intervals of the difference, from the spread of both sides. Where the other system
+  ran once, they have the spread of our runs alone.
 * Points that fail stay in the table, and the explanation follows it.
 
-The points were also used while the simulator was developed, so these shares say less about networks that are
-not listed here.
+Some points were measured before or while the simulator was developed. The simulator was then changed to agree
+with them, so their shares say less about other networks. The *drawn* points of Linux were drawn at random and split
+into two sets. Those of the set *development* are listed here. Those of the set *held out* are not shown to anybody;
+only the shares are, and they were computed {allowed} times at most.
 
 """
 
@@ -47,6 +55,10 @@ _ABOUT: Final = {
 Queueing delay is the mean RTT of the ping minus the base RTT. fq_codel, fq_pie and cake give the ping a queue
 of its own, so there it is TCP's RTT minus the base RTT. Our side sends the same ping. Points called *shared*
 count drops over the whole run, including slow start. The others count them over the measured time.
+
+Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with three runs of Linux
+each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls, with and
+without ECN, some with different base RTTs or a change of the rate. Their group is *development* in the first table.
 """,
     "ns3": """\
 The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points:
@@ -79,8 +91,17 @@ def page(outcomes: Sequence[Outcome]) -> str:
     parts = [
         NOTE,
         "# Fidelity\n\n",
-        _INTRODUCTION.format(replications=_replications(outcomes), errors=f"{STANDARD_ERRORS:g}"),
+        _INTRODUCTION.format(
+            replications=_replications(outcomes),
+            errors=f"{STANDARD_ERRORS:g}",
+            noise=f"{NOISE_LIMIT:g}",
+            drops=LEAST_DROPS,
+            share=percent(SHARE).replace(".0", ""),
+            below=f"{100 * BELOW_CEILING:g} points",
+            allowed=heldout.ALLOWED,
+        ),
         _summary(outcomes),
+        _held_out(heldout.history()),
     ]
     parts += [_peer(outcome) for outcome in outcomes]
     return "".join(parts).rstrip("\n") + "\n"
@@ -103,12 +124,37 @@ def _summary(outcomes: Sequence[Outcome]) -> str:
             tally.title,
             tally.rule,
             f"{tally.passed} of {tally.points}",
-            "yes" if tally.is_enough else "**no**",
+            percent(tally.share) if tally.points else "–",
+            percent(tally.ceiling),
+            percent(tally.needed) if tally.points else "–",
+            ("yes" if tally.is_enough else "**no**") if tally.points else "–",
+            str(tally.too_few) if tally.too_few else "–",
         ]
         for outcome in outcomes
         for tally in outcome.metrics()
     ]
-    return _markdown(["compared with", "metric", "tolerance", "points that pass", "at least 90 %"], rows)
+    head = ["compared with", "metric", "tolerance", "points that pass", "share", "ceiling", "needed", "enough"]
+    return _markdown([*head, "too few to judge"], rows)
+
+
+def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
+    """Return the history of the held-out points: shares by metric."""
+    title = "## Held-out points of Linux\n\n"
+    if not runs:
+        return f"{title}The held-out points have not been compared yet.\n\n"
+    rows = []
+    for number_, run in enumerate(runs, 1):
+        cells = [str(number_), run["date"], f"{run['build']}, {run['commit']}".rstrip(", "), run["compared_points"]]
+        for metric in heldout.METRICS:
+            passed, points, ceiling = heldout.share(run, metric)
+            cells.append(f"{percent(passed / points)} of {points} ({percent(ceiling)})" if points else "–")
+        rows.append(cells)
+    titles = {"goodput": "goodput", "delay": "queueing delay", "drops": "drop rate", "marks": "mark rate"}
+    head = ["run", "date", "build", "points", *(titles[metric] for metric in heldout.METRICS)]
+    return (
+        f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
+        "the ceiling in parentheses.\n\n" + _markdown(head, rows)
+    )
 
 
 def _peer(outcome: Outcome) -> str:
@@ -119,9 +165,9 @@ def _peer(outcome: Outcome) -> str:
             row.point.name,
             row.metric.title + (f", {row.metric.unit}" if row.metric.unit else ""),
             number(row.ours, row.metric.digits),
-            number(row.theirs, row.metric.digits),
+            number(row.theirs.value, row.metric.digits),
             difference(row),
-            verdict(row) if row.passes else f"**{verdict(row)}**",
+            verdict(row) if row.passes or row.is_too_few else f"**{verdict(row)}**",
         ]
         for row in outcome.rows
     ]
@@ -139,13 +185,16 @@ def _peer(outcome: Outcome) -> str:
         parts.append("\n")
     if outcome.left_out:
         parts.append("### Points that are recorded but not compared yet\n\n")
-        parts += [f"* {point.name}: {reason.split(';')[0]}.\n" for point, reason in outcome.left_out]
+        left_out: dict[str, list[str]] = {}
+        for point, reason in outcome.left_out:
+            left_out.setdefault(reason.split(";")[0], []).append(point.name)
+        parts += [f"* {'; '.join(names)}: {reason}.\n" for reason, names in left_out.items()]
         parts.append("\n")
     return "".join(parts)
 
 
 def _explained(outcome: Outcome) -> str:
-    misses = [row for row in outcome.rows if not row.passes and row.point.no_reference is None]
+    misses = [row for row in outcome.rows if row.is_counted and not row.passes]
     if not misses:
         return ""
     found: dict[str, list[Row]] = {}

@@ -1,0 +1,477 @@
+"""The drawn Linux points: the draw, the recorder without its machine, our form of the points, held-out runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from shared import Command, script
+from sojourn import core, crosscheck
+from sojourn.core import SojournError
+from sojourn.crosscheck import compare, drawn, heldout, page, records, text
+from sojourn.crosscheck.compare import Outcome
+
+DRAW = records.table(drawn.DRAW)
+FIRST = [row for row in DRAW if row["attempt"] == "0"]
+
+
+@pytest.fixture(scope="module")
+def draw() -> ModuleType:
+    return script("crosscheck/linux/draw.py")
+
+
+@pytest.fixture(scope="module")
+def recorder() -> ModuleType:
+    return script("crosscheck/linux/run.py")
+
+
+# The draw.
+
+
+def test_the_committed_points_are_those_of_the_seed(draw: ModuleType) -> None:
+    assert draw.draw() == DRAW
+
+
+def test_the_draw_has_what_it_must_have() -> None:
+    assert len(FIRST) >= 150
+    assert min(Counter(row["qdisc"].split()[0] for row in FIRST).values()) >= 15
+    assert min(Counter(row["congestion_control"] for row in FIRST).values()) >= 30
+    assert len({row["qdisc"].split()[0] for row in FIRST}) == 7
+    for row in DRAW:
+        longest_ms = max(group.rtt_ms for group in drawn.groups(row["groups"]))
+        measured_s = int(row["seconds"]) - int(row["warm_up_s"])
+        assert max(15, 100 * longest_ms / 1e3) <= measured_s <= 120
+        assert 2 <= float(row["rate_mbit_s"]) <= 100
+        assert 5 <= longest_ms <= 200
+        assert sum(group.number for group in drawn.groups(row["groups"])) == int(row["flows"]) <= 32
+        kinds = {group.control for group in drawn.groups(row["groups"])}
+        assert len(kinds) > 1 if row["congestion_control"] == "mix" else kinds == {row["congestion_control"]}
+
+
+def test_every_part_of_a_dimension_has_one_point() -> None:
+    # 168 equal parts of the logarithm: the k-th smallest rate is in the k-th part. Rates are rounded to three digits.
+    rates = sorted(float(row["rate_mbit_s"]) for row in FIRST)
+    for k, rate in enumerate(rates):
+        low, high = (2 * 50 ** (edge / len(rates)) for edge in (k, k + 1))
+        assert low * 0.994 <= rate <= high * 1.006
+
+
+def test_half_of_the_points_are_held_out_and_substitutes_go_with_their_point(draw: ModuleType) -> None:
+    assert Counter(row["set"] for row in FIRST) == {"development": len(FIRST) // 2, "held out": len(FIRST) // 2}
+    sets = {row["point"]: row["set"] for row in FIRST}
+    assert all(row["set"] == sets[row["point"]] for row in DRAW)
+    # The set follows from what was drawn, not from the name.
+    renamed = FIRST[0] | {"point": "other", "attempt": "2", "set": "?"}
+    assert draw.salted(renamed) == draw.salted(FIRST[0])
+    assert draw.salted(FIRST[0] | {"flows": "33"}) != draw.salted(FIRST[0])
+
+
+# The recorder.
+
+
+def _given(results: Path, repeat: int = 2) -> argparse.Namespace:
+    return argparse.Namespace(
+        results=results, folder=Path("unused"), kernel="unused", repeat=repeat, only="p00", first=None
+    )
+
+
+def _machine(
+    monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, *, too_long: set[str], busy: set[str]
+) -> list[str]:
+    """Stands for the machine: what it was told, and runs that end badly."""
+    told: list[str] = []
+
+    def boot(folder: Path, settings: dict[str, Any], **_: Any) -> dict[str, bytes]:
+        key = f"{settings['QDISC']} {settings['RATE']} {settings['RUN']}"
+        told.append(key)
+        if key in too_long:
+            raise recorder.TooLongError
+        return {"key": key.encode()}
+
+    def evaluate(point: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
+        return {"idle_share": 0.04 if files["key"].decode() in busy else 0.5}
+
+    monkeypatch.setattr(recorder, "boot", boot)
+    monkeypatch.setattr(recorder, "evaluate", evaluate)
+    monkeypatch.setattr(recorder, "image", lambda *_: "a kernel")
+    return told
+
+
+def _key(recorder: ModuleType, place: int, attempt: int, run: int) -> str:
+    point = recorder.drawn()[place][attempt]
+    return f"{point['qdisc']} {point['rate_mbit_s']}mbit {run}"
+
+
+def test_first_runs_come_before_second_runs_and_a_recording_goes_on(
+    monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, tmp_path: Path
+) -> None:
+    told = _machine(monkeypatch, recorder, too_long=set(), busy=set())
+    results = tmp_path / "drawn.jsonl"
+    recorder.record_drawn(_given(results))
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    # p001 to p009, twice.
+    assert [(row["point"], row["run"]) for row in rows] == [
+        (f"p{k:03d}", run) for run in (1, 2) for k in range(1, 10)
+    ]
+    kept = results.read_text().splitlines(keepends=True)
+    results.write_text("".join(kept[:11]))
+    told.clear()
+    recorder.record_drawn(_given(results))
+    assert told == [_key(recorder, place, 0, 2) for place in range(2, 9)]
+    assert len(results.read_text().splitlines()) == 18
+
+
+def test_an_attempt_that_takes_too_long_is_void_and_its_substitute_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, tmp_path: Path
+) -> None:
+    # The second run of p001 takes too long, the substitute's machine has no idle time, the next one is good.
+    _machine(monkeypatch, recorder, too_long={_key(recorder, 0, 0, 2)}, busy={_key(recorder, 0, 1, 1)})
+    results = tmp_path / "drawn.jsonl"
+    recorder.record_drawn(_given(results))
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    own = {(row["attempt"], row["run"]): row["void"] for row in rows if row["point"] == "p001"}
+    assert {key: bool(void) for key, void in own.items()} == {
+        (0, 1): False,
+        (0, 2): True,
+        (1, 1): True,
+        (2, 1): False,
+        (2, 2): False,
+    }
+    recorder.drawn_table(results, tmp_path)
+    with (tmp_path / "linux_drawn.csv").open(newline="") as file:
+        assert {key for key in drawn._valid(csv.DictReader(file)) if key[0] == "p001"} == {("p001", "2")}
+
+
+def test_runs_differ_in_when_flows_start(recorder: ModuleType) -> None:
+    point = next(attempts[0] for attempts in recorder.drawn() if len(attempts[0]["groups"]) > 1)
+    groups = [recorder.settings_of(point, run)["FLOW_GROUPS"] for run in (1, 2, 1)]
+    assert groups[0] == groups[2] != groups[1]
+    starts = [[float(line.split()[3]) for line in text.splitlines()] for text in groups]
+    assert all(0 <= start < 0.06 and abs(start - row[0]) <= 0.01 for row in starts for start in row)
+    # Points recorded before have one group that starts at once.
+    old = recorder.point("cubic", "pfifo", 20, 20, 4)
+    assert recorder.settings_of(old, 1)["FLOW_GROUPS"] == "cubic 4 20 0.0000"
+
+
+def _report(flows: list[float], mbit_s: float, rtt_us: int, *, server: bool) -> bytes:
+    """iperf3's report of ten seconds, a second an interval; each flow has its share."""
+    intervals = []
+    for second in range(10):
+        size = mbit_s * 1e6 / 8
+        streams = [
+            {"socket": socket, "bytes": share * size, **({} if server else {"rtt": rtt_us, "retransmits": 1})}
+            for socket, share in enumerate(flows)
+        ]
+        # The warm-up is twice as fast.
+        factor = 2 if second < 4 else 1
+        total = {"start": float(second), "end": second + 1.0, "bytes": factor * size}
+        intervals.append({"sum": total, "streams": streams})
+    return json.dumps({"intervals": intervals}).encode()
+
+
+def _files() -> dict[str, bytes]:
+    def counters(at: int, sent: int, drops: int, marks: int, back: int) -> str:
+        htb = {"kind": "htb", "root": True, "packets": 1}
+        codel = {"kind": "codel", "packets": sent, "drops": drops, "ecn_mark": marks}
+        band = {"kind": "netem", "packets": 5}
+        root = {"kind": "prio", "root": True, "packets": back}
+        return f"{1000 + at}.5 {json.dumps([htb, codel])} {json.dumps([band, root])}"
+
+    def protocols(acks: int, data: int, retransmitted: int, ticks: int) -> str:
+        parts = []
+        for node, segments in (("a", data), ("b", acks)):
+            parts.append(
+                f"at {node} 1000.5\n"
+                f"Tcp: OutSegs RetransSegs MaxConn\nTcp: {segments} {retransmitted} -1\n"
+                "TcpExt: TCPTimeouts TCPLossProbes TCPDSACKRecv TCPSpuriousRTOs TCPFullUndo TCPPartialUndo "
+                "TCPDSACKUndo TCPLossUndo DelayedACKs\nTcpExt: 1 2 3 4 5 6 7 8 9\n"
+                f"cpu  {ticks} 0 {ticks} {3 * ticks} 0 0 0 0 0 0\ncpu0 1 2 3 4\n"
+            )
+        return "".join(parts)
+
+    pings = "\n".join(f"[{1000.5 + at}] 64 bytes from b: icmp_seq=1 ttl=63 time={20 + at} ms" for at in range(10))
+    return {
+        "start": b"1000.5\n",
+        "client.0.json": _report([0.5, 0.5], 3, 30_000, server=False),
+        "client.1.json": _report([1.0], 1, 60_000, server=False),
+        "server.0.json": _report([0.5, 0.5], 3, 0, server=True),
+        "server.1.json": _report([1.0], 1, 0, server=True),
+        "ping": pings.encode(),
+        "counters": "\n".join(
+            [counters(0, 0, 1, 0, 10), counters(4, 100, 31, 5, 60), counters(9, 600, 40, 25, 310)]
+        ).encode(),
+        "protocols": (protocols(0, 0, 0, 10) + protocols(10, 100, 20, 20) + protocols(250, 500, 29, 40)).encode(),
+    }
+
+
+def test_what_a_run_says_is_of_the_measured_time(recorder: ModuleType) -> None:
+    point = {"warm_up_s": 4, "seconds": 10, "qdisc": "codel limit 1000 ecn", "groups": []}
+    row = recorder.evaluate(point, _files())
+    assert row["goodput_mbit_s"] == 4.0
+    assert row["goodput_mbit_s_by_group"] == "3.0000 1.0000"
+    # Two flows at 30 ms, one at 60.
+    assert (row["tcp_rtt_ms_mean"], row["tcp_rtt_ms_by_group"]) == (40.0, "30.000 60.000")
+    # Shares 1.5, 1.5 and 1 of 4.
+    assert row["jain_index"] == pytest.approx(16 / (3 * 5.5), abs=1e-5)
+    # 24 to 29 ms.
+    assert (row["ping_ms_mean"], row["pings"]) == (26.5, 6)
+    assert (row["drops_packets"], row["warm_up_drops_packets"]) == (9, 30)
+    assert (row["marks_packets"], row["warm_up_marks_packets"]) == (20, 5)
+    # The root counts what all bands send.
+    assert (row["sent_packets"], row["returned_packets"], row["counted_s"]) == (500, 250, 5.0)
+    assert (row["acknowledgements_segments"], row["retransmitted_segments"], row["data_segments"]) == (240, 9, 409)
+    assert row["timeouts"] == 0
+    # Three ticks in five.
+    assert row["idle_share"] == 0.6
+
+
+def test_marks_are_found_under_every_disciplines_name_for_them(recorder: ModuleType) -> None:
+    assert recorder.marks({"kind": "codel", "ecn_mark": 3}) == 3
+    assert recorder.marks({"kind": "red", "marked": 4}) == 4
+    assert recorder.marks({"kind": "cake", "tins": [{"ecn_mark": 5}]}) == 5
+    assert recorder.marks({"kind": "pfifo"}) == 0
+
+
+def test_sockets_become_rows(recorder: ModuleType) -> None:
+    line = (
+        "0 0 10.0.1.2:4{port} 10.0.2.{end}:5203 cubic rtt:25.5/3 cwnd:40 ssthresh:38 bytes_acked:{acked} "
+        "pacing_rate 9000bps unacked:39 retrans:0/7 lost:2"
+    )
+    seen = ["at 1001.75", line.format(port=1, end=3, acked=400), line.format(port=2, end=4, acked=90_000)]
+    table = recorder.samples({"start": b"1000.5", "sockets": "\n".join(seen).encode()}).splitlines()
+    assert table == [
+        "t_s,group,port,cwnd_packets,ssthresh_packets,srtt_ms,unacked_packets,lost_packets,retransmitted_packets,"
+        "pacing_bit_s",
+        "1.250,1,42,40,38,25.5,39,2,7,9000",
+    ]
+
+
+# Our form of the points.
+
+
+def _entry(**changes: str) -> dict[str, str]:
+    return {
+        "point": "p900",
+        "attempt": "0",
+        "set": "development",
+        "congestion_control": "mix",
+        "groups": "cubic 3 @ 40 ms + bbr 1 @ 100 ms",
+        "flows": "4",
+        "base_rtt_ms": "40",
+        "rate_mbit_s": "9.5",
+        "changed_rate_mbit_s": "",
+        "qdisc": "fq_codel limit 10240 ecn",
+        "ecn": "yes",
+        "warm_up_s": "5",
+        "seconds": "20",
+    } | changes
+
+
+def _run(number: int, **changes: str) -> dict[str, str]:
+    return {
+        "point": "p900",
+        "attempt": "0",
+        "run": str(number),
+        "void": "",
+        "goodput_mbit_s": "9.0",
+        "ping_ms_mean": "41",
+        "tcp_rtt_ms_mean": str(60 + number),
+        "counted_s": "10",
+        "drops_packets": "30",
+        "marks_packets": "50",
+    } | changes
+
+
+def _points(entry: dict[str, str], runs: list[dict[str, str]], **more: Any) -> list[compare.Point]:
+    return drawn.points(entry["set"], draw=[entry], rows=runs, left_out=more.get("left_out", {}))
+
+
+def test_a_drawn_point_in_our_form() -> None:
+    (point,) = _points(_entry(), [_run(1), _run(2), _run(3)])
+    assert point.name == "p900: cubic 3 @ 40 ms + bbr 1 @ 100 ms, 9.5 Mbit/s, fq_codel, ECN"
+    # Mean base RTT 55 ms, TCP's 62.
+    assert point.theirs["delay"].value == pytest.approx(7.0)
+    assert point.theirs["delay"].sd == pytest.approx(1.0)
+    assert point.theirs["drops"].value == pytest.approx(3.0)
+    assert (point.theirs["drops"].drops, point.theirs["marks"].drops) == (90, 150)
+    assert [metric.key for metric in point.metrics] == ["goodput", "delay", "drops", "marks"]
+    assert compare.is_too_few(point.metrics[2], point.theirs["drops"])
+    bulk = [flow for flow in point.scenario["flows"] if flow["name"] != "ping"]
+    assert [flow["transport"]["congestion_control"] for flow in bulk] == ["cubic", "bbr"]
+    assert all(flow["transport"]["ecn"] for flow in bulk)
+    # 757 B at 9.5 Mbit/s are 637 us.
+    delays = [link["delay"] for link in point.scenario["links"][1:]]
+    assert delays == ["19362527 ns", "49362527 ns", "19917474 ns"]
+
+
+def test_ping_is_the_delay_of_schemes_with_one_queue() -> None:
+    (point,) = _points(_entry(qdisc="pie limit 1000 noecn", ecn="no"), [_run(1)])
+    assert point.theirs["delay"].value == pytest.approx(1.0)
+    assert [metric.key for metric in point.metrics] == ["goodput", "delay", "drops"]
+    assert point.theirs["delay"].sd is None
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "same"),
+    [
+        ("pfifo limit 40", "pfifo limit 40p"),
+        (
+            "red limit 151400 min 22710 max 68130 avpkt 1514 burst 20 probability 0.1 bandwidth 20mbit ecn",
+            "red limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1 ecn",
+        ),
+        ("codel limit 1000 ecn", "codel preset linux limit 1000p ecn"),
+        ("codel limit 1000 noecn", "codel preset linux limit 1000p"),
+        ("pie limit 1000 ecn", "pie preset linux limit 1000p ecn"),
+        ("fq_codel limit 10240 noecn", "fq_codel preset linux limit 10240p noecn"),
+        ("fq_pie limit 10240 ecn", "fq_pie preset linux limit 10240p ecn"),
+        ("cake bandwidth 9.5mbit besteffort", "cake bandwidth 9500kbit besteffort"),
+    ],
+)
+def test_schemes_of_drawn_points(qdisc: str, same: str) -> None:
+    assert core.parse_aqm(drawn.scheme(qdisc)) == core.parse_aqm(same)
+
+
+def test_every_drawn_point_can_be_read() -> None:
+    for entry in DRAW:
+        runs = [_run(1, point=entry["point"], attempt=entry["attempt"])]
+        (point,) = drawn.points(entry["set"], draw=[entry], rows=runs, left_out={})
+        core.load(json.dumps(point.scenario), source=point.name)
+        core.parse_aqm(point.scheme)
+
+
+def test_void_attempts_and_points_without_recordings_are_not_there() -> None:
+    entries = [_entry(), _entry(attempt="1", rate_mbit_s="5")]
+    rows = [_run(1), _run(2, void="more than 300 s of processor time"), _run(1, attempt="1")]
+    (point,) = drawn.points("development", draw=entries, rows=rows, left_out={})
+    assert "5 Mbit/s" in point.name
+    assert drawn.points("development", draw=entries, rows=[], left_out={}) == []
+    assert drawn.points("held out", draw=entries, rows=rows, left_out={}) == []
+
+
+def test_a_change_of_the_rate_is_counted_as_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = _points(_entry(changed_rate_mbit_s="20"), [_run(1)])
+    monkeypatch.setitem(crosscheck.POINTS, "linux", lambda: points)
+    outcome = crosscheck.check("linux")
+    assert outcome.rows == ()
+    assert [(point.name, reason) for point, reason in outcome.left_out] == [
+        ("p900: cubic 3 @ 40 ms + bbr 1 @ 100 ms, 9.5 Mbit/s, then 20 Mbit/s, fq_codel, ECN", drawn.NO_RATE_CHANGE)
+    ]
+
+
+def test_a_point_leaves_its_set_only_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    (point,) = _points(_entry(), [_run(1)], left_out={"p900": "the cable was loose"})
+    assert point.no_reference == "the cable was loose"
+    for entry, said in (({"point": "p999", "reason": "x"}, "is not drawn"), ({"point": "p001"}, "is missing")):
+        monkeypatch.setattr(drawn.tomllib, "loads", lambda _, entry=entry: {"left_out": [entry]})
+        with pytest.raises(SojournError, match=said):
+            drawn.points("development")
+
+
+# Held-out runs.
+
+
+@pytest.fixture
+def synthetic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Held-out points that nobody recorded, and a file for their runs. The recorded ones are not touched."""
+    entries = [
+        _entry(set="held out", rate_mbit_s="2", seconds="8", groups="reno 1 @ 20 ms"),
+        _entry(set="held out", point="p901", rate_mbit_s="3", seconds="8", groups="reno 1 @ 20 ms"),
+        _entry(set="held out", point="p902", changed_rate_mbit_s="4"),
+        _entry(point="p903"),
+    ]
+    # The first agrees in goodput, the second does not; delays never agree; drops are too few.
+    runs = [
+        _run(k, point=point, goodput_mbit_s=goodput, tcp_rtt_ms_mean="900", marks_packets="0")
+        for point, goodput in (("p900", "1.91"), ("p901", "1.91"), ("p902", "9"), ("p903", "9"))
+        for k in (1, 2, 3)
+    ]
+    points = drawn.points
+
+    def synthetic_points(chosen: str) -> list[compare.Point]:
+        return points(chosen, draw=entries, rows=runs, left_out={})
+
+    monkeypatch.setattr(drawn, "points", synthetic_points)
+    file = tmp_path / "linux_held_out.csv"
+    monkeypatch.setattr(heldout, "FILE", file)
+    for name in ("history", "refuse", "append"):
+        function = getattr(heldout, name)
+        arguments = (file,)
+        monkeypatch.setattr(function, "__defaults__", arguments)
+    return file
+
+
+def _held_out(*options: str) -> int:
+    from sojourn.cli import main
+
+    return main(["crosscheck", "linux", "--held-out", *options])
+
+
+def test_a_held_out_run_prints_shares_and_is_kept(synthetic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _held_out() == 1
+    shown = capsys.readouterr()
+    (run,) = heldout.history()
+    assert (run["recorded_points"], run["compared_points"], run["build"]) == ("3", "2", core.build())
+    assert heldout.share(run, "goodput") == (1, 2, 1.0)
+    assert heldout.share(run, "delay") == (0, 2, 1.0)
+    assert (heldout.share(run, "drops"), run["drops_too_few"]) == ((0, 0, None), "2")
+    assert "goodput: 1 of 2 points pass" in shown.out
+    assert "run 1 of 5: 2 held-out points compared, 1 not yet" in shown.out
+    # Never a point or a family.
+    for word in ("p90", "reno", "20 ms", "fq_codel", "1.91", "900"):
+        assert word not in shown.out.replace(str(heldout.FILE), "") + shown.err
+    assert _held_out("--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["run"] == 2
+    assert document["shares"][0] == {"metric": "goodput", "passed": 1, "points": 2, "too_few": 0, "ceiling": 1.0}
+
+
+def test_a_sixth_run_is_refused(synthetic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(heldout.ALLOWED):
+        heldout.append(dict.fromkeys(heldout.COLUMNS, ""))
+    before = synthetic.read_bytes()
+    assert _held_out() == 2
+    said = capsys.readouterr()
+    assert "were run 5 times and may be run 5 times" in said.err
+    assert said.out == ""
+    assert synthetic.read_bytes() == before
+
+
+def test_held_out_points_are_of_linux_and_recorded(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    for words in (["ns3"], ["all"], ["linux", "--quick"], ["linux", "--live"]):
+        done = command("crosscheck", *words, "--held-out")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "only Linux has held-out points" in done.stderr
+    monkeypatch.setattr(drawn, "points", lambda _: [])
+    with pytest.raises(SojournError, match="no held-out point is recorded yet"):
+        crosscheck.held_out()
+
+
+def test_a_comparison_runs_every_recorded_development_point_and_no_held_out_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = records.table
+    rows = [_run(1, point=row["point"]) for row in FIRST]
+    monkeypatch.setattr(records, "table", lambda name: rows if name == drawn.RECORD else table(name))
+    names = {point.name.split(":")[0] for point in crosscheck.POINTS["linux"]() if point.group}
+    assert names == {row["point"] for row in FIRST if row["set"] == "development"}
+
+
+def test_the_page_has_the_history_of_held_out_runs(synthetic: Path) -> None:
+    assert "have not been compared yet" in page.page([Outcome("linux", ())])
+    row = dict.fromkeys(heldout.COLUMNS, "") | {"date": "2026-12-01", "build": "0.1.0+x", "compared_points": "70"}
+    row |= {"goodput_passed": "63", "goodput_points": "70", "goodput_ceiling": "0.9857"}
+    heldout.append(row)
+    made = page.page([Outcome("linux", ())])
+    assert "| 1 | 2026-12-01 | 0.1.0+x | 70 | 90.0 % of 70 (98.6 %) | – | – | – |" in made
+
+
+def test_the_committed_file_of_held_out_runs_is_not_too_long() -> None:
+    assert len(heldout.history()) <= heldout.ALLOWED
+    assert text.percent(None) == "–"
