@@ -19,11 +19,14 @@ LEFT_OUT: Final = "linux_left_out.toml"
 DEVELOPMENT: Final = "development"
 HELD_OUT: Final = "held out"
 
-NO_RATE_CHANGE: Final = "a change of the link's rate during the run is not supported yet"
+NO_CAKE_CHANGE: Final = "a change of the rate of CAKE's own shaper that keeps what CAKE has learnt is not supported"
 
 _MARKS: Final = Metric(
     "marks", "mark rate", "packets/s", 2, linux.rate_of("marks_packets"), relative=0.25, counts_drops=True
 )
+# Runs begin at a time drawn from as much.
+_START_S: Final = 0.05
+
 # The parameters of Linux that the known points have; tc's words say the rest.
 _LINUX_SCHEMES: Final = {
     "codel": "codel preset linux limit 1000p",
@@ -120,7 +123,7 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
     has_ecn, changed = entry["ecn"] == "yes", entry["changed_rate_mbit_s"]
     delay: Callable[[Run], float]
     if kind in linux.PER_FLOW:
-        delay = linux.rtt_delay(mean_rtt_ms)
+        delay = linux.rtt_delay(mean_rtt_ms, from_s=float(entry["warm_up_s"]))
         delays = [float(row["tcp_rtt_ms_mean"]) - mean_rtt_ms for row in runs]
     else:
         delay = linux.ping_delay(rtt_ms / 2)
@@ -137,12 +140,19 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
         metrics = (*metrics, _MARKS)
     name = f"{entry['point']}: {entry['groups']}, {entry['rate_mbit_s']} Mbit/s"
     name += f", then {changed} Mbit/s" if changed else ""
+    seconds, warm_up_s = int(entry["seconds"]), int(entry["warm_up_s"])
+    begins_s = linux.IPERF3_S + _START_S / 2
+    scenario = linux.network(flows, rtt_ms, mbit_s, seconds, warm_up_s, begins_s=begins_s, ecn=has_ecn)
+    if changed:
+        # As crosscheck/linux/run.py: in the middle of the measured time.
+        scenario["changes"] = [{"at": f"{(warm_up_s + seconds) // 2} s", "rate": f"{changed} Mbit/s"}]
     return Point(
         name=f"{name}, {kind}{', ECN' if has_ecn else ''}",
-        scenario=linux.network(flows, rtt_ms, mbit_s, int(entry["seconds"]), int(entry["warm_up_s"]), ecn=has_ecn),
+        scenario=scenario,
         scheme=scheme(entry["qdisc"]),
         theirs=measured,
         metrics=metrics,
         group=entry["set"],
-        not_supported=NO_RATE_CHANGE if changed else None,
+        not_supported=NO_CAKE_CHANGE if changed and kind == "cake" else None,
+        series=linux.RTT_SAMPLES,
     )

@@ -43,8 +43,22 @@ BULK: Final = "bulk"
 """Beginning of the names of the groups that iperf3 stands for."""
 
 PING_INTERVAL_S: Final = 0.05
+
+IPERF3_S: Final = 0.13
+"""From its start to iperf3's first connection."""
+
+NO_RANDOMNESS_S: Final = 1.0
+"""What this took longer in the machine while it had no source of random numbers."""
+
+_STREAM_S: Final = 0.018
+_FIRST_S: Final = 0.016
+_WRITE_S: Final = 0.001
+# Packet captures of six points have these times.
 _SHARED_S: Final = 20
 _SAMPLES: Final = "50 ms"
+
+RTT_SAMPLES: Final = "100 ms"
+"""Spacing of iperf3's reports of the RTT."""
 
 
 def _bulk(document: Document, name: str) -> list[float]:
@@ -69,12 +83,20 @@ def ping_delay(one_way_ms: float) -> Callable[[Run], float]:
     return value
 
 
-def rtt_delay(base_rtt_ms: float, *, whole: bool = False) -> Callable[[Run], float]:
-    """Return the value of TCP's RTT, mean over flows, minus the flows' mean base RTT."""
+def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Callable[[Run], float]:
+    """Return the value of the smoothed RTT as iperf3 reports it, minus the flows' mean base RTT.
+
+    It is the mean over samples at equal intervals from `from_s` on, not over acknowledgements.
+    """
 
     def value(run: Run) -> float:
-        document = (run.whole if whole else None) or run.measured
-        rtts = _bulk(document, "rtt_ms_mean")
+        rtts = [
+            rtt_ms
+            for series in run.measured["series"]
+            if series["name"].startswith(f"srtt_ms:{BULK}")
+            for t_s, rtt_ms in zip(series["t_s"], series["value"], strict=True)
+            if rtt_ms is not None and t_s > from_s
+        ]
         return sum(rtts) / len(rtts) - base_rtt_ms
 
     return value
@@ -107,8 +129,9 @@ def metrics(delay: Callable[[Run], float], *, whole: bool = False) -> tuple[Metr
     )
 
 
-def _metrics(kind: str, rtt_ms: int, *, whole: bool) -> tuple[Metric, ...]:
-    delay = rtt_delay(rtt_ms, whole=whole) if kind in PER_FLOW else ping_delay(rtt_ms / 2)
+def _metrics(kind: str, rtt_ms: int, warm_up_s: int, *, whole: bool) -> tuple[Metric, ...]:
+    from_s = 0.0 if whole else float(warm_up_s)
+    delay = rtt_delay(rtt_ms, from_s=from_s) if kind in PER_FLOW else ping_delay(rtt_ms / 2)
     return metrics(delay, whole=whole)
 
 
@@ -164,7 +187,9 @@ def _shared(row: Mapping[str, str]) -> Point:
             "delay": Theirs(delay),
             "drops": estimate([drops / _SHARED_S], drops),
         },
-        metrics=_metrics(kind, rtt_ms, whole=True),
+        metrics=_metrics(kind, rtt_ms, 5, whole=True),
+        # Reports each second there.
+        series="1 s",
         is_quick=control == "cubic",
         no_reference=_NOT_REPEATED if control == "reno" and kind in {"pie", "fq_pie"} else None,
         needs_whole=True,
@@ -193,7 +218,8 @@ def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
                     "delay": estimate([float(row[delay]) - rtt_ms for row in group]),
                     "drops": counts(group, "drops_packets"),
                 },
-                metrics=_metrics(kind, rtt_ms, whole=False),
+                metrics=_metrics(kind, rtt_ms, warm_up_s, whole=False),
+                series=RTT_SAMPLES,
                 is_quick=mbit_s == 5 and flows == 1,
                 recipe=_recipe(control, flows, rtt_ms, mbit_s, qdisc, seconds, warm_up_s),
             )
@@ -253,11 +279,54 @@ class Flows:
 
 def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int) -> Document:
     """Return our form of the machine's network with flows of one kind."""
-    return network([Flows(control, flows, rtt_ms)], rtt_ms, mbit_s, seconds, warm_up_s)
+    begins_s = IPERF3_S + NO_RANDOMNESS_S
+    return network([Flows(control, flows, rtt_ms)], rtt_ms, mbit_s, seconds, warm_up_s, begins_s=begins_s)
+
+
+def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) -> Iterable[dict[str, Any]]:
+    """Return a group as iperf3 begins it: its connections one after the other, then the streams at once.
+
+    A control connection needs three round trips, a stream one to open, and all together two before they send. HyStart,
+    BBR and CAKE remember the time before the streams.
+    """
+    rtt_s = group.rtt_ms / 1e3
+    opens_s = begins_s + 3 * rtt_s
+    sends_s = opens_s + (group.number - 1) * (rtt_s + _STREAM_S) + 2 * rtt_s + _FIRST_S
+    for k in range(group.number):
+        start_s = opens_s + k * (rtt_s + _STREAM_S)
+        yield {
+            "name": f"{name}-flow{k}",
+            "from": sender if group.number == 1 else f"{sender}{k}",
+            "to": "b",
+            "start": {"uniform": [f"{start_s * 1e6:.0f} us", f"{start_s * 1e6 + 500:.0f} us"]},
+            "transport": {
+                "kind": "tcp",
+                "congestion_control": group.control,
+                # Linux's tcp_recovery 1 and tcp_early_retrans 3.
+                "recovery": "rack",
+                "tail_loss_probe": True,
+                "segmentation_offload": True,
+                "ack_policy": "linux",
+                **({"ecn": True} if ecn else {}),
+            },
+            # iperf3's cookie.
+            "traffic": {
+                "kind": "bulk",
+                "after": f"{(sends_s - start_s + k * _WRITE_S) * 1e6:.0f} us",
+                "first": "37 B",
+            },
+        }
 
 
 def network(
-    groups: Sequence[Flows], rtt_ms: float, mbit_s: float, seconds: int, warm_up_s: int, *, ecn: bool = False
+    groups: Sequence[Flows],
+    rtt_ms: float,
+    mbit_s: float,
+    seconds: int,
+    warm_up_s: int,
+    *,
+    begins_s: float = IPERF3_S,
+    ecn: bool = False,
 ) -> Document:
     """Return our form of the machine's network, with Linux's TCP and a ping.
 
@@ -275,6 +344,8 @@ def network(
         The link's rate, Ethernet's header included, in Mbit/s.
     seconds, warm_up_s
         The run's length and what of it is left out, in s.
+    begins_s
+        When iperf3 opens its first connection, in s.
     ecn
         Whether the flows use ECN.
     """
@@ -321,25 +392,12 @@ def network(
                 for name, late in accesses
             ),
         ],
+        "series": {"interval": RTT_SAMPLES, "flows": True},
         "flows": [
             *(
-                {
-                    "name": bulk,
-                    "from": sender,
-                    "to": "b",
-                    # iperf3 opens its connections one after the other.
-                    "start": {"uniform": ["0 s", "10 ms"]},
-                    "transport": {
-                        "kind": "tcp",
-                        "congestion_control": group.control,
-                        # Linux's tcp_recovery 1 and tcp_early_retrans 3.
-                        "recovery": "rack",
-                        "tail_loss_probe": True,
-                        **({"ecn": True} if ecn else {}),
-                    },
-                    "traffic": {"kind": "bulk"},
-                }
+                flow
                 for bulk, sender, group in zip(bulks, senders, groups, strict=True)
+                for flow in _flows(bulk, sender, group, begins_s, ecn=ecn)
             ),
             {
                 "name": "ping",
