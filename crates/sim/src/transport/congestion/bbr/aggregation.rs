@@ -47,7 +47,8 @@ impl Aggregation {
                 self.excess = [0, self.excess[0]];
             }
         }
-        let mut expected = (bandwidth * now.since(self.epoch).seconds()) as u64;
+        // Whole segments, as in Linux.
+        let mut expected = (bandwidth * now.since(self.epoch).seconds()) as u64 / mss * mss;
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_SEGMENTS * mss {
             self.restart(now);
             expected = 0;
@@ -86,6 +87,15 @@ mod tests {
         // Never more than the window.
         aggregation.update(at_ms(61), 50_000, 1e6, false, 20_000, 1_000);
         assert_eq!(aggregation.extra(), 20_000);
+    }
+
+    #[test]
+    fn part_of_a_segment_is_not_expected() {
+        let mut aggregation = Aggregation::default();
+        // 1.5 ms at 1 kB/ms are one whole segment of 1 kB: of 4 kB, 3 kB are beyond.
+        aggregation.update(at_ms(1), 2_000, 1e6, false, 1 << 30, 1_000);
+        aggregation.update(at_ms(1) + Span::from_micros(1500), 2_000, 1e6, false, 1 << 30, 1_000);
+        assert_eq!(aggregation.extra(), 3_000);
     }
 
     #[test]
