@@ -53,8 +53,12 @@ _ABOUT: Final = {
 | traffic | iperf3 and a ping every 50 ms; offloads off |
 
 Queueing delay is the mean RTT of the ping minus the base RTT. fq_codel, fq_pie and cake give the ping a queue
-of its own, so there it is TCP's RTT minus the base RTT. Our side sends the same ping. Points called *shared*
-count drops over the whole run, including slow start. The others count them over the measured time.
+of its own, so there it is TCP's smoothed RTT minus the base RTT, sampled at equal intervals as iperf3 reports it. Our
+side sends the same ping. Points called *shared* count drops over the whole run, including slow start. The others count
+them over the measured time.
+
+Our flows have `recovery rack`, `tail_loss_probe`, `segmentation_offload` and `ack_policy linux`. They open their
+connections one after the other and then send together, as iperf3 does (`bulk` with `after` and `first`).
 
 Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of Linux
 each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls, with and
@@ -65,7 +69,8 @@ The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points
 
 * **Dumbbell**: senders, 1 Gbit/s, bottleneck, 1 Gbit/s, sinks; NewReno with SACK, delayed acknowledgements and
   a minimum RTO of 1 s; 60 s, of which the first 12 s are excluded. Our side uses ns-3's TCP settings
-  (`newreno`, `rto rfc`, `min_rto 1 s`, `delayed_ack 200 ms`, `quick_acks 0 p`) and `control_law newton`.
+  (`newreno`, `recovery ns3`, `rto ns3`, `min_rto 1 s`, `initial_rto 3 s`, `delayed_ack 200 ms`, `quick_acks 1 p`) and
+  `control_law newton`.
 * **LAN**: the shared bus of the bundled scenario `lan`, with CUBIC and the parameters of Shu (2023). HTTP is
   ten clients in 10 s with 1.5 Mbit/s each; FTP is sixty clients in 60 s with 10 Mbit/s each. Hardware addresses
   are known beforehand. Both sides have five seeds, over the whole run. Our side uses `ns3_cubic`, `recovery
