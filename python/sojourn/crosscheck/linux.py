@@ -286,8 +286,8 @@ def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, w
 def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) -> Iterable[dict[str, Any]]:
     """Return a group as iperf3 begins it: its connections one after the other, then the streams at once.
 
-    A control connection needs three round trips, a stream one to open, and all together two before they send. HyStart,
-    BBR and CAKE remember the time before the streams.
+    A control connection needs three round trips, a stream one to open, and all together two before they send.
+    HyStart, BBR and CAKE remember the time before the streams.
     """
     rtt_s = group.rtt_ms / 1e3
     opens_s = begins_s + 3 * rtt_s

@@ -53,15 +53,15 @@ _ABOUT: Final = {
 | traffic | iperf3 and a ping every 50 ms; offloads off |
 
 Queueing delay is the mean RTT of the ping minus the base RTT. fq_codel, fq_pie and cake give the ping a queue
-of its own, so there it is TCP's smoothed RTT minus the base RTT, sampled at equal intervals as iperf3 reports it. Our
-side sends the same ping. Points called *shared* count drops over the whole run, including slow start. The others count
-them over the measured time.
+of its own, so there it is TCP's smoothed RTT minus the base RTT, sampled at equal intervals as iperf3 reports it.
+Our side sends the same ping. Points called *shared* count drops over the whole run, including slow start. The others
+count them over the measured time.
 
 Our flows have `recovery rack`, `tail_loss_probe`, `segmentation_offload` and `ack_policy linux`. They open their
 connections one after the other and then send together, as iperf3 does (`bulk` with `after` and `first`).
 
-Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of Linux
-each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls, with and
+Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of
+Linux each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls, with and
 without ECN, some with different base RTTs or a change of the rate. Their group is *development* in the first table.
 """,
     "ns3": """\
