@@ -91,7 +91,7 @@ def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Callable[[Run], flo
 
     def value(run: Run) -> float:
         rtts = [
-            rtt_ms
+            float(rtt_ms)
             for series in run.measured["series"]
             if series["name"].startswith(f"srtt_ms:{BULK}")
             for t_s, rtt_ms in zip(series["t_s"], series["value"], strict=True)
