@@ -56,9 +56,10 @@ Queueing delay is the mean RTT of the ping minus the base RTT. fq_codel, fq_pie 
 of its own, so there it is TCP's RTT minus the base RTT. Our side sends the same ping. Points called *shared*
 count drops over the whole run, including slow start. The others count them over the measured time.
 
-Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of Linux
-each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls, with and
-without ECN, some with different base RTTs or a change of the rate. Their group is *development* in the first table.
+Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs
+of Linux each: rate 2 to 100 Mbit/s, base RTT 5 to 200 ms, 1 to 32 flows of one or several congestion controls,
+with and without ECN, some with different base RTTs or a change of the rate. Their group is *development* in the
+first table.
 """,
     "ns3": """\
 The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points:
