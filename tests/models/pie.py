@@ -126,7 +126,8 @@ class Pie(Model):
         if x.variant == "ns3" and not isinstance(x.limit, Bytes):
             if len(self.queue) <= 2:
                 return False
-        elif self.bytes <= 2 * x.avpkt:
+        # Linux spares less than two packets, the RFC up to two.
+        elif less(self.bytes, 2 * x.avpkt) if x.variant == "linux" else self.bytes <= 2 * x.avpkt:
             return False
         p = self.drop_prob * packet.bytes / x.avpkt if x.bytemode else self.drop_prob
         if x.derandomize:

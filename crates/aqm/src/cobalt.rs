@@ -90,7 +90,7 @@ pub(crate) struct Control {
     ecn: bool,
     /// The sojourn time is above target.
     dropping: bool,
-    /// The spacing has not been computed yet and is none.
+    /// The count has not changed yet, and the first signal is not spaced.
     unspaced: bool,
     /// Signals lately: raised by each, lowered on the same schedule while the sojourn time is below target.
     count: u32,
@@ -150,16 +150,8 @@ impl Control {
         self.spacing.converge(count);
     }
 
-    /// The count is 1 at least: as far from the next as 0 is, so that nothing is computed.
-    fn begin(&mut self) {
-        if self.count == 0 {
-            self.count = 1;
-        }
-    }
-
     fn advance_drop_next(&mut self, from: Instant) {
-        let spacing = if self.unspaced { Span::ZERO } else { self.spacing.after(self.interval, self.count) };
-        self.drop_next = from + spacing;
+        self.drop_next = from + self.spacing.after(self.interval, self.count);
     }
 
     /// The queue overflowed.
@@ -167,7 +159,7 @@ impl Control {
         self.raise(now);
         self.dropping = true;
         self.drop_next = now;
-        self.begin();
+        self.count = self.count.max(1);
     }
 
     /// A dequeue found nothing.
@@ -240,11 +232,14 @@ impl Control {
         let now = cx.now;
         let due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
-        if above && !self.dropping {
+        if above && self.count == 0 {
+            self.drop_next = now;
+            if !self.unspaced {
+                self.advance_drop_next(now);
+            }
+            self.count = 1;
+        } else if above && !self.dropping {
             self.advance_drop_next(now);
-        }
-        if above {
-            self.begin();
         }
         self.dropping = above;
         let mut verdict = Verdict::Keep;

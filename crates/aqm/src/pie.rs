@@ -32,7 +32,8 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival.
 //! * `variant linux`: an update that finds a delay above 250 ms raises p by a further 2 %. The decay factor is 1/64 and is
 //!   left out when the delay is 0 although packets wait. (The comment in Linux says that the whole update is left out, but
-//!   its code leaves out only the decay.) Departure rates are averaged with weight 1/8. Not reproduced: fixed-point
+//!   its code leaves out only the decay.) A queue of less than two `avpkt` is spared, not one of up to as much, so that two
+//!   full packets are not. Departure rates are averaged with weight 1/8. Not reproduced: fixed-point
 //!   arithmetic, the decrease of the allowance at departures, and a safeguard that uses the latest delay rather than that of
 //!   the last update.
 //! * `variant ns3`: p stays 0 while burst allowance is left. Departure rates are averaged with weight 1/2. With a limit in
@@ -564,6 +565,7 @@ impl Algorithm for Pie {
             half_target: params.target.seconds() / 2.0,
             spared: match (params.variant, params.limit) {
                 (Variant::Ns3, Limit::Packets(_)) => Limit::packets(2),
+                (Variant::Linux, _) => Limit::Bytes(Bytes::new((2 * params.avpkt.get()).saturating_sub(1))),
                 _ => Limit::Bytes(Bytes::new(2 * params.avpkt.get())),
             },
             is_plain: !params.bytemode && !params.derandomize,

@@ -195,6 +195,17 @@ fn two_mean_packets_are_spared() {
 }
 
 #[test]
+fn linux_spares_less_than_two_packets() {
+    let mut host = congested(Params { avpkt: Bytes::new(1000), variant: Variant::Linux, ..Params::default() }, 0.5);
+    while host.len() > 1 {
+        host.send();
+    }
+    // 1000 B wait, then 2000 B.
+    assert_eq!(host.arrive(), Fate::Queued);
+    assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+}
+
+#[test]
 fn ns3_spares_two_packets_of_any_size() {
     // Packets of 1000 B against a mean of 500 B: the RFC spares one of them, ns-3 two.
     for (which, spared) in [(Variant::Rfc, 1), (Variant::Ns3, 2)] {

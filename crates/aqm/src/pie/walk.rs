@@ -122,7 +122,8 @@ impl Model {
         let mean = self.params.avpkt.get() as f64;
         let spared = match self.params.variant {
             Variant::Ns3 => self.queue.len() <= 2,
-            _ => self.bytes() <= 2.0 * mean,
+            Variant::Linux => self.bytes() < 2.0 * mean,
+            Variant::Rfc => self.bytes() <= 2.0 * mean,
         };
         if (self.qdelay_old < self.params.target.seconds() / 2.0 && self.drop_prob < 0.2) || spared {
             return false;
