@@ -304,8 +304,14 @@ def test_a_drawn_point_in_our_form() -> None:
     assert [metric.key for metric in point.metrics] == ["goodput", "delay", "drops", "marks"]
     assert compare.is_too_few(point.metrics[2], point.theirs["drops"])
     bulk = [flow for flow in point.scenario["flows"] if flow["name"] != "ping"]
-    assert [flow["transport"]["congestion_control"] for flow in bulk] == ["cubic", "bbr"]
+    assert [flow["transport"]["congestion_control"] for flow in bulk] == ["cubic", "cubic", "cubic", "bbr"]
     assert all(flow["transport"]["ecn"] for flow in bulk)
+    # iperf3's first connection after 130 ms and half of the 50 ms in which runs begin, then three round trips of 40 ms; each
+    # stream opens a round trip and 18 ms after the one before.
+    opens = [flow["start"]["uniform"][0] for flow in bulk[:3]]
+    assert opens == ["275000 us", "333000 us", "391000 us"]
+    # They send two round trips and 16 ms after the last has opened, 1 ms apart.
+    assert [flow["traffic"]["after"] for flow in bulk[:3]] == ["212000 us", "155000 us", "98000 us"]
     # 757 B at 9.5 Mbit/s are 637 us.
     delays = [link["delay"] for link in point.scenario["links"][1:]]
     assert delays == ["19362527 ns", "49362527 ns", "19917474 ns"]
@@ -355,13 +361,21 @@ def test_void_attempts_and_points_without_recordings_are_not_there() -> None:
     assert drawn.points("held out", draw=entries, rows=rows, left_out={}) == []
 
 
-def test_a_change_of_the_rate_is_counted_as_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = _points(_entry(changed_rate_mbit_s="20"), [_run(1)])
+def test_a_change_of_the_rate() -> None:
+    (point,) = _points(_entry(changed_rate_mbit_s="20"), [_run(1)])
+    middle = (int(_entry()["warm_up_s"]) + int(_entry()["seconds"])) // 2
+    assert point.scenario["changes"] == [{"at": f"{middle} s", "rate": "20 Mbit/s"}]
+    assert point.not_supported is None
+
+
+def test_a_change_of_cakes_rate_is_counted_as_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
+    cake = _entry(changed_rate_mbit_s="20", qdisc="cake bandwidth 9.5mbit besteffort", ecn="no")
+    points = _points(cake, [_run(1)])
     monkeypatch.setitem(crosscheck.POINTS, "linux", lambda: points)
     outcome = crosscheck.check("linux")
     assert outcome.rows == ()
     assert [(point.name, reason) for point, reason in outcome.left_out] == [
-        ("p900: cubic 3 @ 40 ms + bbr 1 @ 100 ms, 9.5 Mbit/s, then 20 Mbit/s, fq_codel, ECN", drawn.NO_RATE_CHANGE)
+        ("p900: cubic 3 @ 40 ms + bbr 1 @ 100 ms, 9.5 Mbit/s, then 20 Mbit/s, cake", drawn.NO_CAKE_CHANGE)
     ]
 
 
@@ -381,15 +395,15 @@ def test_a_point_leaves_its_set_only_with_a_reason(monkeypatch: pytest.MonkeyPat
 def synthetic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Held-out points that nobody recorded, and a file for their runs. The recorded ones are not touched."""
     entries = [
-        _entry(set="held out", rate_mbit_s="2", seconds="8", groups="reno 1 @ 20 ms"),
-        _entry(set="held out", point="p901", rate_mbit_s="3", seconds="8", groups="reno 1 @ 20 ms"),
-        _entry(set="held out", point="p902", changed_rate_mbit_s="4"),
+        _entry(set="held out", rate_mbit_s="2", seconds="30", groups="reno 1 @ 20 ms"),
+        _entry(set="held out", point="p901", rate_mbit_s="3", seconds="30", groups="reno 1 @ 20 ms"),
+        _entry(set="held out", point="p902", changed_rate_mbit_s="4", qdisc="cake bandwidth 9.5mbit besteffort"),
         _entry(point="p903"),
     ]
     # The first agrees in goodput, the second does not; delays never agree; drops are too few.
     runs = [
         _run(k, point=point, goodput_mbit_s=goodput, tcp_rtt_ms_mean="900", marks_packets="0")
-        for point, goodput in (("p900", "1.91"), ("p901", "1.91"), ("p902", "9"), ("p903", "9"))
+        for point, goodput in (("p900", "1.86"), ("p901", "1.86"), ("p902", "9"), ("p903", "9"))
         for k in (1, 2, 3)
     ]
     points = drawn.points
@@ -424,7 +438,7 @@ def test_a_held_out_run_prints_shares_and_is_kept(synthetic: Path, capsys: pytes
     assert "goodput: 1 of 2 points pass" in shown.out
     assert "run 1 of 5: 2 held-out points compared, 1 not yet" in shown.out
     # Never a point or a family.
-    for word in ("p90", "reno", "20 ms", "fq_codel", "1.91", "900"):
+    for word in ("p90", "reno", "20 ms", "fq_codel", "1.86", "900"):
         assert word not in shown.out.replace(str(heldout.FILE), "") + shown.err
     assert _held_out("--json") == 1
     document = json.loads(capsys.readouterr().out)
