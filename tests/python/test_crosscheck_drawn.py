@@ -306,8 +306,8 @@ def test_a_drawn_point_in_our_form() -> None:
     bulk = [flow for flow in point.scenario["flows"] if flow["name"] != "ping"]
     assert [flow["transport"]["congestion_control"] for flow in bulk] == ["cubic", "cubic", "cubic", "bbr"]
     assert all(flow["transport"]["ecn"] for flow in bulk)
-    # iperf3's first connection after 130 ms and half of the 50 ms in which runs begin, then three round trips of 40 ms; each
-    # stream opens a round trip and 18 ms after the one before.
+    # iperf3's first connection after 130 ms and half of the 50 ms in which runs begin, then three round trips of
+    # 40 ms; each stream opens a round trip and 18 ms after the one before.
     opens = [flow["start"]["uniform"][0] for flow in bulk[:3]]
     assert opens == ["275000 us", "333000 us", "391000 us"]
     # They send two round trips and 16 ms after the last has opened, 1 ms apart.
