@@ -285,7 +285,7 @@ WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
         Step(SIM, "give", "the previous packet is sent", "depart"),
         Step(DEVICE, "serve", "at the nominal time", "depart"),
     ),
-    (Step(SIM, "send_plain", "crosses the link", "travel"), Step(DEVICE, "push", "the delay line")),
+    (Step(SIM, "go", "crosses the link, if it is not lost", "travel"), Step(DEVICE, "push", "the delay line")),
     (Step(SIM, "deliver", "the receiver has it", "receive"), Step(DEVICE, "hand_over", "to the other port", "send")),
 )
 """From top to bottom: in the simulator, and beside it in the device; one alone of `aqm` is in both."""
