@@ -3,9 +3,9 @@
 //! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
 //! RFC 3168 (ECE until CWR) or RFC 8257, section 3.2 (ECE as the segments acknowledged were marked), RFC 9293, sections 3.5 and
 //! 3.6 (SYN-ACK and FIN, in `connection`) and 3.8.6 (the window of a reader, in `reader`).
-//! As Linux: the first segments of a connection are acknowledged one by one, and so are the first after a mark.
-//! Deviations: the delay is fixed (Linux adapts it from 40 ms up), every segment counts towards `ack_every` whatever its size
-//! (Linux: bytes of two full segments), and duplicate acknowledgements are not thinned out (Linux's compressed SACKs).
+//! As Linux: the first segments of a connection are acknowledged one by one, and so are the first after a mark. More of Linux's
+//! rule is in `adaptive`; without it the delay is fixed and duplicate acknowledgements are not thinned out.
+//! Deviation: every segment counts towards `ack_every` whatever its size (Linux: bytes of two full segments).
 //! A receiver that never sees a SYN takes the stream as it comes, as ns-2's one-way agents do. Work: O(log n) in the number of holes.
 
 mod adaptive;

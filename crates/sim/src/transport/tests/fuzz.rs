@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::transport::congestion::names;
-use crate::transport::{Data, ReceiverConfig, RtoRule, Sender, WindowUnit};
+use crate::transport::{AckPolicy, Data, ReceiverConfig, RtoRule, Sender, WindowUnit};
 use sojourn_units::BitRate;
 
 /// xorshift64*: enough for fates, and the same on every machine.
@@ -46,6 +46,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         timestamps: random.chance(80),
         ecn: random.chance(50),
         nagle: random.chance(20),
+        segmentation_offload: random.chance(30),
         keys: hystart(random.chance(50)),
         send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
         window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
@@ -59,6 +60,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         ack_every: Packets::new(1 + random.below(3)),
         ack_delay: ms(random.below(200)),
         quick_acks: Packets::new(random.below(17)),
+        ack_policy: AckPolicy::ALL[random.below(2) as usize],
         sack: recovery.is_selective() && random.chance(90),
         buffer: Bytes::new(2_000 + random.below(300_000)),
         ecn_feedback: Sender::new(config).congestion_control().ecn_feedback(),
