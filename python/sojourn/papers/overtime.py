@@ -19,10 +19,11 @@ from sojourn.papers.figures import Figure
 from sojourn.papers.model import Condition, Reading
 from sojourn.plan import read
 from sojourn.plan.store import Store
+from sojourn.stats import fairness
 from sojourn.units import to_ns
 
-_KIND: Final = r":([^_\[]+)"
-"""Of a series of one flow: its group up to the first underscore, which is the kind."""
+_KIND: Final = rf"^{fairness.SERIES}([^_\[]+)"
+"""Of a flow's series of goodput: its group up to the first underscore, which is the kind."""
 
 
 def run(runner: Runner, measured: Measured) -> Measured:

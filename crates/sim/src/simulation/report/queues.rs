@@ -113,9 +113,7 @@ impl Merged {
         metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
         metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
         metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
-        if self.on_link.is_some() {
-            metrics.insert("link_losses_packets", self.on_link.map(|lost| lost as f64));
-        }
+        metrics.insert("link_losses_packets", self.on_link.map(|lost| lost as f64));
         metrics.insert("marks_packets", Some(counters.marked.packets as f64));
         metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
         metrics.insert("loss_ratio", ratio(drops, arrived));
