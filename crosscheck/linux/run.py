@@ -240,6 +240,15 @@ def reports(files: dict[str, bytes], side: str) -> list[dict[str, Any]]:
     return [json.loads(files[name]) for name in names]
 
 
+def lateness(files: dict[str, bytes]) -> list[float]:
+    """How long after the first group each one began to send, in s: one may lose a SYN to the other's slow start."""
+    clients = reports(files, "client")
+    if len(clients) == 1:
+        return [0.0]
+    begun = [float(files[f"ended.{k}"]) - one["intervals"][-1]["sum"]["end"] for k, one in enumerate(clients)]
+    return [at - min(begun) for at in begun]
+
+
 def marks(qdisc: dict[str, Any]) -> int:
     """Packets that a discipline marked with CE, by the name that it has for them."""
     if "tins" in qdisc:
@@ -296,12 +305,20 @@ def evaluate(chosen: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
     warm_up, end = chosen["warm_up_s"], chosen["seconds"]
     start = float(files["start"])
 
-    def measured(report: dict[str, Any]) -> list[dict[str, Any]]:
+    def measured(report: dict[str, Any], late_s: float) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = report["intervals"]
-        return [row for row in rows if row["sum"]["start"] > warm_up - 0.05 and row["sum"]["end"] < end + 0.05]
+        return [
+            row
+            for row in rows
+            if row["sum"]["start"] > warm_up - late_s - 0.05 and row["sum"]["end"] < end - late_s + 0.05
+        ]
 
-    received = [measured(report) for report in reports(files, "server")]
-    sent = [[stream for row in measured(report) for stream in row["streams"]] for report in reports(files, "client")]
+    late = lateness(files)
+    received = [measured(*one) for one in zip(reports(files, "server"), late, strict=True)]
+    sent = [
+        [stream for row in measured(*one) for stream in row["streams"]]
+        for one in zip(reports(files, "client"), late, strict=True)
+    ]
     goodputs = [
         sum(row["sum"]["bytes"] for row in rows) * 8e-6 / (rows[-1]["sum"]["end"] - rows[0]["sum"]["start"])
         for rows in received

@@ -203,6 +203,8 @@ def _files() -> dict[str, bytes]:
         "client.1.json": _report([1.0], 1, 60_000, server=False),
         "server.0.json": _report([0.5, 0.5], 3, 0, server=True),
         "server.1.json": _report([1.0], 1, 0, server=True),
+        "ended.0": b"1010.5\n",
+        "ended.1": b"1010.5\n",
         "ping": pings.encode(),
         "counters": "\n".join(
             [counters(0, 0, 1, 0, 10), counters(4, 100, 31, 5, 60), counters(9, 600, 40, 25, 310)]
@@ -230,6 +232,14 @@ def test_what_a_run_says_is_of_the_measured_time(recorder: ModuleType) -> None:
     assert row["timeouts"] == 0
     # Three ticks in five.
     assert row["idle_share"] == 0.6
+
+
+def test_groups_are_measured_at_the_same_time(recorder: ModuleType) -> None:
+    """A group that begins 2 s late has a warm-up of its own, and the last 2 s of its test belong to nobody else."""
+    point = {"warm_up_s": 4, "seconds": 10, "qdisc": "codel limit 1000 ecn", "groups": []}
+    row = recorder.evaluate(point, _files() | {"ended.1": b"1012.5\n"})
+    # Of the second group its seconds 2 to 8: two of the warm-up at 2 Mbit/s and four at 1 Mbit/s.
+    assert row["goodput_mbit_s_by_group"] == "3.0000 1.3333"
 
 
 def test_marks_are_found_under_every_disciplines_name_for_them(recorder: ModuleType) -> None:

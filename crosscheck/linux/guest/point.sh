@@ -97,8 +97,10 @@ while read -r control flows rtt_ms start_s; do
     number=$((number + 1))
     (
         sleep $start_s
-        exec ip netns exec a iperf3 -c 10.0.2.$number -p $((5200 + number)) -t $SECONDS_ALL -P $flows -C $control \
+        ip netns exec a iperf3 -c 10.0.2.$number -p $((5200 + number)) -t $SECONDS_ALL -P $flows -C $control \
             -i $INTERVAL -J >client.$((number - 3)).json </dev/null
+        # iperf3's intervals count from when its streams are open, which it does not tell.
+        echo $EPOCHREALTIME >ended.$((number - 3))
     ) &
     clients="$clients $!"
 done <<END
