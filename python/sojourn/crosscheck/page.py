@@ -158,8 +158,8 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
     head = ["run", "date", "build", "points", *(titles[metric] for metric in heldout.METRICS)]
     return (
         f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
-        "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at different "
-        "times; the points with several groups are being recorded again.\n\n" + _markdown(head, rows)
+        "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
+        "different times; the points with several groups are being recorded again.\n\n" + _markdown(head, rows)
     )
 
 
