@@ -62,7 +62,8 @@ connections one after the other and then send together, as iperf3 does (`bulk` w
 
 Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of
 Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several congestion
-controls, with and without ECN. Some have different base RTTs or a change of the rate. Their group is *development* in the first table.
+controls, with and without ECN. Some have different base RTTs or a change of the rate. Their
+group is *development* in the first table.
 """,
     "ns3": """\
 The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points:
