@@ -5,10 +5,10 @@
            [--only TEXT] [--repeat N] [--list | --table DIR]
 
 `--drawn` takes the points that draw.py drew. A point is a row of JSON, added to FILE as soon as it is finished;
-points that are there already are left out, so an interrupted recording goes on where it was. Instructions are time
-(`qemu -icount`: one is 2 ns, of drawn points 1 ns; idle time is skipped), so a busy machine changes how long it
-takes, not what comes out. Runs repeat to about one per cent, not to the bit. FOLDER holds the image that image.sh
-makes on first use.
+points that are there already, or in the committed table, are left out, so an interrupted recording goes on where it
+was. Instructions are time (`qemu -icount`: one is 2 ns, of drawn points 1 ns; idle time is skipped), so a busy
+machine changes how long it takes, not what comes out. Runs repeat to about one per cent, not to the bit. FOLDER holds
+the image that image.sh makes on first use.
 """
 # It runs qemu and image.sh by name, with arguments of its own.
 # ruff: noqa: S603, S607
@@ -39,7 +39,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-DRAWN = HERE.parent / "recorded" / "linux_draw.csv"
+RECORDED = HERE.parent / "recorded"
+DRAWN = RECORDED / "linux_draw.csv"
 # A point is five minutes of one processor at the most: processor time, as the wall's depends on what else runs.
 MOST_CPU_S = 300
 KERNEL = "linux-image-amd64"
@@ -424,14 +425,33 @@ def samples(files: dict[str, bytes]) -> str:
     return text.getvalue()
 
 
-def drawn_table(results: Path, folder: Path) -> None:
-    """Writes the rows of drawn points as CSV."""
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
+def drawn_table(package: str) -> Path:
+    """Where the rows of drawn points are committed, of one kernel."""
+    version = re.search(r"\d+\.\d+", package)
+    return RECORDED / (f"linux_drawn_{version[0]}.csv" if version else "linux_drawn.csv")
+
+
+def drawn_rows(table: Path, results: Path) -> list[dict[str, Any]]:
+    """Rows of drawn points: those of the committed table, and those of the results that it does not have."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    if table.exists():
+        with table.open(newline="") as file:
+            for row in csv.DictReader(file):
+                found[row["point"], int(row["attempt"]), int(row["run"])] = row
+    if results.exists():
+        for row in map(json.loads, results.read_text().splitlines()):
+            found.setdefault((row["point"], row["attempt"], row["run"]), row)
+    return [found[key] for key in sorted(found)]
+
+
+def write_drawn_table(table: Path, results: Path) -> None:
+    """Adds the results' rows to the table."""
+    rows = drawn_rows(table, results)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with (folder / "linux_drawn.csv").open("w", newline="") as file:
+    with table.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: (row["point"], row["attempt"], row["run"])))
+        writer.writerows(rows)
 
 
 def table(results: Path, folder: Path) -> None:
@@ -485,13 +505,9 @@ def added(results: Path, row: dict[str, Any]) -> None:
 
 def record_drawn(given: argparse.Namespace) -> None:
     """Records what is missing of the drawn points: the first run of every point, then the second of every point."""
-    done: set[tuple[str, int, int]] = set()
-    void: set[tuple[str, int]] = set()
-    if given.results.exists():
-        for row in map(json.loads, given.results.read_text().splitlines()):
-            done.add((row["point"], row["attempt"], row["run"]))
-            if row["void"]:
-                void.add((row["point"], row["attempt"]))
+    rows = drawn_rows(drawn_table(given.kernel), given.results)
+    done = {(row["point"], int(row["attempt"]), int(row["run"])) for row in rows}
+    void = {(row["point"], int(row["attempt"])) for row in rows if row["void"]}
     version = image(given.folder, given.kernel)
     about = {"kernel": version, "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
     missing = True
@@ -557,7 +573,7 @@ def main() -> int:
     if given.drawn:
         given.repeat = given.repeat or DRAWN_RUNS
         if given.table:
-            drawn_table(given.results, given.table)
+            write_drawn_table(given.table / drawn_table(given.kernel).name, given.results)
         elif given.list:
             print("\n".join(attempts[0]["point"] for attempts in drawn()))
         else:

@@ -83,9 +83,9 @@ def _given(results: Path, repeat: int = 2) -> argparse.Namespace:
 
 
 def _machine(
-    monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, *, too_long: set[str], busy: set[str]
+    monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, folder: Path, *, too_long: set[str], busy: set[str]
 ) -> list[str]:
-    """Stands for the machine: what it was told, and runs that end badly."""
+    """Stands for the machine: what it was told, and runs that end badly. The folder has no committed table yet."""
     told: list[str] = []
 
     def boot(folder: Path, settings: dict[str, Any], **_: Any) -> dict[str, bytes]:
@@ -98,6 +98,7 @@ def _machine(
     def evaluate(point: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
         return {"idle_share": 0.04 if files["key"].decode() in busy else 0.5}
 
+    monkeypatch.setattr(recorder, "RECORDED", folder)
     monkeypatch.setattr(recorder, "boot", boot)
     monkeypatch.setattr(recorder, "evaluate", evaluate)
     monkeypatch.setattr(recorder, "image", lambda *_: "a kernel")
@@ -112,7 +113,7 @@ def _key(recorder: ModuleType, place: int, attempt: int, run: int) -> str:
 def test_first_runs_come_before_second_runs_and_a_recording_goes_on(
     monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, tmp_path: Path
 ) -> None:
-    told = _machine(monkeypatch, recorder, too_long=set(), busy=set())
+    told = _machine(monkeypatch, recorder, tmp_path, too_long=set(), busy=set())
     results = tmp_path / "drawn.jsonl"
     recorder.record_drawn(_given(results))
     rows = [json.loads(line) for line in results.read_text().splitlines()]
@@ -132,7 +133,7 @@ def test_an_attempt_that_takes_too_long_is_void_and_its_substitute_is_recorded(
     monkeypatch: pytest.MonkeyPatch, recorder: ModuleType, tmp_path: Path
 ) -> None:
     # The second run of p001 takes too long, the substitute's machine has no idle time, the next one is good.
-    _machine(monkeypatch, recorder, too_long={_key(recorder, 0, 0, 2)}, busy={_key(recorder, 0, 1, 1)})
+    _machine(monkeypatch, recorder, tmp_path, too_long={_key(recorder, 0, 0, 2)}, busy={_key(recorder, 0, 1, 1)})
     results = tmp_path / "drawn.jsonl"
     recorder.record_drawn(_given(results))
     rows = [json.loads(line) for line in results.read_text().splitlines()]
@@ -144,9 +145,16 @@ def test_an_attempt_that_takes_too_long_is_void_and_its_substitute_is_recorded(
         (2, 1): False,
         (2, 2): False,
     }
-    recorder.drawn_table(results, tmp_path)
-    with (tmp_path / "linux_drawn.csv").open(newline="") as file:
+    table = recorder.drawn_table(recorder.KERNEL)
+    recorder.write_drawn_table(table, results)
+    with table.open(newline="") as file:
         assert {key for key in drawn._valid(csv.DictReader(file)) if key[0] == "p001"} == {("p001", "2")}
+    # Another machine has the table and no results: nothing is recorded again, and nothing is lost from the table.
+    text, elsewhere = table.read_text(), tmp_path / "elsewhere.jsonl"
+    recorder.record_drawn(_given(elsewhere))
+    recorder.write_drawn_table(table, elsewhere)
+    assert not elsewhere.exists()
+    assert table.read_text() == text
 
 
 def test_runs_differ_in_when_flows_start(recorder: ModuleType) -> None:
