@@ -93,7 +93,10 @@ class Pie(Model):
                 p *= 0.98
             elif not self.queue:
                 p -= p / 64
-        self.drop_prob = min(max(p, 0.0), 1.0)
+        # Linux notices only that its 64 bits overflow, of which 56 are the fraction.
+        self.drop_prob = max(p, 0.0) if x.variant == "linux" else min(max(p, 0.0), 1.0)
+        if self.drop_prob >= 256:
+            self.drop_prob = 1.0
         is_low = less(qdelay, target / 2) and less(self.qdelay_old, target / 2)
         self.qdelay_old = qdelay
         self.burst_allowance = max(0, self.burst_allowance - x.tupdate)
@@ -121,7 +124,10 @@ class Pie(Model):
         """Sections 4.1 and 5.4."""
         x = self.params
         half_target = x.target / SECOND / 2
-        if less(self.qdelay_old, half_target) and less(self.drop_prob, 0.2):
+        # Linux keeps the delay of the last update and of the last departure in the same place.
+        sees_departures = x.variant == "linux" and x.delay == "departures"
+        qdelay = self.last_sojourn if sees_departures else self.qdelay_old
+        if less(qdelay, half_target) and less(self.drop_prob, 0.2):
             return False
         if x.variant == "ns3" and not isinstance(x.limit, Bytes):
             if len(self.queue) <= 2:
@@ -215,7 +221,7 @@ class Pie(Model):
 
     def internals(self) -> dict[str, float]:
         return {
-            "drop_probability": self.drop_prob,
+            "drop_probability": min(self.drop_prob, 1.0),
             "delay_s": self.qdelay_old,
             "burst_allowance_s": Ns(self.burst_allowance),
             "accumulated_probability": self.accu_prob,

@@ -180,6 +180,17 @@ def test_groups_of_points_are_counted_apart() -> None:
     assert titles == {"m": (1, 1), "development: m": (0, 1)}
 
 
+def test_the_recorded_probability_of_pie_goes_beyond_one() -> None:
+    # tc prints the fraction of it. Above 250 ms and 10 %, every update adds 0.02 and 0.02: 28 updates from 0.35 on.
+    rows = [row for row in records.table("linux_pie_probability.csv") if 0.8 < float(row["t_s"]) < 1.45]
+    printed = [float(row["printed_probability"]) for row in rows]
+    assert min(float(row["delay_ms"]) for row in rows) > 250
+    steps = np.diff(printed) % 1 / 0.04
+    assert steps == pytest.approx(np.round(steps), abs=0.01)
+    assert set(np.round(steps)) == {2, 3}
+    assert printed[0] + 0.04 * np.round(steps).sum() == pytest.approx(0.35 + 28 * 0.04, abs=0.001)
+
+
 def test_teeth_of_a_sawtooth() -> None:
     # From 50 up to 100 in steps of one every 50 ms, 51 samples a tooth: period 2.55 s, amplitude 50.
     t_s = [0.05 * k for k in range(600)]

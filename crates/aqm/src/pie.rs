@@ -32,10 +32,12 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival.
 //! * `variant linux`: an update that finds a delay above 250 ms raises p by a further 2 %. The decay factor is 1/64 and is
 //!   left out when the delay is 0 although packets wait. (The comment in Linux says that the whole update is left out, but
-//!   its code leaves out only the decay.) A queue of less than two `avpkt` is spared, not one of up to as much, so that two
-//!   full packets are not. Departure rates are averaged with weight 1/8. Not reproduced: fixed-point
-//!   arithmetic, the decrease of the allowance at departures, and a safeguard that uses the latest delay rather than that of
-//!   the last update.
+//!   its code leaves out only the decay.) p is not limited to 1: Linux keeps it in 64 bits, of which 56 are the fraction, and
+//!   looks only for their overflow (6.1.192, `pie_calculate_probability`). After a long overload p comes down from there, and
+//!   everything is dropped meanwhile. The internal `drop_probability` is 1 then; `tc -s` prints the fraction. A queue of less
+//!   than two `avpkt` is spared, not one of up to as much, so that two full packets are not. Departure rates are averaged with
+//!   weight 1/8. With `delay departures`, the safeguard of section 4.1 looks at the delay of the last packet that left, not at
+//!   that of the last update. Not reproduced: fixed-point arithmetic and the decrease of the allowance at departures.
 //! * `variant ns3`: p stays 0 while burst allowance is left. Departure rates are averaged with weight 1/2. With a limit in
 //!   packets, a queue of up to 2 packets is spared, rather than 2 mean packets. The allowance is restored only after 1.5 s
 //!   of consecutive updates without congestion.
@@ -43,7 +45,7 @@
 //! # Work per packet
 //! Constant for a packet and an update. At most 4096 updates are made up at once (61 s at the default tupdate), and none on
 //! an empty queue once p is 0; earlier updates are left out. With the default gains p has then reached 0 on an empty queue
-//! (with any gains: 0.98^4096 is 1e-36), and 1 if the packet at the head has waited for a minute.
+//! (with any gains: 0.98^4096 is 1e-36), and 1 if the packet at the head has waited for a minute (`variant linux`: 1 or more).
 //!
 //! # References
 //! * RFC 8033, "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat
@@ -68,6 +70,8 @@ const BURST_RESET: Span = Span::from_millis(1500);
 
 /// The most updates that are caught up at once.
 const CATCH_UP: u64 = 4096;
+/// Where Linux's probability overflows: 8 of its 64 bits are above the fraction.
+const LINUX_MOST: f64 = 256.0;
 
 crate::choice! {
     /// Where the delay comes from.
@@ -170,6 +174,8 @@ pub struct Pie {
     spared: Limit,
     /// Neither `bytemode` nor `derandomize`: every arrival is dropped with p.
     is_plain: bool,
+    /// The safeguard of section 4.1 looks at the delay of the last packet that left, as in Linux.
+    sees_departures: bool,
     /// `burst_allowance_`.
     burst_allowance: Span,
     /// `accu_prob_`.
@@ -249,7 +255,7 @@ impl Pie {
         if delay == 0.0 && self.delay_old == 0.0 {
             p *= self.decay(backlog);
         }
-        self.probability = p.clamp(0.0, 1.0);
+        self.probability = p.clamp(0.0, if variant == Variant::Linux { LINUX_MOST } else { 1.0 });
         let old = core::mem::replace(&mut self.delay_old, delay);
         // Section 4.4.
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
@@ -262,9 +268,17 @@ impl Pie {
     #[inline(never)]
     fn step_otherwise(&self, p: f64, step: f64, delay: f64) -> f64 {
         match self.params.variant {
-            Variant::Linux if delay > 0.25 => p + (step + 0.02),
+            Variant::Linux => {
+                let p = p + if delay > 0.25 { step + 0.02 } else { step };
+                // What overflows is set to 1.
+                if p < LINUX_MOST {
+                    p
+                } else {
+                    1.0
+                }
+            }
             Variant::Ns3 if !self.burst_allowance.is_zero() => 0.0,
-            Variant::Rfc | Variant::Linux | Variant::Ns3 => p + step,
+            Variant::Rfc | Variant::Ns3 => p + step,
         }
     }
 
@@ -395,7 +409,8 @@ impl Pie {
     /// Section 4.1, `drop_early`, with sections 4.4 and 5.4.
     #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
-        let is_low = (self.delay_old < self.half_target) & (self.probability < 0.2);
+        let delay = if self.sees_departures { self.last_sojourn.seconds() } else { self.delay_old };
+        let is_low = (delay < self.half_target) & (self.probability < 0.2);
         // One branch: none of them can be foreseen where the packets of many flows take turns.
         if !self.active | !self.burst_allowance.is_zero() | is_low | self.is_spared(queue) {
             return false;
@@ -507,7 +522,7 @@ impl Aqm for Pie {
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
-        visit("drop_probability", self.probability);
+        visit("drop_probability", self.probability.min(1.0));
         visit("delay_s", self.delay_old);
         visit("burst_allowance_s", self.burst_allowance.seconds());
         visit("accumulated_probability", self.accumulated);
@@ -569,6 +584,7 @@ impl Algorithm for Pie {
                 _ => Limit::Bytes(Bytes::new(2 * params.avpkt.get())),
             },
             is_plain: !params.bytemode && !params.derandomize,
+            sees_departures: params.variant == Variant::Linux && params.delay == Delay::Departures,
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,

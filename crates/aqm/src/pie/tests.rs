@@ -90,6 +90,16 @@ fn p_stays_a_probability() {
 }
 
 #[test]
+fn linux_goes_beyond_one_until_64_bits_overflow() {
+    // 0.02 and 0.02 more, as it stands above 250 ms.
+    close(updated(variant(Variant::Linux), 0.99, 251.0, 251.0, 1), 1.03);
+    close(updated(variant(Variant::Linux), 255.97, 251.0, 251.0, 1), 1.0);
+    close(updated(variant(Variant::Linux), 0.001, 500.0, 0.0, 1), 0.0);
+    // It comes down as it would from below: 0.125 x -0.015 = -0.001875, then 1/64 less.
+    close(updated(variant(Variant::Linux), 1.5, 0.0, 0.0, 0), (1.5 - 0.001_875) * 63.0 / 64.0);
+}
+
+#[test]
 fn linux_adds_two_percent_above_a_quarter_second() {
     // Standing at 251 ms: 0.125 x 0.236 = 0.0295, capped to 0.02, and 0.02 more.
     close(updated(variant(Variant::Linux), 0.5, 251.0, 251.0, 1), 0.54);
