@@ -17,7 +17,7 @@ from sojourn.papers import execute, shipped
 from sojourn.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
 from sojourn.papers.shipped.daqm.interarrival import METRICS
 from sojourn.papers.shipped.daqm.model import Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.results import Keeper
 
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)

@@ -15,7 +15,7 @@ from sojourn.papers.checks import as_tuples
 from sojourn.papers.shipped.daqm import traffic
 from sojourn.papers.shipped.daqm.controller import Chooser, Thompson, context
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.results import Keeper
 from sojourn.stats import Floats
 from sojourn.stepping import Simulation, Window
 from sojourn.units import Quantity, to_ns

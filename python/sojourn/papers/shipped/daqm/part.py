@@ -17,7 +17,7 @@ from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
 from sojourn.papers.shipped.daqm.episodes import Episode
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Future, Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.results import Keeper
 from sojourn.papers.shipped.section import Words
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES

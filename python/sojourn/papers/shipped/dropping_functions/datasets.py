@@ -73,7 +73,7 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     paper, back
         The study, and its switchback.
     frame
-        Windows of :meth:`~sojourn.papers.shipped.dropping_functions.store.Store.windows`.
+        Windows of :func:`~sojourn.papers.shipped.dropping_functions.store.windows`.
     """
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)
