@@ -13,8 +13,9 @@ from sojourn.cli import interarrival, text
 from sojourn.cli.options import add_group, add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
+from sojourn.papers.conditions import conditions_of
 from sojourn.papers.judge import Outcome
-from sojourn.papers.ledger import Ledger, conditions_of
+from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Condition, Paper
 from sojourn.plan.parts import Precision
 

@@ -23,11 +23,23 @@ from typing import Final
 import numpy as np
 from scipy import stats as scipy_stats
 
-from sojourn.papers.comparisons import Maker, above, against_each, amount_of_times, for_subjects, near, of_each
+from sojourn.papers.comparisons import (
+    HIGHER_IS_BETTER,
+    At,
+    Maker,
+    Setting,
+    above,
+    against_each,
+    amount_of_times,
+    common,
+    for_subjects,
+    mean_over,
+    near,
+    of_each,
+)
 from sojourn.papers.logic import Sign, Statement, at_least, at_most, every, exactly, some
 from sojourn.papers.model import Claim
 from sojourn.papers.points import part_of
-from sojourn.papers.setting import HIGHER_IS_BETTER, At, Setting, common, mean_over
 from sojourn.stats import Floats
 
 _ROUNDING: Final = 1e-12

@@ -17,7 +17,7 @@ import pandas as pd
 import statsmodels.api as sm
 
 from sojourn import stats
-from sojourn.papers.setting import common
+from sojourn.papers.comparisons import common
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.stats import LEVEL, Estimate, Floats
 
