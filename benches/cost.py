@@ -136,7 +136,7 @@ def worst(rows: Rows, scheme: str) -> dict[str, str]:
     """The cost above the baseline at the load where its median is highest: median, least and greatest."""
     row = max((row for row in rows if row["scheme"] == scheme), key=lambda row: float(row["above_ns"]))
     keys = {"median": "above_ns", "low": "above_ns_low", "high": "above_ns_high"}
-    return {name: f"{max(0, row[key]):.0f}" for name, key in keys.items()}
+    return {name: f"{max(0.0, row[key]):.1f}" for name, key in keys.items()}
 
 
 def said(cost: dict[str, str]) -> str:

@@ -179,7 +179,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    more = added.section() if added else page.NOTHING
+    more = added.sections if added else ()
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))
     said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
     said += f"{measured.replications} replications"
