@@ -153,7 +153,7 @@ def test_who_never_changes_plays_an_ordinary_run() -> None:
     assert len(played.arm) == 12
     assert sum(played.arrivals) == whole["arrivals_packets"]
     assert sum(played.drops) == whole["drops_packets"]
-    rate = SMALL.adaptive.rate_bit_s
+    rate = SMALL.adaptive.rate_mbit_s * 1e6
     assert np.mean(played.goodput) == pytest.approx(whole["goodput_bit_s"] / rate, rel=1e-9)
     assert played.measures(EQUAL)["sojourn_ms"] == pytest.approx(whole["sojourn_ms_mean"], rel=1e-9)
 

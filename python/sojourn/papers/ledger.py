@@ -52,11 +52,6 @@ class Ledger:
         ]
 
 
-def words(chosen: Mapping[str, str]) -> Words:
-    """Return the readings of judgement as numbers."""
-    return Words(float(chosen["margin"]), chosen["words"], chosen["across"], chosen["percent"])
-
-
 def make(paper: Paper, measured: Measured) -> Ledger:
     """Judge every claim under the base and under each reading that changes it."""
     verdicts: dict[str, dict[str, Verdict]] = {claim.id: {} for claim in paper.claims}
@@ -92,11 +87,12 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     def at(condition: Condition) -> At:
         return At(condition.name, measured.values(simulated, condition.name, chosen), level_of(condition.at))
 
+    words = Words(float(chosen["margin"]), chosen["words"], chosen["across"], chosen["percent"])
     settings = []
     for place in places:
         points = tuple(at(one) for one in place.points)
         others = tuple(tuple(at(one) for one in group) for group in place.others)
-        settings.append(Setting(subject, against, figure, points, words(chosen), others))
+        settings.append(Setting(subject, against, figure, points, words, others))
     return judge(claim, settings, [row.metric for row in paper.rows])
 
 

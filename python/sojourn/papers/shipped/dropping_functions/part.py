@@ -44,9 +44,9 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
     size = paper.sizes[size_name]
     hours = HOURS if options.hours is None and options.full else options.hours
     start = time.monotonic()
-    keeper, done = Keeper(place / "windows"), simulate.Done(0, 0, 0)
-    if only in (None, "simulation"):
-        done = simulate.simulate(paper, size, keeper, hours=hours, jobs=options.jobs, say=say)
+    keeper, is_simulated = Keeper(place / "windows"), only in (None, "simulation")
+    if is_simulated:
+        simulate.simulate(paper, size, keeper, hours=hours, jobs=options.jobs, say=say)
     wanted = [simulate.settings(paper, size, one) for one in simulate.runs_of(paper, size)]
     runs = [found for of in wanted if (found := keeper.find(simulate.WINDOWS, of)) is not None]
     windows, flows, cpu_s = store.windows(runs), store.flows(runs), sum(run["cpu_s"] for run in runs)
@@ -73,10 +73,11 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
         [world.name, *(str(sum(of[k].verdict.outcome is outcome for of in judged.values())) for outcome in Outcome)]
         for k, world in enumerate(columns)
     ]
-    left = f"; {done.left} runs are left, the same command continues" if done.left else ""
+    count = len(wanted) - len(runs)
+    left = f"; {count} runs are left, the same command continues" if is_simulated and count else ""
     return "\n".join(
         [
-            f"{done.made} runs made, {done.found} found, in {time.monotonic() - start:.0f} s{left}",
+            f"{keeper.made} runs made, {len(runs) - keeper.made} found, in {time.monotonic() - start:.0f} s{left}",
             f"simulation: {len(windows)} windows, which took {cpu_s / 3600:.2f} hours of processor time; "
             f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
             f"Report: {report}",

@@ -64,15 +64,6 @@ class Run:
         return self.scheme.id if self.scheme else "switched"
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a call: the numbers of runs made, found and left."""
-
-    made: int
-    found: int
-    left: int
-
-
 def runs_of(paper: Experiment, size: Size) -> list[Run]:
     """Return the runs of a size, block after block; the runs of a block share their traffic."""
     found: list[Run] = []
@@ -106,7 +97,7 @@ def simulate(
     hours: float | None = None,
     jobs: int | None = None,
     say: Say = lambda _: None,
-) -> Done:
+) -> None:
     """Make the runs that a store does not hold yet.
 
     Parameters
@@ -129,11 +120,10 @@ def simulate(
     """
     everything = [(settings(paper, size, run), run) for run in runs_of(paper, size)]
     todo = [one for one in everything if not keeper.path(WINDOWS, one[0]).is_file()]
-    found = len(everything) - len(todo)
     deadline = None if hours is None else time.monotonic() + hours * 3600
     threads = cores() if jobs is None else jobs
     stop = _native.Stop()
-    made, told = 0, time.monotonic()
+    told = time.monotonic()
     # Runs of one traffic follow each other.
     same = groupby(todo, lambda one: (one[1].part == LABORATORY, one[1].scheme is None, one[1].block, one[1].demand))
     drawn = ((own, draw_of(paper, size, own[0][1])) for own in (list(of) for _, of in same))
@@ -157,13 +147,11 @@ def simulate(
                     if text:
                         result = _result(paper, size, run, draw, json.loads(text))
                         keeper.keep(WINDOWS, of, {**result, "cpu_s": cpu_s})
-                        made += 1
                 if time.monotonic() - told > 15:
                     told = time.monotonic()
-                    say(f"{found + made} of {len(everything)} runs")
+                    say(f"{len(everything) - len(todo) + keeper.made} of {len(everything)} runs")
         finally:
             stop.set()
-    return Done(made, found, len(todo) - made)
 
 
 def _one(scenario: str, scheme: Scheme | None, block: int, stop: core.Stop) -> tuple[float, str]:

@@ -98,7 +98,7 @@ def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
 def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
     """Return the differences of a metric between all pairs of schemes with the same traffic: row minus column."""
     ids = [one.id for one in paper.study]
-    found = {(one.one, one.other): one for one in analysis.differences(values, metric, ids)}
+    found = analysis.differences(values, metric, ids)
     rows = []
     for a in ids:
         cells: list[str] = []
@@ -107,12 +107,12 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
             if of is None:
                 cells.append("")
                 continue
-            sign = 1 if (a, b) in found else -1
-            text = metrics.rounded(sign * of.estimate.mean, of.estimate.half_width).split(" ± ")[0]
-            markup = "<strong>{}</strong>" if of.p < SIGNIFICANCE else '<span class="pm">{}</span>'
+            (estimate, p), sign = of, 1 if (a, b) in found else -1
+            text = metrics.rounded(sign * estimate.mean, estimate.half_width).split(" ± ")[0]
+            markup = "<strong>{}</strong>" if p < SIGNIFICANCE else '<span class="pm">{}</span>'
             cells.append(Markup(markup).format(text))  # noqa: S704 - the two texts above
         rows.append((paper.printed[a], *cells))
-    count = sum(one.p < SIGNIFICANCE for one in found.values())
+    count = sum(p < SIGNIFICANCE for _, p in found.values())
     name = f"differences-{metric.replace('_', '-')}"
     filled: dict[str, Any] = {"what": _SHORT[metric], "pairs": len(found), "count": count}
     return paper.words.drawing(name, None, ("", *ids), rows, key="differences", **filled)
