@@ -80,7 +80,10 @@ def over_limit() -> str:
 def cost_ns(name: str) -> str:
     """The CPU time of an algorithm above `pfifo`: the median, and the range in parentheses; empty if not measured."""
     found = COSTS.get(name)
-    return f"{found['median']} ({found['low']} to {found['high']})" if found else ""
+    if found is None:
+        return ""
+    is_sure = found["low"] == found["high"]
+    return found["median"] if is_sure else f"{found['median']} ({found['low']} to {found['high']})"
 
 
 def algorithms() -> str:
