@@ -6,7 +6,11 @@ is measured in the same run, by turns with the others, and subtracted. Where Deb
 are installed, DPDK's rte_red and rte_pie are measured on the same packets with `benches/dpdk/cost.c`, above that
 program's own tail drop. Needs nothing beyond Python and cargo.
 
-    python3 benches/cost.py [--rounds 40] [--json benches/cost.json] [NAME...]
+    python3 benches/cost.py [--repetitions 7] [--rounds 40] [--json benches/cost.json] [NAME...]
+
+A time is the median over repetitions, with their least and greatest value: how far a number would differ if it was
+measured again. A repetition is a process of its own for our schemes and one for DPDK's, by turns, so that addresses
+and the machine's state differ between repetitions.
 
 The time depends on the machine and is information only. Limits are in instructions: `benches/guard.py` checks them.
 """
@@ -20,12 +24,15 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+Rows: TypeAlias = list[dict[str, Any]]
 
 ROOT = Path(__file__).resolve().parent.parent
 LOADS = (0.7, 1.2)
@@ -75,23 +82,40 @@ def build_dpdk(folder: Path) -> Path | None:
     return program
 
 
-def measure_dpdk(program: Path, rounds: int) -> list[dict[str, Any]]:
-    """DPDK's two on the packets of `program`; an empty list where DPDK is absent."""
+def measure(program: Path, schemes: list[str], rounds: int, repetitions: int) -> tuple[Rows, Rows]:
+    """Our schemes, and DPDK's two on the same packets (none where DPDK is absent), by turns."""
+    ours, theirs = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        dpdk = build_dpdk(folder)
-        if dpdk is None:
-            return []
-        sequence = folder / "sequence"
+        dpdk, sequence = build_dpdk(folder), folder / "sequence"
         output(str(program), "--sequence", str(sequence))
-        rows: list[dict[str, Any]] = json.loads(output(str(dpdk), str(sequence), str(rounds), *map(str, LOADS)))
-    return above(rows, "fifo")
+        for _ in range(repetitions):
+            ours.append(above(json.loads(output(str(program), "--rounds", str(rounds), *schemes)), schemes[0]))
+            if dpdk is not None:
+                rows = json.loads(output(str(dpdk), str(sequence), str(rounds), *map(str, LOADS)))
+                theirs.append(above(rows, "fifo"))
+    return over(ours), over(theirs)
 
 
-def above(rows: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:
+def above(rows: Rows, baseline: str) -> Rows:
     """Every row with what it costs above `baseline` at the same load."""
     base = {row["load"]: row["ns_per_packet"] for row in rows if row["scheme"] == baseline}
     return [{**row, "above_ns": row["ns_per_packet"] - base[row["load"]]} for row in rows]
+
+
+def over(repetitions: list[Rows]) -> Rows:
+    """Every row with the median of its times over repetitions, and their range: `above_ns_low`, `above_ns_high`.
+
+    Drops and marks are the same in every repetition: so are the packets.
+    """
+    found = []
+    for same in zip(*repetitions, strict=True):
+        row = dict(same[0])
+        for name in ("ns_per_packet", "above_ns"):
+            times = [one[name] for one in same]
+            row |= {name: statistics.median(times), f"{name}_low": min(times), f"{name}_high": max(times)}
+        found.append(row)
+    return found
 
 
 def machine() -> dict[str, str]:
@@ -108,9 +132,16 @@ def machine() -> dict[str, str]:
     }
 
 
-def worst(rows: list[dict[str, Any]], scheme: str) -> float:
-    """The highest cost above the baseline over the loads."""
-    return max(float(row["above_ns"]) for row in rows if row["scheme"] == scheme)
+def worst(rows: Rows, scheme: str) -> dict[str, str]:
+    """The cost above the baseline at the load where its median is highest: median, least and greatest."""
+    row = max((row for row in rows if row["scheme"] == scheme), key=lambda row: float(row["above_ns"]))
+    keys = {"median": "above_ns", "low": "above_ns_low", "high": "above_ns_high"}
+    return {name: f"{max(0.0, row[key]):.1f}" for name, key in keys.items()}
+
+
+def said(cost: dict[str, str]) -> str:
+    """A cost with its range."""
+    return f"{cost['median']} ({cost['low']} to {cost['high']})"
 
 
 def show(header: list[str], rows: list[list[str]]) -> None:
@@ -121,8 +152,8 @@ def show(header: list[str], rows: list[list[str]]) -> None:
         print("  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)))
 
 
-def columns(rows: list[dict[str, Any]], scheme: str) -> list[str]:
-    """Time, time above the baseline, and share dropped or marked at each load."""
+def columns(rows: Rows, scheme: str) -> list[str]:
+    """Time, time above the baseline with its range, and share dropped or marked at each load."""
     by_load = {row["load"]: row for row in rows if row["scheme"] == scheme}
     return [
         text
@@ -130,7 +161,7 @@ def columns(rows: list[dict[str, Any]], scheme: str) -> list[str]:
         for row in (by_load[load],)
         for text in (
             f"{row['ns_per_packet']:.1f}",
-            f"{row['above_ns']:+.1f}",
+            f"{row['above_ns']:+.1f} ({row['above_ns_low']:+.1f} to {row['above_ns_high']:+.1f})",
             f"{100 * (row['dropped'] + row.get('marked', 0)):.1f} %",
         )
     ]
@@ -143,6 +174,7 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=40, help="rounds, of which the smallest times count (default 40)"
     )
+    parser.add_argument("--repetitions", type=int, default=7, help="how often to measure, by turns (default 7)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     arguments = parser.parse_args()
     about = tomllib.loads((ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
@@ -152,26 +184,27 @@ def main() -> int:
     schemes = {name: about[name]["example"] for name in arguments.names or about}
     schemes = {"pfifo": about["pfifo"]["example"], **schemes}
     program = build()
-    rows = above(
-        json.loads(output(str(program), "--rounds", str(arguments.rounds), *schemes.values())), schemes["pfifo"]
-    )
-    dpdk = measure_dpdk(program, arguments.rounds)
+    rows, dpdk = measure(program, list(schemes.values()), arguments.rounds, arguments.repetitions)
     cost = {name: worst(rows, scheme) for name, scheme in schemes.items()}
 
     loads = [text for load in LOADS for text in (f"ns at {load}", "above", "acts")]
-    table = [[name, *columns(rows, scheme), f"{cost[name]:.0f}"] for name, scheme in schemes.items()]
-    print(f"CPU time a packet (enqueue and dequeue), {arguments.rounds} rounds; above: above pfifo at the same load")
+    table = [[name, *columns(rows, scheme), said(cost[name])] for name, scheme in schemes.items()]
+    print(
+        f"CPU time a packet (enqueue and dequeue), {arguments.rounds} rounds; above: above pfifo at the same load; "
+        f"medians of {arguments.repetitions} repetitions (and their range)"
+    )
     show(["", *loads, "worst"], table)
     if dpdk:
         print("\nDPDK, above its program's own tail drop")
         names = list(dict.fromkeys(row["scheme"] for row in dpdk))
-        show(["", *loads, "worst"], [[name, *columns(dpdk, name), f"{worst(dpdk, name):.0f}"] for name in names])
+        show(["", *loads, "worst"], [[name, *columns(dpdk, name), said(worst(dpdk, name))] for name in names])
     else:
         print("\nDPDK is not installed (Debian: apt-get install libdpdk-dev), so there is nothing beside")
     if arguments.json:
         result: dict[str, Any] = {
             "machine": machine(),
-            "above_pfifo_ns": {name: f"{max(0, cost[name]):.0f}" for name in schemes},
+            "repetitions": arguments.repetitions,
+            "above_pfifo_ns": cost,
             "measurements": rounded(rows),
             "dpdk": rounded(dpdk),
         }
@@ -179,7 +212,7 @@ def main() -> int:
     return 0
 
 
-def rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def rounded(rows: Rows) -> Rows:
     """With as many digits as mean something."""
     return [
         {k: round(v, 4 if k in {"dropped", "marked"} else 1) if isinstance(v, float) else v for k, v in row.items()}

@@ -25,7 +25,7 @@ ENTRIES: list[dict[str, Any]] = json.loads(_native.aqms())
 ABOUT: dict[str, dict[str, Any]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
 COST_FILE = ROOT / "benches" / "cost.json"
 MEASURED: dict[str, Any] = json.loads(COST_FILE.read_text(encoding="utf-8")) if COST_FILE.exists() else {}
-COSTS: dict[str, str] = MEASURED.get("above_pfifo_ns", {})
+COSTS: dict[str, dict[str, str]] = MEASURED.get("above_pfifo_ns", {})
 COUNT_FILE = ROOT / "benches" / "instructions.json"
 COUNTED: dict[str, Any] = json.loads(COUNT_FILE.read_text(encoding="utf-8")) if COUNT_FILE.exists() else {}
 PICTURE = (
@@ -77,6 +77,15 @@ def over_limit() -> str:
     return f"These schemes are still above: {', '.join(names)}." if names else "All schemes are within."
 
 
+def cost_ns(name: str) -> str:
+    """The CPU time of an algorithm above `pfifo`: the median, and the range in parentheses; empty if not measured."""
+    found = COSTS.get(name)
+    if found is None:
+        return ""
+    is_sure = found["low"] == found["high"]
+    return found["median"] if is_sure else f"{found['median']} ({found['low']} to {found['high']})"
+
+
 def algorithms() -> str:
     """The table of all algorithms."""
     rows = [
@@ -88,7 +97,7 @@ def algorithms() -> str:
             yes(e["ecn"]),
             yes(e["per_flow_state"]),
             str(COUNTED.get("above_pfifo", {}).get(e["name"], "")),
-            COSTS.get(e["name"], ""),
+            cost_ns(e["name"]),
             e["source"],
         )
         for e in ENTRIES
@@ -112,8 +121,12 @@ def algorithms() -> str:
         + "those measured, at which it is highest. The number of instructions depends on the compiler and not on the "
         + "machine; callgrind counts it. The CPU time is measured with warm caches"
         + (f", on one core of this processor: {MEASURED['machine']['processor']}" if MEASURED else "")
-        + ". The smallest of 40 rounds counts"
-        + (f"; differences of {COSTS['bfifo']} ns, as between `pfifo` and `bfifo`, say nothing" if MEASURED else "")
+        + (
+            f": the median of {MEASURED['repetitions']} repetitions, with their range in parentheses"
+            if MEASURED
+            else ""
+        )
+        + ". In a repetition the smallest of 40 rounds counts. Differences within the ranges say nothing"
         + ".\n\n"
         + "The goals are 100 instructions for a single queue, 300 for a scheme with state of flows, 400 for fair "
         + "queueing and 1,000 for CAKE. They were set as 10, 30, 40 and 100 ns and converted once at 10 instructions "

@@ -7,13 +7,13 @@ changes only when the library does.
 from __future__ import annotations
 
 import copy
-import json
 import tomllib
 from importlib import resources
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from generate import cost_ns
 from practice import BLUE, DOCS, RED, save
 
 import sojourn as sj
@@ -161,7 +161,6 @@ def picture(cell: dict[str, sj.Results], wire: dict[str, sj.Results]) -> dict[st
 
 def main_table(results: sj.Results) -> str:
     """Every scheme beside 5 Mbit/s in the cell."""
-    costs = json.loads((DOCS.parent / "benches" / "cost.json").read_text(encoding="utf-8"))["above_pfifo_ns"]
     jain = results.fairness("tcp").set_index(["scheme", "measure"])
     rows = []
     for label, (text, state) in SCHEMES.items():
@@ -177,7 +176,7 @@ def main_table(results: sj.Results) -> str:
                 shown(own["sojourn_ms_mean"], digits=1),
                 shown(own["sojourn_ms_p99"], digits=0),
                 state,
-                str(costs.get(text.split()[0], "not measured")),
+                cost_ns(text.split()[0]) or "not measured",
             ]
         )
     head = ["scheme", "TCP (Mbit/s)", "Jain, TCP", "attacker (Mbit/s)", "loss of the others' UDP (%)"]

@@ -19,6 +19,7 @@ from sojourn.core import SojournError
 from sojourn.device.experiment import Experiment
 from sojourn.papers.judge import MAKERS, Outcome
 from sojourn.papers.shipped.dropping_functions import datasets, device, document, part, simulate, store, traffic
+from sojourn.papers.shipped.results import Keeper
 
 PAPER = document.load("dropping-functions")
 QUICK = PAPER.sizes["quick"]
@@ -129,8 +130,8 @@ def test_every_prefix_of_the_runs_has_every_scheme() -> None:
     first = [one for one in runs if one.part == simulate.PAIRED][:10]
     assert {one.label for one in first} == {one.id for one in PAPER.study}
     assert len({(one.block, one.demand) for one in first}) == 1
-    keys = [simulate.key_of(PAPER, QUICK, one) for one in runs]
-    assert len(set(keys)) == len(keys)
+    files = [Keeper(Path()).path(simulate.WINDOWS, simulate.settings(PAPER, QUICK, one)) for one in runs]
+    assert len(set(files)) == len(files)
 
 
 def test_the_schedule_is_drawn_once() -> None:
@@ -156,17 +157,21 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     assert "Not run: the option --only leaves it out." in text
     assert run(only="simulation").startswith("0 runs made, 7 found")
     assert (place / "report.html").read_text(encoding="utf-8") == text
-    with sqlite3.connect(place / "windows.sqlite") as base:
-        rows = base.execute("SELECT arrived, label, slot, load FROM windows").fetchall()
-        assert rows
-        assert {arrived for arrived, *_ in rows} == {20_000}
-        slots = {(slot, label) for _, label, slot, _ in rows if slot is not None}
-        assert len({slot for slot, _ in slots}) == len(slots) == 3
-        # Every packet is of a class.
-        pairs = base.execute(
-            "SELECT windows.arrived, sum(classes.arrived) FROM windows JOIN classes USING (window) GROUP BY window"
-        ).fetchall()
-        assert all(whole == of for whole, of in pairs)
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((place / "windows").iterdir())]
+    rows = [row for run in runs for row in run["windows"]]
+    assert len(runs) == 7
+    assert {row["arrived"] for row in rows} == {20_000}
+    slots = {(row["slot"], row["label"]) for row in rows if row["slot"] is not None}
+    assert len({slot for slot, _ in slots}) == len(slots) == 3
+    # Every packet is of a class.
+    assert all(sum(of["arrived"] for of in row["classes"].values()) == row["arrived"] for row in rows)
+    # Those of the switchback come after the paired ones, as their names do; each has TCP's share of its bytes.
+    table = store.windows(runs)
+    assert table["part"].tolist() == sorted(run["part"] for run in runs for _ in run["windows"])
+    first = next(run for run in runs if run["part"] == "paired")
+    (row, *_), counts = first["windows"], first["windows"][0]["classes"]["tcp"]
+    found = table[(table["load"] == row["load"]) & (table["started_ns"] == row["started_ns"])]
+    assert found["tcp_share"].tolist() == [counts["arrived_bytes"] / row["arrived_bytes"]]
 
 
 def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -192,7 +197,7 @@ NAMES = ("only", "hours", "jobs", "precision", "scheduler")
 def device_store(file: Path, *, packets: int = 8000) -> None:
     """Sixty slots of six schemes in turns, four whole windows each; FIFO has thrice the queue."""
     names = ["started_ns", "ended_ns", "started_at", "direction", "scheme", "label", "slot", "complete",
-             *store.MEASURES]  # fmt: skip
+             *store.OF_WINDOW[3:], "arrived"]  # fmt: skip
     with sqlite3.connect(file) as base:
         # Those that sojournd writes: application, version, tables.
         base.execute(f"PRAGMA application_id = {0x534A5244}")
@@ -240,7 +245,6 @@ def test_the_device_is_a_function_that_leaves_a_store(tmp_path: Path) -> None:
     assert asked[0].schemes[0] == ("none", "pfifo limit 300p")
     # 60 slots of four whole windows; the fifth was cut short by the change.
     assert len(found.windows) == 240
-    assert set(found.windows["world"]) == {"device"}
     assert found.windows["tcp_share"].unique() == pytest.approx([0.6])
     assert found.windows["since_s"].tolist()[:5] == [0.0, 1.0, 2.0, 3.0, 0.0]
     # Again: what is stored is read.

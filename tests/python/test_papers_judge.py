@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.papers import Claim, Outcome, Setting, Words, logic
+from sojourn.papers import At, Claim, Outcome, Setting, Words, logic
 from sojourn.papers.judge import judge
 
 ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")
@@ -34,7 +34,7 @@ def setting(one: Claim, means: dict[str, float], words: Words | None = None, **o
         metric: {name: mean + SHARED for name, mean in of.items()}
         for metric, of in ({one.metric: means} | others).items()
     }
-    return Setting(one.subject, one.against, tuple(means), values, words or Words())
+    return Setting(one.subject, one.against, tuple(means), (At("", values),), words or Words())
 
 
 def outcome(one: Claim, means: dict[str, float], words: Words | None = None) -> Outcome:
@@ -154,17 +154,17 @@ def test_equal_values_are_not_lower_but_alike() -> None:
     zeros = {"loss_ratio": {"a": np.zeros(4), "b": np.zeros(4)}}
     for comparison, expected in (("comparable", HOLDS), ("lower", FAILS)):
         one = claim(comparison, "a", "b", metric="loss_ratio")
-        assert judge(one, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == expected
+        assert judge(one, [Setting(("a",), ("b",), ("a", "b"), (At("", zeros),))], ROWS).outcome == expected
     for comparison in ("low", "high"):
         one = claim(comparison, "a", metric="loss_ratio")
-        assert judge(one, [Setting(("a",), (), ("a", "b"), zeros)], ROWS).outcome == FAILS
+        assert judge(one, [Setting(("a",), (), ("a", "b"), (At("", zeros),))], ROWS).outcome == FAILS
     # 0 is not 60 % lower than 0: there is nothing to take a share of.
     share = claim("lower_by", "a", "b", metric="loss_ratio", amount="60 %", bound="at_least")
-    assert judge(share, [Setting(("a",), ("b",), ("a", "b"), zeros)], ROWS).outcome == FAILS
+    assert judge(share, [Setting(("a",), ("b",), ("a", "b"), (At("", zeros),))], ROWS).outcome == FAILS
     zero = claim("equals", "a", metric="loss_ratio", value="0")
-    assert judge(zero, [Setting(("a",), (), ("a",), zeros)], ROWS).outcome == HOLDS
+    assert judge(zero, [Setting(("a",), (), ("a",), (At("", zeros),))], ROWS).outcome == HOLDS
     some = {"loss_ratio": {"a": np.array([0.01, 0.011, 0.012, 0.011])}}
-    assert judge(zero, [Setting(("a",), (), ("a",), some)], ROWS).outcome == FAILS
+    assert judge(zero, [Setting(("a",), (), ("a",), (At("", some),))], ROWS).outcome == FAILS
 
 
 def test_undecided_says_how_many_replications_would_decide() -> None:
@@ -248,7 +248,7 @@ def test_what_is_missing_is_not_run_and_says_what() -> None:
     assert judge(one, [], ROWS).outcome == Outcome.NOT_RUN
     no_scheme = judge(one, [setting(one, {"a": 1.0})], ROWS)
     assert (no_scheme.outcome, no_scheme.why) == (Outcome.NOT_RUN, "b has not been run")
-    other = Setting(("a",), ("b",), ("a", "b"), {})
+    other = Setting(("a",), ("b",), ("a", "b"), (At("", {}),))
     assert judge(one, [other], ROWS).why == "sojourn_ms_mean is not measured yet"
 
 

@@ -45,13 +45,13 @@ def over(one: Claim, curves: Curves, levels: Sequence[float] = (), words: Words 
         at({scheme: curve[k] for scheme, curve in curves.items()}, (levels or range(count))[k], one.metric)
         for k in range(count)
     )
-    return Setting(one.subject, one.against, tuple(curves), points[0].values, words or Words(), points)
+    return Setting(one.subject, one.against, tuple(curves), points, words or Words())
 
 
 def beside(one: Claim, here: dict[str, float], *others: dict[str, float], words: Words | None = None) -> Setting:
     points = (at(here, metric=one.metric),)
     groups = tuple((at(other, metric=one.metric),) for other in others)
-    return Setting(one.subject, one.against, tuple(here), points[0].values, words or Words(), points, groups)
+    return Setting(one.subject, one.against, tuple(here), points, words or Words(), groups)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_comparison_of_conditions_decides_as_by_hand(
 
 def constant(one: Claim, here: dict[str, float], there: dict[str, float]) -> Outcome:
     sides = [At("", {one.metric: {scheme: np.full(3, mean) for scheme, mean in of.items()}}) for of in (here, there)]
-    found = Setting(one.subject, one.against, tuple(here), sides[0].values, Words(), (sides[0],), ((sides[1],),))
+    found = Setting(one.subject, one.against, tuple(here), (sides[0],), Words(), ((sides[1],),))
     return judge(one, [found], ROWS).outcome
 
 
@@ -236,7 +236,7 @@ def test_follows_pools_conditions_and_any_is_better() -> None:
         return At("", {name: {"a": mean + np.append(SHARED, 0.0) / 1000} for name, mean in of.items()})
 
     def found(one: Claim, *points: At) -> Outcome:
-        return judge(one, [Setting(("a",), (), ("a",), points[0].values, Words(), points)], ROWS).outcome
+        return judge(one, [Setting(("a",), (), ("a",), points)], ROWS).outcome
 
     # Hits rise; sojourn falls, loss falls, goodput falls: better in two of three.
     points = [point(k, 60 - k, 0.6 - k / 10, 60 - k) for k in range(1, 6)]
@@ -246,7 +246,7 @@ def test_follows_pools_conditions_and_any_is_better() -> None:
     # Sojourn alone falls.
     points = [point(k, 60 - k, k / 10, 60 - k) for k in range(1, 6)]
     assert found(claim("follows", driver="hits", metric="any"), *points) == FAILS
-    thirsty = [Setting(("a",), (), (), points[0].values, Words(), tuple(points))]
+    thirsty = [Setting(("a",), (), (), tuple(points))]
     assert judge(claim("follows", driver="thirst"), thirsty, ROWS).why == "thirst is not measured yet"
 
 
@@ -258,7 +258,7 @@ def test_in_each_of_the_six_for_alike() -> None:
             At("", {name: {"a": curve[k] + SHARED / 100} for name, curve in zip(ROWS, curves, strict=True)}, float(k))
             for k in range(3)
         )
-        return judge(one, [Setting(("a",), (), ("a",), points[0].values, Words(), points)], ROWS).outcome
+        return judge(one, [Setting(("a",), (), ("a",), points)], ROWS).outcome
 
     flat, steep = [10.0, 10.0, 10.0], [10.0, 20.0, 30.0]
     assert found(one, flat, flat, flat) == HOLDS
@@ -288,7 +288,7 @@ def noisy(one: Claim, curves: Curves, draw: Callable[[float], Floats], *others: 
         for k in range(count)
     )
     groups = tuple((At("", {one.metric: {scheme: draw(mean) for scheme, mean in of.items()}}),) for of in others)
-    return Setting(one.subject, one.against, tuple(curves), points[0].values, Words(), points, groups)
+    return Setting(one.subject, one.against, tuple(curves), points, Words(), groups)
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_what_is_missing_is_named(one: Claim, why: str) -> None:
 def test_a_missing_scheme_is_named_with_its_condition() -> None:
     one = claim("higher_in")
     here, there = at({"a": 1.0}, name="here"), at({"b": 1.0}, name="there")
-    found = judge(one, [Setting(("a",), (), (), here.values, Words(), (here,), ((there,),))], ROWS)
+    found = judge(one, [Setting(("a",), (), (), (here,), Words(), ((there,),))], ROWS)
     assert (found.outcome, found.why) == (Outcome.NOT_RUN, "a has not been run in there")
 
 

@@ -130,8 +130,6 @@ fn destination(pool: &Pool, frame: Frame) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn at(us: u64) -> Instant {

@@ -154,8 +154,6 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::frame::Class;
     use sojourn_units::Span;

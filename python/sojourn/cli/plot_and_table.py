@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import suggest
 from sojourn.cli.options import add_out
+from sojourn.cli.text import as_csv
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -171,20 +172,15 @@ def _table(results: Results, kind: str, form: str, names: list[str] | None) -> s
 
 
 def _csv(table: Any) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     heads = [(m.name, m.name + "_low", m.name + "_high") for m in table.columns]
-    writer.writerow(["scheme", *(head for three in heads for head in three)])
+    rows = []
     for row in table.rows:
         cells = [
             ["" if value is None or value != value else repr(float(value)) for value in (c.value, c.low, c.high)]  # noqa: PLR0124 - NaN
             for c in row.cells
         ]
-        writer.writerow([row.label, *(value for three in cells for value in three)])
-    return out.getvalue()
+        rows.append([row.label, *(value for three in cells for value in three)])
+    return as_csv(["scheme", *(head for three in heads for head in three)], rows)
 
 
 _LATEX: Final = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sojourn import metrics, stats
@@ -153,3 +155,20 @@ def paragraph(text: str, indent: str = "") -> str:
 
 def _short(metric: metrics.Metric) -> str:
     return metric.title.lower().replace("queueing ", "").replace(", mean", "").replace("queue length", "queue")
+
+
+def as_csv(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV.
+
+    Examples
+    --------
+    >>> print(as_csv(["scheme", "loss"], [["red", 0.5], ["a, b", None]]), end="")
+    scheme,loss
+    red,0.5
+    "a, b",
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return out.getvalue()

@@ -13,8 +13,9 @@ from sojourn.cli import interarrival, text
 from sojourn.cli.options import add_group, add_jobs
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, shipped
+from sojourn.papers.conditions import conditions_of
 from sojourn.papers.judge import Outcome
-from sojourn.papers.ledger import Ledger, conditions_of
+from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Condition, Paper
 from sojourn.plan.parts import Precision
 
@@ -178,7 +179,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     report = place / "report.html"
-    more = added.section() if added else page.NOTHING
+    more = added.sections if added else ()
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))
     said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
     said += f"{measured.replications} replications"

@@ -26,7 +26,7 @@ _PARTS: Final = {"low load": False, "small packets": False, "high load": True, "
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Conditions on which a claim is to hold; see :class:`sojourn.papers.setting.Setting`."""
+    """Conditions on which a claim is to hold; see :class:`sojourn.papers.comparisons.Setting`."""
 
     points: tuple[Condition, ...]
     others: tuple[tuple[Condition, ...], ...] = ()
@@ -87,6 +87,17 @@ def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
     if kind in POOLED:
         return [Place(tuple(points))]
     return [Place((one,)) for one in points]
+
+
+def conditions_of(claim: Claim, conditions: Sequence[Condition], *, ends: bool = False) -> tuple[Condition, ...]:
+    """Return the conditions that a claim is about, with `ends` both ends of a trend; none if any is missing."""
+    try:
+        groups = [group for place in places_of(claim, conditions) for group in place.groups]
+    except NotThereError:
+        return ()
+    if ends and claim.comparison in OVER_SWEEPS:
+        groups = [(group[0], group[-1]) for group in groups]
+    return tuple(dict.fromkeys(one for group in groups for one in group))
 
 
 class _Conditions:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sojourn import metrics, stats
-from sojourn.papers.conditions import NotThereError, places_of
+from sojourn.papers.conditions import conditions_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Claim, Condition, Paper, Reading, Row
-from sojourn.papers.trends import OVER_SWEEPS
 from sojourn.stats import Estimate, Floats
 
 _MOST: Final = 4
@@ -61,7 +60,7 @@ def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> l
     # "Low" and "high" are among the schemes of the figure.
     against = paper.figure_of(claim) if claim.comparison in ("low", "high") else paper.against_of(claim)
     found = []
-    run = _conditions(claim, measured.conditions_of(reading.name))
+    run = conditions_of(claim, measured.conditions_of(reading.name), ends=True)
     for condition in run[:_MOST_LINES]:
         of = estimates(paper, measured, reading, condition, row)
         parts = [_several(paper, row, of, subject)]
@@ -70,18 +69,6 @@ def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> l
         if all(parts):
             found.append(f"{condition.title}: {' against '.join(parts)}")
     return [*found, f"and {len(run) - _MOST_LINES} more conditions"] if len(run) > _MOST_LINES else found
-
-
-def _conditions(claim: Claim, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that a claim is about; of a sweep only its two ends."""
-    try:
-        places = places_of(claim, conditions)
-    except NotThereError:
-        return []
-    found = []
-    for group in (group for place in places for group in place.groups):
-        found += [group[0], group[-1]] if claim.comparison in OVER_SWEEPS else list(group)
-    return list(dict.fromkeys(found))
 
 
 def _several(paper: Paper, row: Row, of: Mapping[str, Estimate], schemes: Sequence[str]) -> str:

@@ -10,10 +10,9 @@ from typing import Final
 import numpy as np
 
 from sojourn.papers import logic
-from sojourn.papers.comparisons import OF_SCHEMES, Maker
+from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words
 from sojourn.papers.logic import Statement, contrary, every, most_of
 from sojourn.papers.model import Claim
-from sojourn.papers.setting import At, Setting, Values, Words
 from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
 from sojourn.stats import LEVEL, Floats
 
@@ -118,7 +117,7 @@ def statement(claim: Claim, settings: Sequence[Setting], rows: Sequence[str]) ->
 def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
     names = [name for name in (*(rows if claim.metric == "any" else (claim.metric,)), claim.driver) if name]
     schemes = (*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ()))
-    for condition in (*one.own, *(other for group in one.others for other in group)):
+    for condition in (*one.points, *(other for group in one.others for other in group)):
         where = f" in {condition.name}" if condition.name else ""
         for name in names:
             if name not in condition.values:
@@ -148,7 +147,7 @@ def _averaged(settings: Sequence[Setting]) -> Setting:
 
     Of sweeps point by point, the highest being that of the whole sweep, as the figures are normalised (section 6.3).
     """
-    columns = [one.own for one in settings]
+    columns = [one.points for one in settings]
     every_one = [at.values for of in columns for at in of]
     count = min(values.size for one in every_one for metric in one.values() for values in metric.values())
     totals: list[dict[str, dict[str, Floats]]] = [{} for _ in columns[0]]
@@ -163,4 +162,4 @@ def _averaged(settings: Sequence[Setting]) -> Setting:
                 for scheme in schemes:
                     total[name][scheme] += at.values[name][scheme][:count] / highest / len(settings)
     points = tuple(At(at.name, values, at.level) for at, values in zip(columns[0], totals, strict=True))
-    return replace(settings[0], values=totals[0], points=points if settings[0].points else ())
+    return replace(settings[0], points=points)

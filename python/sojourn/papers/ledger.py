@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,20 +52,6 @@ class Ledger:
         ]
 
 
-def conditions_of(claim: Claim, conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return all conditions that a claim is about; none unless all of them are there."""
-    try:
-        places = places_of(claim, conditions)
-    except NotThereError:
-        return ()
-    return tuple(dict.fromkeys(one for place in places for group in place.groups for one in group))
-
-
-def words(chosen: Mapping[str, str]) -> Words:
-    """Return the readings of judgement as numbers."""
-    return Words(float(chosen["margin"]), chosen["words"], chosen["across"], chosen["percent"])
-
-
 def make(paper: Paper, measured: Measured) -> Ledger:
     """Judge every claim under the base and under each reading that changes it."""
     verdicts: dict[str, dict[str, Verdict]] = {claim.id: {} for claim in paper.claims}
@@ -101,11 +87,12 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     def at(condition: Condition) -> At:
         return At(condition.name, measured.values(simulated, condition.name, chosen), level_of(condition.at))
 
+    words = Words(float(chosen["margin"]), chosen["words"], chosen["across"], chosen["percent"])
     settings = []
     for place in places:
         points = tuple(at(one) for one in place.points)
         others = tuple(tuple(at(one) for one in group) for group in place.others)
-        settings.append(Setting(subject, against, figure, points[0].values, words(chosen), points, others))
+        settings.append(Setting(subject, against, figure, points, words, others))
     return judge(claim, settings, [row.metric for row in paper.rows])
 
 

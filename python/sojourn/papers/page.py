@@ -6,9 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from markupsafe import Markup
+from typing import Any
 
 from sojourn import core, report
 from sojourn.papers import evidence, figures, picture, report_figures, shipped
@@ -20,10 +18,8 @@ from sojourn.papers.runs import slug
 from sojourn.report import svg
 from sojourn.stats import Estimate
 
-NOTHING: Final = Markup("")
 
-
-def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Markup = NOTHING) -> str:
+def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Sequence[object] = ()) -> str:
     """Return the page; it depends on what was measured alone.
 
     Parameters
@@ -33,7 +29,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
     size
         ``quick`` or ``full``.
     more
-        Sections after the study's own.
+        Sections after those of the hook ``sections``.
     """
     page = _Page(paper, measured, judged)
     all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
@@ -80,7 +76,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
         totals=page.counts(paper.claims),
         turned=[page.turned(claim) for claim in judged.turned],
         figures=drawn,
-        own=sections(paper, measured) if sections else [],
+        own=[*(sections(paper, measured) if sections else ()), *more],
         others=others,
         printed=[one for one in tables if one["number"]],
         unpictured=[one for one in tables if not one["number"]],
@@ -90,7 +86,6 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
         not_run=[f"{name} = {value}" for name, value in not_run(paper)],
         schemes=[(paper.printed[name], paper.spelled(name)) for name in run],
         version=core.version(),
-        more=more,
     )
 
 

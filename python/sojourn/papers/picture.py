@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,15 +104,13 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     own = min(len(readings), most)
     columns = max(len(line) for line in panels)
     pitch = 0.11 + 0.07 * own if columns > 3 else 0.12 + 0.085 * own
-    left = _width(rows)
     flat = [panel for line in panels for panel in line]
     more = 0.14 if any("\n" in panel.title for panel in flat) else 0.0
     has_printed = any(math.isfinite(value) for panel in flat for value in panel.printed)
     entries = own + (len(readings) > own) + has_printed
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
-    shape = _Shape(len(panels), columns, pitch * len(rows), left, 0.14, 0.5 + more)
-    with plot.new_figure(plot.WIDTH, shape.height(top)) as drawing:
-        every = _grid(drawing, shape, len(flat), top=top, sharey=True)
+    lengths = {"panel": pitch * len(rows), "left": _width(rows), "between": 0.14, "above": 0.5 + more, "top": top}
+    with _multiples(len(flat), columns, **lengths, sharey=True) as (drawing, every):
         for axes, panel in zip(every, flat, strict=False):
             _dots(axes, panel, readings, own)
         every[0].set_yticks(range(len(rows)), rows)
@@ -174,10 +173,8 @@ def lines(
         Whether that is logarithmic.
     """
     columns = min(3, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    shape = _Shape(rows, columns, 1.75, 0.55, 0.58, 0.55)
-    with plot.new_figure(plot.WIDTH, shape.height(0.52) + 0.2) as drawing:
-        every = _grid(drawing, shape, len(panels), top=0.52, sharex=True, bottom=0.2)
+    lengths = {"panel": 1.75, "left": 0.55, "between": 0.58, "above": 0.55, "top": 0.52, "bottom": 0.2}
+    with _multiples(len(panels), columns, **lengths, sharex=True) as (drawing, every):
         x_of = [x for panel in panels for line, _ in panel.lines.values() for x in line]
         if log:
             every[0].set_xscale("log")
@@ -254,10 +251,8 @@ def series(
     """
     # Five panels are three and two, not four and one.
     columns = 3 if len(traces) in (5, 6, 9) else min(4, len(traces))
-    rows = math.ceil(len(traces) / columns)
-    shape = _Shape(rows, columns, 0.85, 0.75, 0.16, 0.3)
-    with plot.new_figure(plot.WIDTH, shape.height(0.22) + 0.2) as drawing:
-        every = _grid(drawing, shape, len(traces), top=0.22, sharex=True, sharey=True, bottom=0.2)
+    lengths = {"panel": 0.85, "left": 0.75, "between": 0.16, "above": 0.3, "top": 0.22, "bottom": 0.2}
+    with _multiples(len(traces), columns, **lengths, sharex=True, sharey=True) as (drawing, every):
         tops: list[float] = []
         for axes, (name, trace) in zip(every, traces.items(), strict=False):
             color = MUTED if name in faint else seen[name].color
@@ -276,41 +271,40 @@ def series(
     return drawing
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A grid of panels; lengths in inches."""
+@contextmanager
+def _multiples(
+    count: int,
+    columns: int,
+    *,
+    panel: float,
+    left: float,
+    between: float,
+    above: float,
+    top: float,
+    bottom: float = 0.0,
+    **shared: Any,
+) -> Iterator[tuple[Picture, list[Axes]]]:
+    """Make a picture with a grid of panels, of which those after `count` are hidden; lengths in inches.
 
-    rows: int
-    columns: int
-    panel: float
-    left: float
-    between: float
-    above: float
-
-    def height(self, top: float) -> float:
-        return top + self.rows * (self.panel + self.above) - self.above + _BELOW
-
-
-def _grid(
-    drawing: Picture, shape: _Shape, count: int, *, top: float, bottom: float = 0.0, **shared: Any
-) -> list[Axes]:
-    """Place panels by hand and hide those after `count`; a layout that measures every text takes seconds."""
-    drawing.set_layout_engine(None)
-    height = float(drawing.get_figheight())
-    width = (plot.WIDTH - shape.left - 0.1 - (shape.columns - 1) * shape.between) / shape.columns
+    Panels are placed by hand, because a layout that measures every text takes seconds.
+    """
+    rows = math.ceil(count / columns)
+    height = top + rows * (panel + above) - above + _BELOW + bottom
+    width = (plot.WIDTH - left - 0.1 - (columns - 1) * between) / columns
     places = {
-        "left": shape.left / plot.WIDTH,
+        "left": left / plot.WIDTH,
         "right": 1 - 0.1 / plot.WIDTH,
         "top": 1 - top / height,
         "bottom": (_BELOW + bottom) / height,
-        "wspace": shape.between / width,
-        "hspace": shape.above / shape.panel,
+        "wspace": between / width,
+        "hspace": above / panel,
     }
-    panels = drawing.subplots(shape.rows, shape.columns, squeeze=False, gridspec_kw=places, **shared)
-    every = list(panels.flat)
-    for axes in every[count:]:
-        axes.set_visible(False)
-    return every
+    with plot.new_figure(plot.WIDTH, height) as drawing:
+        drawing.set_layout_engine(None)
+        every = list(drawing.subplots(rows, columns, squeeze=False, gridspec_kw=places, **shared).flat)
+        for axes in every[count:]:
+            axes.set_visible(False)
+        yield drawing, every
 
 
 def interval(axes: Axes, of: Estimate, spot: float, color: str, marker: str = "o", size: float = 20) -> None:

@@ -23,11 +23,23 @@ from typing import Final
 import numpy as np
 from scipy import stats as scipy_stats
 
-from sojourn.papers.comparisons import Maker, above, against_each, amount_of_times, for_subjects, near, of_each
+from sojourn.papers.comparisons import (
+    HIGHER_IS_BETTER,
+    At,
+    Maker,
+    Setting,
+    above,
+    against_each,
+    amount_of_times,
+    common,
+    for_subjects,
+    mean_over,
+    near,
+    of_each,
+)
 from sojourn.papers.logic import Sign, Statement, at_least, at_most, every, exactly, some
 from sojourn.papers.model import Claim
 from sojourn.papers.points import part_of
-from sojourn.papers.setting import HIGHER_IS_BETTER, At, Setting, common, mean_over
 from sojourn.stats import Floats
 
 _ROUNDING: Final = 1e-12
@@ -107,6 +119,10 @@ def _gaps(one: Setting, metric: str, scheme: str, other: str) -> list[Floats]:
     return [_contrast([(1.0, a), (-1.0, b)]) for a, b in zip(ours, theirs, strict=True)]
 
 
+def _of_one_sign(one: Floats, other: Floats) -> Statement:
+    return some(every([Sign(sign * one), Sign(sign * other)]) for sign in (1.0, -1.0))
+
+
 def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> Statement:
     """State that |d|, d the difference, is greater at the last point than at the first (or less), as its trend says.
 
@@ -117,8 +133,7 @@ def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> State
     def part(scheme: str, other: str) -> Statement:
         gaps = _gaps(one, metric, scheme, other)
         trend, both = slope(gaps), _contrast([(1.0, gaps[0]), (1.0, gaps[-1])])
-        signs = [(1.0, 1.0), (-1.0, -1.0)] if widens else [(1.0, -1.0), (-1.0, 1.0)]
-        return some(every([Sign(a * trend), Sign(b * both)]) for a, b in signs)
+        return _of_one_sign(trend, both if widens else -both)
 
     return against_each(claim, one, part)
 
@@ -201,8 +216,7 @@ def _gap_greater_in(claim: Claim, one: Setting, metric: str) -> Statement:
         def beside(group: tuple[At, ...]) -> Statement:
             s, a = _not_nothing(mean_over(one.points, metric, scheme), mean_over(one.points, metric, other))
             s2, a2 = _not_nothing(mean_over(group, metric, scheme), mean_over(group, metric, other))
-            apart, along = _difference_of_products(s, a2, s2, a), _difference_of_products(s, s2, a, a2)
-            return some(every([Sign(sign * apart), Sign(sign * along)]) for sign in (1.0, -1.0))
+            return _of_one_sign(_difference_of_products(s, a2, s2, a), _difference_of_products(s, s2, a, a2))
 
         return every(beside(group) for group in one.others)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -204,11 +201,13 @@ def _write(found: Found, place: Path, page: str, question: str) -> None:
         ]
         for each in shown["choices"]
     ]
-    folder.write_text(place / "choices.csv", _csv(heads, table))
+    folder.write_text(place / "choices.csv", text.as_csv(heads, table))
     tried = ((" ".join(nodes[k].name for k in sorted(routers)), score) for routers, score in found.tried.items())
-    folder.write_text(place / "tried.csv", _csv(["routers", found.plan.objective], tried))
+    folder.write_text(place / "tried.csv", text.as_csv(["routers", found.plan.objective], tried))
     ranks = [[name, *order] for name, order in shown["rankings"].items()]
-    folder.write_text(place / "rankings.csv", _csv(["centrality", *(str(k + 1) for k in range(len(nodes)))], ranks))
+    folder.write_text(
+        place / "rankings.csv", text.as_csv(["centrality", *(str(k + 1) for k in range(len(nodes)))], ranks)
+    )
     best = found.case.placed(found.routers("best found"), found.plan.scheme)
     folder.write_text(place / "scenario.toml", toml.dumps({**best, "seed": found.plan.seed}))
     meta = {
@@ -220,11 +219,3 @@ def _write(found: Found, place: Path, page: str, question: str) -> None:
     }
     folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
     folder.write_text(place / folder.REPORT, page)
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return out.getvalue()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -102,14 +100,7 @@ def write(found: Any, place: Path) -> None:
         for name, indices in found.indices.items()
         for index in indices
     ]
-    _csv(place / "indices.csv", heads, table)
-    _csv(place / "points.csv", list(found.metrics), list(zip(*found.values.values(), strict=True)))
+    (place / "indices.csv").write_text(text.as_csv(heads, table), encoding="utf-8")
+    points = zip(*found.values.values(), strict=True)
+    (place / "points.csv").write_text(text.as_csv(found.metrics, points), encoding="utf-8")
     (place / folder.REPORT).write_text(render(found), encoding="utf-8")
-
-
-def _csv(path: Path, heads: list[str], rows: Any) -> None:
-    text_ = io.StringIO()
-    writer = csv.writer(text_, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    path.write_text(text_.getvalue(), encoding="utf-8")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import tempfile
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn import folder, stats, toml
+from sojourn.cli.text import as_csv
 from sojourn.tune.page import render
 from sojourn.tune.recommended import document, tc_lines
 from sojourn.tune.result import Tuning
@@ -33,7 +31,7 @@ def _trials(tuning: Tuning) -> str:
     names = [factor.name for factor in tuning.plan.factors]
     heads = ["trial", "scheme", *names, *(objective.name for objective in tuning.plan.objectives)]
     chosen = {trial.text for trial in tuning.candidates}
-    return _csv(
+    return as_csv(
         [*heads, "candidate"],
         (
             [trial.number, trial.text, *(trial.point[name] for name in names), *trial.scores, trial.text in chosen]
@@ -49,15 +47,7 @@ def _final(tuning: Tuning) -> str:
         for name, numbers in values.items():
             found = stats.estimate(numbers)
             rows.append([text, label, held_out, name, found.mean, found.low, found.high, found.replications])
-    return _csv(["scheme", "scenario", "held_out", "metric", "mean", "low", "high", "replications"], rows)
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return text.getvalue()
+    return as_csv(["scheme", "scenario", "held_out", "metric", "mean", "low", "high", "replications"], rows)
 
 
 def _write_study(path: Path, study: Any, optuna: Any) -> None:

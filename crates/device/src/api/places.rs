@@ -110,8 +110,6 @@ impl Drop for Busy {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     fn left(place: &mut Place) -> bool {

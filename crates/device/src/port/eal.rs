@@ -85,8 +85,6 @@ pub fn arguments(devices: &[Device], cores: &[u32], further: &[String], free_hug
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use crate::clock::Clock;
 use crate::orders::{orders, Orders};

@@ -29,6 +29,8 @@ class Drawing:
         What it shows.
     heads, rows
         Of the table; none without heads.
+    is_folded
+        Whether the table is folded under its caption.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Drawing:
     caption: str
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    is_folded: bool = False
 
     @property
     def svg(self) -> Markup | None:
@@ -89,11 +92,14 @@ class Words:
         rows: Iterable[tuple[str, ...]] = (),
         *,
         key: str = "",
+        is_folded: bool = False,
         **values: Any,
     ) -> Drawing:
-        """Return a drawing with its caption; `key` is that of the caption if it has another name."""
-        caption = _words(self.folder)["drawing"][key or name].format(**values)
-        return Drawing(name, picture, caption, tuple(heads), tuple(rows))
+        """Return a drawing; `key` is that of its words if it has another name; `heads` follow theirs."""
+        words = _words(self.folder)
+        caption = words["drawing"][key or name].format(**values)
+        first = (one.format(**values) for one in words.get("heads", {}).get(key or name, ()))
+        return Drawing(name, picture, caption, (*first, *heads), tuple(rows), is_folded)
 
 
 @cache

@@ -15,7 +15,7 @@ from sojourn.papers.checks import as_tuples
 from sojourn.papers.shipped.daqm import traffic
 from sojourn.papers.shipped.daqm.controller import Chooser, Thompson, context
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.results import Keeper
 from sojourn.stats import Floats
 from sojourn.stepping import Simulation, Window
 from sojourn.units import Quantity, to_ns
@@ -83,7 +83,7 @@ def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
     If no packet left in a window, the delay is 0 if no packet waits, and the largest value otherwise. The goodput of
     a window may exceed the rate, because a retransmission releases data that had arrived out of order before.
     """
-    goodput = _number(window.goodput_bit_s) / adaptive.rate_bit_s
+    goodput = _number(window.goodput_bit_s) / (adaptive.rate_mbit_s * 1e6)
     delay = min(window.sojourn_ms_mean / adaptive.delay_unit_ms, 1.0)
     if math.isnan(delay):
         delay = 1.0 if window.backlog_packets else 0.0

@@ -17,7 +17,7 @@ from sojourn.papers.shipped.daqm import controller
 from sojourn.papers.shipped.daqm.controller import Thompson
 from sojourn.papers.shipped.daqm.episodes import Episode, Stage
 from sojourn.papers.shipped.daqm.model import Adaptive, Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
+from sojourn.papers.shipped.results import Keeper
 from sojourn.stats import Estimate, Floats
 
 Say: TypeAlias = Callable[[str], None]

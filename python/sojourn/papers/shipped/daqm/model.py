@@ -103,11 +103,6 @@ class Adaptive:
     weights: tuple[Weights, ...]
 
     @property
-    def rate_bit_s(self) -> float:
-        """Of the bottleneck."""
-        return self.rate_mbit_s * 1e6
-
-    @property
     def phase_s(self) -> float:
         """Length of a phase in seconds."""
         return to_ns("phase", self.phase) / 1e9

@@ -10,15 +10,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sojourn import report, stats
+from sojourn import stats
 from sojourn.papers.execute import Runner
 from sojourn.papers.model import Paper
 from sojourn.papers.shipped.daqm import evaluate, interarrival, model, picture
 from sojourn.papers.shipped.daqm.episodes import Episode
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Future, Weights
-from sojourn.papers.shipped.daqm.results_cache import Keeper
-from sojourn.papers.shipped.section import Words
+from sojourn.papers.shipped.results import Keeper
+from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Estimate
 from sojourn.stepping import FEATURES
 
@@ -56,65 +56,37 @@ class Part:
         return [f"Section {self.future.section}. {verdict}" for verdict in self.verdicts]
 
     @property
-    def verdicts(self) -> list[str]:
+    def verdicts(self) -> tuple[str, ...]:
         """The results, a sentence each."""
-        return [self._interarrival_verdict(), *self._adaptive_verdicts()]
+        _, on_times, on_switching, _ = self.sections
+        return (*on_times.text, *on_switching.text)
 
     @cached_property
-    def _summaries(self) -> list[interarrival.Summary]:
-        return interarrival.summaries(self.rows)
+    def sections(self) -> tuple[Section, ...]:
+        """The sections for the paper's report."""
+        head = self.words.section("future", section=self.future.section)
+        return head, self._interarrival(), self._switching(), self._how()
 
-    def _interarrival_verdict(self) -> str:
-        found = self._summaries
-        better, worse, neither = (sum(getattr(one, of) for one in found) for of in ("better", "worse", "neither"))
+    def _interarrival(self) -> Section:
+        settings, printed, words = self.future.interarrival, self.paper.printed, self.words
+        found = interarrival.summaries(self.rows)
+        counts = {of: sum(getattr(one, of) for one in found) for of in ("better", "worse", "neither")}
         said = "; ".join(
-            f"{self.paper.printed[one.scheme]} {interarrival.METRICS[one.metric][0]} {percent(one.change)}"
+            f"{printed[one.scheme]} {interarrival.METRICS[one.metric][0]} {percent(one.change)}"
             for one in found
             if one.change.excludes_zero
         )
         moved = f"Significant mean changes over the conditions: {said}."
         moved = moved if said else "No mean change over the conditions differs significantly from zero."
-        filled: dict[str, Any] = {"better": better, "worse": worse, "undecided": neither, "moved": moved}
-        return self.words.section("interarrival", cells=better + worse + neither, **filled).text[0]
-
-    def _adaptive_verdicts(self) -> tuple[str, ...]:
-        compared, weights = self.compared, self.compared.adaptive.weights[0]
-        best, holds = compared.best(weights), compared.adaptive.holds
-
-        def than_best(episodes: list[Episode]) -> str:
-            return of_difference(compared.difference(episodes, weights))
-
-        told = [f"every {self._s(hold)}, {than_best(compared.learnt[weights.name, hold])}" for hold in holds]
-        cases, ahead, behind = compared.count()
-        filled: dict[str, Any] = {"cases": cases, "ahead": ahead, "behind": behind}
-        filled |= {"best": compared.names[best], "told": "; ".join(told), "gain": number(compared.gain(weights))}
-        filled |= {
-            "clock": than_best(compared.clock[weights.name][1]),
-            "anew": than_best(compared.anew[holds[0]][best]),
-        }
-        return self.words.section("switching", hold=holds[0] * compared.adaptive.interval_s, **filled).text
-
-    def _s(self, hold: int) -> str:
-        return f"{hold * self.compared.adaptive.interval_s:g} s"
-
-    def section(self) -> Markup:
-        """Return the section as HTML for the paper's report; its heading has the id ``future``."""
-        words = self.words.section("future", section=self.future.section)
-        text = report.page(
-            "future.html.j2",
-            title=words.title,
-            lead=words.text[0],
-            interarrival=self._interarrival(),
-            adaptive=self._adaptive(),
-        )
-        return Markup(text)  # noqa: S704 - our own template, which escapes
-
-    def _interarrival(self) -> dict[str, Any]:
-        settings, printed, metrics = self.future.interarrival, self.paper.printed, interarrival.METRICS
-        found = {(one.scheme, one.metric): one for one in self._summaries}
-        note = self.words.drawing(
-            "interarrival-note",
+        heads = [name.capitalize() for name, _ in interarrival.METRICS.values()]
+        rows = [
+            (printed[scheme], *(_change(one) for one in found if one.scheme == scheme)) for scheme in settings.schemes
+        ]
+        table = words.drawing(
+            "interarrival",
             None,
+            heads,
+            rows,
             conditions=len({row.condition for row in self.rows}),
             readings=", ".join(dict.fromkeys(row.reading for row in self.rows)),
             replications=settings.replications[self.size],
@@ -126,53 +98,49 @@ class Part:
         for row in self.rows:
             constant = row.constant if row.is_mode else f"{row.constant} (mode 0)"
             name = f"{row.condition}, {printed[row.scheme]}; {row.reading}"
-            every.append((name, constant, *(percent(row.change(metric)) for metric in metrics)))
-        return {
-            "verdict": self._interarrival_verdict(),
-            "heads": [name for name, _ in metrics.values()],
-            "rows": [
-                (printed[scheme], *(found[scheme, metric] for metric in metrics)) for scheme in settings.schemes
-            ],
-            "percent": percent,
-            "note": note.caption,
-            "all": every,
-        }
+            every.append((name, constant, *(percent(row.change(metric)) for metric in interarrival.METRICS)))
+        each = words.drawing("interarrival-conditions", None, heads, every, is_folded=True)
+        return words.section("interarrival", [table, each], cells=sum(counts.values()), **counts, moved=moved)
 
-    def _adaptive(self) -> dict[str, Any]:
-        compared, settings, words = self.compared, self.compared.adaptive, self.words
-        weights = settings.weights[0]
-        best = compared.names[compared.best(weights)]
-        rows, count = self._rows(weights), settings.episodes[self.size]
-        drawn = {
-            "timeline": picture.timeline(compared, weights),
-            "rewards": picture.differences([(name, compared.difference(of, weights)) for name, of in rows], best),
-            "cost": picture.cost(compared, weights),
-        }
+    def _switching(self) -> Section:
+        compared, words = self.compared, self.words
+        settings, weights = compared.adaptive, compared.adaptive.weights[0]
+        number_of_best, holds = compared.best(weights), settings.holds
+        best, rows = compared.names[number_of_best], self._rows(weights)
+        filled: dict[str, Any] = {"best": best, "episodes": settings.episodes[self.size]["evaluate"]}
+        differences = [(name, compared.difference(of, weights)) for name, of in rows]
+        drawings = [
+            words.drawing("timeline-figure", picture.timeline(compared, weights), **filled),
+            words.drawing("rewards-figure", picture.differences(differences, best), **filled),
+            words.drawing("cost-figure", picture.cost(compared, weights), **filled),
+        ]
+        cells = [(name, *self._cells(of, weights)) for name, of in rows]
+        drawings.append(words.drawing("adaptive", None, rows=cells, best=best))
+        every = [self._s(hold) for hold in holds]
+        heads = [f"Controller, every {hold}" for hold in every]
+        drawings.append(words.drawing("weights", None, heads, map(self._weighed, settings.weights)))
+        heads = [f"Equal weights, every {every[-1]}", "1", *(f"log(1+{name})" for name in FEATURES)]
+        learnt = compared.bandits[weights.name, holds[-1]].mean()
+        lines = [(name, *(f"{one:+.3f}" for one in of)) for name, of in zip(compared.names, learnt, strict=True)]
+        drawings.append(words.drawing("learnt", None, heads, lines, is_folded=True))
+
+        def than_best(episodes: list[Episode]) -> str:
+            return of_difference(compared.difference(episodes, weights))
+
+        told = [f"every {self._s(hold)}, {than_best(compared.learnt[weights.name, hold])}" for hold in holds]
+        cases, ahead, behind = compared.count()
+        filled |= {"cases": cases, "ahead": ahead, "behind": behind, "told": "; ".join(told)}
+        filled |= {"clock": than_best(compared.clock[weights.name][1]), "gain": number(compared.gain(weights))}
+        filled |= {"anew": than_best(compared.anew[holds[0]][number_of_best])}
+        return words.section("switching", drawings, hold=holds[0] * settings.interval_s, **filled)
+
+    def _how(self) -> Section:
+        settings = self.compared.adaptive
         kinds = ", then ".join(kind["name"] for kind in settings.traffic)
-        learnt = compared.bandits[weights.name, settings.holds[-1]].mean()
-        holds = [self._s(hold) for hold in settings.holds]
-        return {
-            "verdicts": self._adaptive_verdicts(),
-            "how": words.section("how", **{**asdict(settings), **count}, kinds=kinds).text[0],
-            "figures": [
-                words.drawing(name, one, best=best, episodes=count["evaluate"]) for name, one in drawn.items()
-            ],
-            "best": best,
-            "rows": [(name, *self._cells(of, weights)) for name, of in rows],
-            "note": words.drawing("switching-note", None).caption,
-            "weight_heads": [
-                *(f"Controller, every {hold}" for hold in holds),
-                "Told the kind of traffic",
-                "Best of each episode",
-            ],
-            "weights": [self._weighed(one) for one in settings.weights],
-            "weights_note": words.drawing("weights-note", None).caption,
-            "learnt_by": f"Equal weights, every {holds[-1]}",
-            "learnt_heads": ["1", *(f"log(1+{name})" for name in FEATURES)],
-            "learnt": [
-                (name, *(f"{value:+.3f}" for value in of)) for name, of in zip(compared.names, learnt, strict=True)
-            ],
-        }
+        return self.words.section("how", **{**asdict(settings), **settings.episodes[self.size]}, kinds=kinds)
+
+    def _s(self, hold: int) -> str:
+        return f"{hold * self.compared.adaptive.interval_s:g} s"
 
     def _rows(self, weights: Weights) -> list[tuple[str, list[Episode]]]:
         compared, holds = self.compared, self.compared.adaptive.holds
@@ -198,10 +166,10 @@ class Part:
     def _weighed(self, weights: Weights) -> tuple[str, ...]:
         compared = self.compared
         name = f"{weights.name}: {weights.goodput:g} goodput, {weights.delay:g} delay, {weights.loss:g} loss"
-        own = [compared.learnt[weights.name, hold] for hold in compared.adaptive.holds]
-        differences = [compared.difference(of, weights) for of in (*own, compared.clock[weights.name][1])]
+        told = compared.difference(compared.clock[weights.name][1], weights)
+        own = [compared.difference(compared.learnt[weights.name, hold], weights) for hold in compared.adaptive.holds]
         best = compared.names[compared.best(weights)]
-        return (name, best, *map(number, (*differences, compared.gain(weights))))
+        return (name, best, *map(number, (told, compared.gain(weights), *own)))
 
 
 def name_of(paper: Paper) -> str:
@@ -223,6 +191,11 @@ def run(runner: Runner, size: str) -> Part:
     compared = evaluate.run(runner.paper, future.adaptive, keeper, size, runner.say)
     runner.ran, runner.found = runner.ran + keeper.made, runner.found + keeper.found
     return Part(runner.paper, future, size, rows, compared)
+
+
+def _change(one: interarrival.Summary) -> Markup:
+    text = '{}<div class="details">{} better, {} worse</div>'
+    return Markup(text).format(percent(one.change), one.better, one.worse)  # noqa: S704 - the text above
 
 
 def number(of: Estimate) -> str:

@@ -17,7 +17,7 @@ import pandas as pd
 import statsmodels.api as sm
 
 from sojourn import stats
-from sojourn.papers.setting import common
+from sojourn.papers.comparisons import common
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.stats import LEVEL, Estimate, Floats
 
@@ -206,18 +206,8 @@ def mean_of(ranges: Mapping[float, Values]) -> Values:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference of two schemes with the same traffic, and its p value after Holm's correction."""
-
-    one: str
-    other: str
-    estimate: Estimate
-    p: float
-
-
-def differences(values: Values, metric: str, names: Sequence[str]) -> list[Difference]:
-    """Return all differences of a metric between schemes: paired t tests, corrected by Holm's method.
+def differences(values: Values, metric: str, names: Sequence[str]) -> dict[tuple[str, str], tuple[Estimate, float]]:
+    """Return the difference of a metric of each pair of schemes, and the p value of its paired t test after Holm.
 
     Parameters
     ----------
@@ -231,6 +221,4 @@ def differences(values: Values, metric: str, names: Sequence[str]) -> list[Diffe
     of = values.get(metric, {})
     pairs = list(combinations([name for name in names if name in of], 2))
     corrected = stats.holm([stats.paired_p(of[a], of[b]) for a, b in pairs])
-    return [
-        Difference(a, b, stats.paired(of[a], of[b]), float(p)) for (a, b), p in zip(pairs, corrected, strict=True)
-    ]
+    return {(a, b): (stats.paired(of[a], of[b]), float(p)) for (a, b), p in zip(pairs, corrected, strict=True)}

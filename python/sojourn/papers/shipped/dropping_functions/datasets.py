@@ -73,7 +73,7 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     paper, back
         The study, and its switchback.
     frame
-        Windows of :meth:`~sojourn.papers.shipped.dropping_functions.store.Store.windows`.
+        Windows of :func:`~sojourn.papers.shipped.dropping_functions.store.windows`.
     """
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)
@@ -223,7 +223,7 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
     def setting(values: Values, others: tuple[tuple[At, ...], ...] = ()) -> Setting:
         there = set.intersection(*known(values)) if world.is_partial else {one for of in groups for one in of}
         subject, against, figure = (tuple(one for one in of if one in there) for of in groups)
-        return Setting(subject, against, figure, values, words, (At("", values),) if others else (), others)
+        return Setting(subject, against, figure, (At("", values),), words, others)
 
     def has_all(values: Values) -> bool:
         return all(of and (world.is_partial or needed <= of) for of in known(values))

@@ -11,9 +11,9 @@ from sojourn.cli import text
 from sojourn.core import SojournError
 from sojourn.papers.command import say
 from sojourn.papers.judge import Outcome
-from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate
+from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate, store
 from sojourn.papers.shipped.dropping_functions.document import Experiment
-from sojourn.papers.shipped.dropping_functions.store import Store
+from sojourn.papers.shipped.results import Keeper
 
 HOURS: Final = 1.0
 """Hours that a call with ``--full`` simulates."""
@@ -44,15 +44,12 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
     size = paper.sizes[size_name]
     hours = HOURS if options.hours is None and options.full else options.hours
     start = time.monotonic()
-    store = Store(place / "windows.sqlite", core.build())
-    try:
-        done = simulate.Done(0, 0, 0)
-        if only in (None, "simulation"):
-            done = simulate.simulate(paper, size, store, hours=hours, jobs=options.jobs, say=say)
-        wanted = [simulate.key_of(paper, size, one) for one in simulate.runs_of(paper, size)]
-        windows, flows, cpu_s = store.windows(wanted), store.flows(wanted), store.cpu_s(wanted)
-    finally:
-        store.close()
+    keeper, is_simulated = Keeper(place / "windows"), only in (None, "simulation")
+    if is_simulated:
+        simulate.simulate(paper, size, keeper, hours=hours, jobs=options.jobs, say=say)
+    wanted = [simulate.settings(paper, size, one) for one in simulate.runs_of(paper, size)]
+    runs = [found for of in wanted if (found := keeper.find(simulate.WINDOWS, of)) is not None]
+    windows, flows, cpu_s = store.windows(runs), store.flows(runs), sum(run["cpu_s"] for run in runs)
     is_read_only = only in ("simulation", "report")
     found = device.run(paper, size_name, place, say, is_read_only=is_read_only)
     say("analysis")
@@ -63,7 +60,7 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
         ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
                                 f"{size.switchback.packets:,})"),
         ("Windows, device", f"{len(found.windows):,}" if len(found.windows) else f"none: {found.why}"),
-        ("Runs", f"{windows['key'].nunique():,} of {len(wanted):,} ({size_name})"),
+        ("Runs", f"{len(runs):,} of {len(wanted):,} ({size_name})"),
         ("Processor time", f"{cpu_s / 3600:.2f} h"),
         ("Claims", str(len(paper.claims))),
         ("Sojourn", core.version()),
@@ -76,10 +73,11 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
         [world.name, *(str(sum(of[k].verdict.outcome is outcome for of in judged.values())) for outcome in Outcome)]
         for k, world in enumerate(columns)
     ]
-    left = f"; {done.left} runs are left, the same command continues" if done.left else ""
+    count = len(wanted) - len(runs)
+    left = f"; {count} runs are left, the same command continues" if is_simulated and count else ""
     return "\n".join(
         [
-            f"{done.made} runs made, {done.found} found, in {time.monotonic() - start:.0f} s{left}",
+            f"{keeper.made} runs made, {len(runs) - keeper.made} found, in {time.monotonic() - start:.0f} s{left}",
             f"simulation: {len(windows)} windows, which took {cpu_s / 3600:.2f} hours of processor time; "
             f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
             f"Report: {report}",

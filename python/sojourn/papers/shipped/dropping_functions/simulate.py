@@ -18,13 +18,18 @@ from sojourn import _native, core
 from sojourn.core import SojournError
 from sojourn.papers.shipped.dropping_functions import traffic
 from sojourn.papers.shipped.dropping_functions.document import Experiment, Scheme, Size, Switchback
-from sojourn.papers.shipped.dropping_functions.store import GROUP, Store
+from sojourn.papers.shipped.results import Keeper
 from sojourn.processors import cores
 
 PAIRED: Final = "paired"
 BESIDE: Final = "beside"
 LABORATORY: Final = "laboratory"
 SWITCHBACK: Final = "switchback"
+
+WINDOWS: Final = "windows"
+"""What the results of runs are called in the store."""
+GROUP: Final = ("transport", "kind", "rtt_ms", "rate_bin", "life_bin")
+"""What similar flows have in common."""
 
 RATES: Final = (0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 """Edges of bins of a flow's rate, packets a second."""
@@ -59,15 +64,6 @@ class Run:
         return self.scheme.id if self.scheme else "switched"
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a call: the numbers of runs made, found and left."""
-
-    made: int
-    found: int
-    left: int
-
-
 def runs_of(paper: Experiment, size: Size) -> list[Run]:
     """Return the runs of a size, block after block; the runs of a block share their traffic."""
     found: list[Run] = []
@@ -85,32 +81,30 @@ def runs_of(paper: Experiment, size: Size) -> list[Run]:
     return found
 
 
-def key_of(paper: Experiment, size: Size, run: Run) -> str:
-    """Return the name of a run in the store: everything that its numbers depend on, except the build."""
-    what = [
-        *(run.part, run.block, run.demand, run.scheme.text if run.scheme else [one.text for one in paper.study]),
-        *(size.packets, size.warm_up_s, size.measured_s, paper.traffic),
-        *([asdict(size.switchback)] if run.scheme is None else []),
-    ]
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
+def settings(paper: Experiment, size: Size, run: Run) -> dict[str, Any]:
+    """Return everything that the numbers of a run depend on, except the build."""
+    found = {name: getattr(run, name) for name in ("part", "block", "demand")}
+    found |= {"scheme": run.scheme.text if run.scheme else [one.text for one in paper.study]}
+    found |= {"packets": size.packets, "warm_up_s": size.warm_up_s, "measured_s": size.measured_s}
+    return found | {"traffic": paper.traffic, "switchback": None if run.scheme else asdict(size.switchback)}
 
 
 def simulate(
     paper: Experiment,
     size: Size,
-    store: Store,
+    keeper: Keeper,
     *,
     hours: float | None = None,
     jobs: int | None = None,
     say: Say = lambda _: None,
-) -> Done:
+) -> None:
     """Make the runs that a store does not hold yet.
 
     Parameters
     ----------
     paper, size
         The study, and the amount of traffic.
-    store
+    keeper
         Takes each run as it ends.
     hours
         After this time, begin no run and stop unfinished ones; None: continue to the end.
@@ -124,25 +118,23 @@ def simulate(
     SojournError
         A run failed.
     """
-    known = store.keys()
-    everything = [(key_of(paper, size, run), run) for run in runs_of(paper, size)]
-    todo = [one for one in everything if one[0] not in known]
-    found = len(everything) - len(todo)
+    everything = [(settings(paper, size, run), run) for run in runs_of(paper, size)]
+    todo = [one for one in everything if not keeper.path(WINDOWS, one[0]).is_file()]
     deadline = None if hours is None else time.monotonic() + hours * 3600
     threads = cores() if jobs is None else jobs
     stop = _native.Stop()
-    made, told = 0, time.monotonic()
+    told = time.monotonic()
     # Runs of one traffic follow each other.
     same = groupby(todo, lambda one: (one[1].part == LABORATORY, one[1].scheme is None, one[1].block, one[1].demand))
     drawn = ((own, draw_of(paper, size, own[0][1])) for own in (list(of) for _, of in same))
     waiting = ((*one, draw) for own, draw in drawn for one in own)
     with ThreadPoolExecutor(threads) as pool:
-        under_way: dict[Future[tuple[float, str]], tuple[str, Run, traffic.Draw]] = {}
+        under_way: dict[Future[tuple[float, str]], tuple[dict[str, Any], Run, traffic.Draw]] = {}
         try:
             while True:
                 is_late = deadline is not None and time.monotonic() > deadline
                 while not is_late and len(under_way) < threads and (one := next(waiting, None)):
-                    key, run, draw = one
+                    _, run, draw = one
                     under_way[pool.submit(_one, draw.scenario, run.scheme, run.block, stop)] = one
                 if is_late:
                     stop.set()
@@ -150,17 +142,16 @@ def simulate(
                     break
                 finished, _ = wait(under_way, timeout=2, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    key, run, draw = under_way.pop(future)
+                    of, run, draw = under_way.pop(future)
                     cpu_s, text = future.result()
                     if text:
-                        _keep(paper, size, store, key, run, draw, cpu_s, json.loads(text))
-                        made += 1
+                        result = _result(paper, size, run, draw, json.loads(text))
+                        keeper.keep(WINDOWS, of, {**result, "cpu_s": cpu_s})
                 if time.monotonic() - told > 15:
                     told = time.monotonic()
-                    say(f"{found + made} of {len(everything)} runs")
+                    say(f"{len(everything) - len(todo) + keeper.made} of {len(everything)} runs")
         finally:
             stop.set()
-    return Done(made, found, len(todo) - made)
 
 
 def _one(scenario: str, scheme: Scheme | None, block: int, stop: core.Stop) -> tuple[float, str]:
@@ -194,11 +185,9 @@ def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[flo
     return [(at, paper.study[k]) for at, k in zip(starts, drawn, strict=True)]
 
 
-def _keep(
-    paper: Experiment, size: Size, store: Store, key: str, run: Run, draw: traffic.Draw, cpu_s: float, report: Any
-) -> None:
+def _result(paper: Experiment, size: Size, run: Run, draw: traffic.Draw, report: Any) -> dict[str, Any]:
+    """Return what is stored of a run: which it is, its windows, and sums over groups of similar flows."""
     (queue,) = [one for one in report["queues"] if one["under_test"]]
-    of_run = {"label": run.label, "part": run.part, "block": run.block, "demand": run.demand, "cpu_s": cpu_s}
     ids = {core.parse_aqm(one.text): one.id for one in paper.schemes}
     back = size.switchback
 
@@ -208,7 +197,9 @@ def _keep(
     rows = [{**row, "label": ids[row["scheme"]], "slot": slot(row)} for row in queue["windows"]]
     flows = _flows(report, draw) if run.scheme else []
     sums = pd.DataFrame(flows, columns=[*GROUP, "flows", "sent", "dropped", "runs"])
-    store.add(key, of_run, rows, sums.groupby(list(GROUP), as_index=False, sort=False).sum())
+    groups = sums.groupby(list(GROUP), as_index=False, sort=False).sum()
+    of_run = {"label": run.label, "part": run.part, "block": run.block, "demand": run.demand}
+    return {**of_run, "windows": rows, "flows": groups.to_dict("list")}
 
 
 def _flows(report: Mapping[str, Any], draw: traffic.Draw) -> list[tuple[Any, ...]]:

@@ -57,8 +57,7 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
         for one in paper.study:
             cells = [_marked(estimates[metric], one.id, _printed(printed, one.id, metric)) for metric in shown]
             rows.append((f"({low:.2f}–{high:.2f}] {one.printed}", str(len(found[one.id])), *cells))
-    heads = ("Load and scheme", "Windows", *(_SHORT[metric] for metric in shown))
-    return paper.words.drawing(name, None, heads, rows, key="ranges")
+    return paper.words.drawing(name, None, (_SHORT[metric] for metric in shown), rows, key="ranges")
 
 
 def _printed(table: pd.DataFrame, scheme: str, metric: str) -> str:
@@ -93,13 +92,13 @@ def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
         ("standard deviation of the packet size, B", "about 450", spread("std_size_bytes", 0)),
         ("load", "0.9 to 1.2, rarely more", spread("load", 3)),
     )
-    return paper.words.drawing("traffic-check", None, ("", "The study", "Ours"), rows, windows=len(frame))
+    return paper.words.drawing("traffic-check", None, rows=rows, windows=len(frame))
 
 
 def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
     """Return the differences of a metric between all pairs of schemes with the same traffic: row minus column."""
     ids = [one.id for one in paper.study]
-    found = {(one.one, one.other): one for one in analysis.differences(values, metric, ids)}
+    found = analysis.differences(values, metric, ids)
     rows = []
     for a in ids:
         cells: list[str] = []
@@ -108,14 +107,14 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
             if of is None:
                 cells.append("")
                 continue
-            sign = 1 if (a, b) in found else -1
-            text = metrics.rounded(sign * of.estimate.mean, of.estimate.half_width).split(" ± ")[0]
-            markup = "<strong>{}</strong>" if of.p < SIGNIFICANCE else '<span class="pm">{}</span>'
+            (estimate, p), sign = of, 1 if (a, b) in found else -1
+            text = metrics.rounded(sign * estimate.mean, estimate.half_width).split(" ± ")[0]
+            markup = "<strong>{}</strong>" if p < SIGNIFICANCE else '<span class="pm">{}</span>'
             cells.append(Markup(markup).format(text))  # noqa: S704 - the two texts above
         rows.append((paper.printed[a], *cells))
-    count = sum(one.p < SIGNIFICANCE for one in found.values())
+    count = sum(p < SIGNIFICANCE for _, p in found.values())
     name = f"differences-{metric.replace('_', '-')}"
-    filled = {"what": _SHORT[metric], "pairs": len(found), "count": count}
+    filled: dict[str, Any] = {"what": _SHORT[metric], "pairs": len(found), "count": count}
     return paper.words.drawing(name, None, ("", *ids), rows, key="differences", **filled)
 
 
@@ -146,8 +145,7 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
     p = "; ".join(f"{_SHORT[metric].lower()} p = {one.carry_over_p:.3f}" for metric, one in of.items())
     first = next(iter(of.values()), None)
     size = f"{first.slots} slots, {first.windows} windows" if first else "too few slots yet"
-    heads = ("", "Switchback", "Without", "Paired")
-    return paper.words.drawing("switchback-models", None, heads, rows, size=size, tests=p or "not known")
+    return paper.words.drawing("switchback-models", None, rows=rows, size=size, tests=p or "not known")
 
 
 def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
@@ -226,6 +224,4 @@ def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> D
             )
             cells.append(number(stats.estimate(own) if one == BASE else stats.paired(own, base)))
         rows.append((paper.printed[one], *cells))
-    heads = ("", "Load", "Queue", "Loss", "Burst ratio", "C", "Loss, TCP", "Loss, UDP", "TCP's share",
-             "Sojourn p99, ms")  # fmt: skip
-    return paper.words.drawing("classes", None, heads, rows, traffics=len(wide))
+    return paper.words.drawing("classes", None, rows=rows, traffics=len(wide))

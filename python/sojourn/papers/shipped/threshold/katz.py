@@ -198,9 +198,7 @@ def sections(paper: Paper, measured: object) -> list[Section]:  # noqa: ARG001 -
         occurs = "yes" if wanted in found else "no"
         rows.append((form.name, often, "; ".join(found), occurs, f"{off:.4f} at {at:.3g}"))
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
-    heads = ("Form", f"{names[0]} is first", "Orders, from small alpha to large", "The printed order occurs",
-             "Largest deviation at the best fit (any scale, with or without the constant term)")  # fmt: skip
-    drawing = words.drawing("katz-figure", _picture(study, own), heads, rows)
+    drawing = words.drawing("katz-figure", _picture(study, own), rows=rows, first=names[0])
     return [words.section("katz", [drawing], printed=printed, first=names[0], order=wanted)]
 
 

@@ -9,7 +9,7 @@ A route is a group of flows, or all groups whose names agree up to the first und
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from sojourn import core
 from sojourn.core import SojournError
 from sojourn.papers.checks import need, read_toml
 from sojourn.papers.execute import Runs
@@ -63,13 +64,13 @@ def packet_of(paper: Paper) -> str:
     return str(need(read_toml(file), "packet", file))
 
 
-def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str) -> dict[str, Route]:
+def routes(document: core.Document, places: Sequence[str], packet: str) -> dict[str, Route]:
     """Return a scenario's routes by name.
 
     Parameters
     ----------
-    scenario
-        The canonical document, or its JSON text.
+    document
+        The canonical document of the scenario.
     places
         Names of links; those that the scenario does not have are left out.
     packet
@@ -80,7 +81,6 @@ def routes(scenario: Mapping[str, Any] | str, places: Sequence[str], packet: str
     SojournError
         If a flow's route does not name every node, because its delay is then unknown.
     """
-    document = json.loads(scenario) if isinstance(scenario, str) else scenario
     links = {(one["from"], one["to"]): one for one in document["links"]}
     links |= {(end, start): one for (start, end), one in links.items()}
     sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
@@ -114,7 +114,8 @@ def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: obje
     flows.
     """
     places, packet = paper.places, packet_of(paper)
-    each = [(routes(scenario, places, packet), own) for scenario, own in runs]
+    documents = [json.loads(scenario) for scenario, _ in runs]
+    each = [(routes(document, places, packet), own) for document, (_, own) in zip(documents, runs, strict=True)]
     columns = ["group", "one_way_delay_ms_mean", *_SUMS]
     flows = store.read("flows", columns, wanted).to_pandas()
     flows["route"] = flows["group"].str.split("_").str[0]
@@ -126,7 +127,7 @@ def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: obje
     of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
     over_time = _series(store, wanted, flows.groupby(KEY)["group"].count())
     whole = pd.concat([wide(of_route, "route", OF_ROUTES), over_time], axis=1).reindex(wanted)
-    waiting = of_places(store, wanted, [scenario for scenario, _ in runs], places)
+    waiting = of_places(store, wanted, documents, places)
     for of, several in each:
         own = list(dict.fromkeys(several))
         latency: dict[str, Any] = {
@@ -141,15 +142,16 @@ def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: obje
     return waiting.join(whole)
 
 
-def queues_at(scenario: Mapping[str, Any] | str, places: Sequence[str]) -> dict[str, str]:
-    """Return the place of each queue (``R6->R6x``) of a canonical document, or of its JSON text."""
-    document = json.loads(scenario) if isinstance(scenario, str) else scenario
+def queues_at(document: core.Document, places: Sequence[str]) -> dict[str, str]:
+    """Return the place of each queue (``R6->R6x``) of a canonical document."""
     return {f"{one['from']}->{one['to']}": one["name"] for one in document["links"] if one["name"] in places}
 
 
-def of_places(store: Store, runs: Sequence[str], scenarios: Iterable[str], places: Sequence[str]) -> pd.DataFrame:
+def of_places(
+    store: Store, runs: Sequence[str], documents: Iterable[core.Document], places: Sequence[str]
+) -> pd.DataFrame:
     """Return what the store holds of places: a row per run, a column ``metric@place``, and the sum of all queues."""
-    names = {queue: place for one in scenarios for queue, place in queues_at(one, places).items()}
+    names = {queue: place for one in documents for queue, place in queues_at(one, places).items()}
     found = store.read("queues", ["queue", *OF_PLACES], runs).to_pandas()
     found["place"] = found["queue"].map(names)
     found = found.dropna(subset=["place"])

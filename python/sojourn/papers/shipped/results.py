@@ -34,8 +34,8 @@ class Keeper:
     made: int = 0
     found: int = 0
 
-    def get(self, what: str, of: Mapping[str, Any], make: Callable[[], Document]) -> Document:
-        """Return a result, computed only if it is not there yet.
+    def path(self, what: str, of: Mapping[str, Any]) -> Path:
+        """Return the file of a result.
 
         Parameters
         ----------
@@ -43,27 +43,36 @@ class Keeper:
             Begins the file's name.
         of
             All that the result depends on but the build and :data:`RULES`, as JSON.
-        make
-            Computes it: whatever JSON can say.
+        """
+        text = json.dumps({"build": core.build(), "rules": RULES, "what": what, **of}, sort_keys=True)
+        return self.place / f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+
+    def find(self, what: str, of: Mapping[str, Any]) -> Document | None:
+        """Return a result that was stored before; None if it was not.
 
         Raises
         ------
         SojournError
-            If a file cannot be read or written.
+            If the file cannot be read.
         """
-        text = json.dumps({"build": core.build(), "rules": RULES, "what": what, **of}, sort_keys=True)
-        path = self.place / f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        path = self.path(what, of)
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            kept = None
+            return None
         except (OSError, ValueError) as error:
             raise SojournError(f"cannot read {path}: {error}; remove it to compute it again") from None
-        if kept is not None:
-            self.found += 1
-            return kept
-        # Through JSON, so that a result is the same whether it was computed now or before.
-        written = json.dumps(make(), sort_keys=True)
-        folder.write_text(path, written)
+        self.found += 1
+        return kept
+
+    def keep(self, what: str, of: Mapping[str, Any], result: Document) -> Document:
+        """Store a result, which is whatever JSON can say, and return it as it will be found."""
+        written = json.dumps(result, sort_keys=True)
+        folder.write_text(self.path(what, of), written)
         self.made += 1
         return json.loads(written)
+
+    def get(self, what: str, of: Mapping[str, Any], make: Callable[[], Document]) -> Document:
+        """Return a result, computed only if it is not there yet."""
+        kept = self.find(what, of)
+        return self.keep(what, of, make()) if kept is None else kept
