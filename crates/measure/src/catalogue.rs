@@ -122,7 +122,9 @@ metrics! {
     "drops_overflow_packets", "packets", QUEUE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.";
     "drops_early_packets", "packets", QUEUE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.";
     "drops_flow_packets", "packets", QUEUE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.";
-    "link_losses_packets", "packets", QUEUE, "Lost on the link", Lower, "count", "Packets that the link lost at random after the queue had sent them.";
+    "link_losses_packets", "packets", QUEUE, "Lost on the link", Lower, "count", "Packets that the link lost at random after the queue had sent them; no drops of the queue.";
+    "link_overtakes_packets", "packets", QUEUE, "Overtakes on the link", Neither, "count", "Packets that arrived over a link with `jitter` before one that was sent earlier.";
+    "link_duplicates_packets", "packets", QUEUE, "Duplicates of the link", Neither, "count", "Packets that the link doubled after the queue had sent them. The copies are no packets of their flow: losses and a datagram's payload count once.";
     "marks_packets", "packets", QUEUE, "Marked CE", Neither, "count", "Packets marked CE by the queue.";
     "mark_ratio", "ratio" as "%", QUEUE, "CE marks", Neither, "marks over arrivals", "Share of arrivals that the queue marked CE.";
     "loss_ratio", "ratio" as "%", LOSS, "Loss", Lower, "drops over arrivals; for flows, their drops at any queue and losses on any link over packets sent", "Share of packets dropped.";

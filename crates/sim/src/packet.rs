@@ -97,6 +97,9 @@ impl Packed {
     }
 }
 
+/// The ordinal number of a copy.
+const COPY: u32 = u32::MAX;
+
 /// A packet between sender and receiver.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -136,14 +139,27 @@ impl Packet {
         }
     }
 
-    /// Of a packet of the flow's data, with payload: its ordinal number.
+    /// Of a packet of the flow's data, with payload: its ordinal number. A copy has none.
     #[inline]
     pub fn ordinal(&self) -> Option<u32> {
-        match &self.body {
-            Body::Ack(_) => None,
-            Body::Data(load, data) => (data.len > 0).then_some(load.ordinal),
-            Body::Datagram(load, _) => Some(load.ordinal),
+        let ordinal = match &self.body {
+            Body::Ack(_) => return None,
+            Body::Data(load, data) if data.len > 0 => load.ordinal,
+            Body::Data(..) => return None,
+            Body::Datagram(load, _) => load.ordinal,
+        };
+        (ordinal != COPY).then_some(ordinal)
+    }
+
+    /// What a link makes of it that doubles it. Its loss is none of the flow, and a datagram's payload counts once.
+    pub fn copy(&self) -> Self {
+        let mut copy = *self;
+        match &mut copy.body {
+            Body::Ack(_) => {}
+            Body::Data(load, _) => load.ordinal = COPY,
+            Body::Datagram(load, datagram) => (load.ordinal, datagram.payload) = (COPY, 0),
         }
+        copy
     }
 }
 

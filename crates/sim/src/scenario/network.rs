@@ -3,7 +3,7 @@
 use super::bounds::{SERIES_VALUES, TABLE_ENTRIES};
 use crate::traffic::Traffic;
 use crate::transport;
-use sojourn_aqm::{Config, Loss};
+use sojourn_aqm::{Config, Framing, Impairments, Loss};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::sync::Arc;
 
@@ -208,8 +208,10 @@ pub struct Port {
     pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
-    /// Random loss behind it; only of links.
-    pub loss: Option<Loss>,
+    /// What the link does to packets behind it; nothing where it is no link.
+    pub impairments: Impairments,
+    /// Framing of the link in place of its overhead.
+    pub framing: Option<Framing>,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.
     pub device_queue: Option<Packets>,
 }

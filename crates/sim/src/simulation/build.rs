@@ -10,7 +10,7 @@ use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Ecn, Loss, Lossy, Random, Server};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -185,7 +185,8 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            last = if changing[*port].delay { Before::Several } else { Before::Port(*port) };
+            let is_constant = !changing[*port].delay && !network.ports[*port].impairments.reorders();
+            last = if is_constant { Before::Port(*port) } else { Before::Several };
         }
     }
     let members = members(network);
@@ -301,6 +302,19 @@ struct Ports {
     line_queues: Vec<LineQueue>,
 }
 
+/// What a link does to packets besides carrying them, if anything.
+fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
+    let mut impairments = port.impairments;
+    if loss {
+        impairments.loss.get_or_insert_default();
+    }
+    if impairments.is_none() && port.framing.is_none() {
+        return None;
+    }
+    let stream = |what| Stream::new(options.seed, options.replication, &format!("{what}/{}", port.name));
+    Some(Box::new(Channel::new(delay, &impairments, stream)))
+}
+
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
@@ -327,9 +341,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         };
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
-        let record = record.map(|every| Record::new(every, rate, wire.overhead()));
+        let record = record.map(|every| Record::new(every, rate, wire.overhead(), port.framing));
         let changing = changing[index];
-        let stays = port.loss.is_none() && !changing.any;
+        let stays = port.impairments.is_none() && port.framing.is_none() && !changing.any;
         let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
@@ -339,9 +353,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         }
         places.push(Place::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
-        let changed = changing.loss.then(Loss::default);
-        let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
-        let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
+        let channel = make_channel(port, delay, changing.loss, options);
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
             busy_until: Instant::ZERO,
@@ -353,8 +365,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
-            lossy,
-            lost_before: 0,
+            channel,
+            channel_before: ChannelCounts::default(),
+            framing: port.framing,
             probe: Probe::new(port.under_test, record),
             medium,
             device,
@@ -363,6 +376,10 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             switched: Vec::new(),
         });
         if let Some(port) = ports.last_mut() {
+            port.set_delay(delay);
+            if port.framing.is_some() {
+                port.probe.watch();
+            }
             port.lazy = port.may_be_lazy();
         }
     }
