@@ -19,6 +19,7 @@ mod channel;
 mod config;
 mod context;
 mod discipline;
+mod dscp;
 pub mod fair;
 mod fattest;
 mod flow_table;
@@ -69,6 +70,7 @@ pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
 };
+pub use dscp::Dscp;
 pub use fair::FairQueue;
 pub use framing::Framing;
 pub use jitter::{Jitter, Jittery};

@@ -88,6 +88,7 @@ const ALL: &[Scope] = &[Scope::Run, Scope::Queue, Scope::Flow];
 const QUEUE: &[Scope] = &[Scope::Run, Scope::Queue];
 const FLOW: &[Scope] = &[Scope::Flow];
 const ENDS: &[Scope] = &[Scope::Run, Scope::Group, Scope::Flow];
+const GROUP: &[Scope] = &[Scope::Group];
 const FLOWS: &[Scope] = &[Scope::Run, Scope::Group];
 const DROPS: &[Scope] = &[Scope::Group, Scope::Flow];
 const LOSS: &[Scope] = &[Scope::Run, Scope::Queue, Scope::Group, Scope::Flow];
@@ -153,7 +154,9 @@ metrics! {
     "cwnd_growth_segments_mean", "segments", FLOWS, "Cwnd growth mean", Neither, "mean over TCP flows that sent a second or more before the end", "Congestion window at the last acknowledgement of a flow's first second, minus the initial window. Measured over the whole run.";
     "cwnd_growth_segments", "segments", FLOW, "Cwnd growth", Neither, "one value", "Congestion window at the last acknowledgement of the flow's first second, minus the initial window; 0 without an acknowledgement.";
     "jain_index", "ratio", FLOWS, "Jain's index", Higher, "Jain's index of goodput over flows", "Fairness of goodput among flows that have sent: 1 if all are equal, 1/n if one of n flows has everything.";
-    "rtt_ms_mean", "ms", ENDS, "Rtt mean", Lower, "mean over samples", "TCP's own round-trip time samples.";
+    "rtt_ms_mean", "ms", ENDS, "Rtt mean", Lower, "mean over samples", "TCP's own round-trip time samples. Of UDP flows with `echo`: time from sending a datagram until it is back; not in run scope.";
+    "rtt_ms_p50", "ms", GROUP, "Round trip p50", Lower, "quantile over datagrams, to 0.8 %", "Median round-trip time of datagrams of flows with `echo`.";
+    "rtt_ms_p99", "ms", GROUP, "Round trip p99", Lower, "quantile over datagrams, to 0.8 %", "Round-trip time of flows with `echo` that 99 % of their datagrams did not exceed.";
     "retransmissions_segments", "segments", ENDS, "Retransmissions", Lower, "count", "TCP segments that were retransmitted.";
     "timeouts", "events", ENDS, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
     "sent_packets", "packets", ENDS, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";

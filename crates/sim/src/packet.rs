@@ -14,6 +14,10 @@ pub(crate) enum Body {
     Ack(Packed),
     /// A UDP datagram.
     Datagram(Load, Datagram),
+    /// One that its receiver returns.
+    Request(Load, Datagram),
+    /// One that comes back.
+    Reply(Load, Datagram),
 }
 
 /// What data has that acknowledgements do without.
@@ -117,7 +121,7 @@ impl Packet {
     #[inline]
     pub fn bytes(&self) -> u32 {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) => load.bytes,
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.bytes,
             Body::Ack(ack) => u32::from(ack.bytes),
         }
     }
@@ -126,7 +130,7 @@ impl Packet {
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) => load.ecn,
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ecn,
             Body::Ack(_) => Ecn::NotEct,
         }
     }
@@ -134,8 +138,11 @@ impl Packet {
     /// A queue has marked it.
     #[inline]
     pub fn mark(&mut self) {
-        if let Body::Data(load, _) | Body::Datagram(load, _) = &mut self.body {
-            load.ecn = Ecn::Ce;
+        match &mut self.body {
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => {
+                load.ecn = Ecn::Ce;
+            }
+            Body::Ack(_) => {}
         }
     }
 
@@ -146,7 +153,7 @@ impl Packet {
             Body::Ack(_) => return None,
             Body::Data(load, data) if data.len > 0 => load.ordinal,
             Body::Data(..) => return None,
-            Body::Datagram(load, _) => load.ordinal,
+            Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ordinal,
         };
         (ordinal != COPY).then_some(ordinal)
     }
@@ -157,7 +164,9 @@ impl Packet {
         match &mut copy.body {
             Body::Ack(_) => {}
             Body::Data(load, _) => load.ordinal = COPY,
-            Body::Datagram(load, datagram) => (load.ordinal, datagram.payload) = (COPY, 0),
+            Body::Datagram(load, datagram) | Body::Request(load, datagram) | Body::Reply(load, datagram) => {
+                (load.ordinal, datagram.payload) = (COPY, 0);
+            }
         }
         copy
     }

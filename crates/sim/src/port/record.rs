@@ -25,7 +25,7 @@ pub(crate) struct Record {
 pub(crate) fn class(packet: &Packet) -> Class {
     match packet.body {
         Body::Data(..) | Body::Ack(_) => Class::Tcp,
-        Body::Datagram(..) => Class::Udp,
+        Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => Class::Udp,
     }
 }
 

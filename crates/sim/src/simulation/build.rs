@@ -1,7 +1,7 @@
 //! From the resolved network to a simulation that is ready to run.
 
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
-use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
+use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
@@ -100,7 +100,7 @@ impl Simulation {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
-        let (mut tcp, mut header) = (None, 0);
+        let (mut tcp, mut header, mut echo) = (None, 0, None);
         let (transfer, source) = match &flow.traffic {
             Traffic::Bulk { .. } => (u64::MAX, None),
             Traffic::Transfer { size } => (size.get(), None),
@@ -125,14 +125,17 @@ impl Simulation {
                     acknowledge_at: Instant::NEVER,
                 }));
             }
-            Transport::Udp { header: bytes } => header = bytes.get() as u32,
+            Transport::Udp { header: bytes, echo: returns } => {
+                header = bytes.get() as u32;
+                echo = returns.then(|| Box::new(Echo::new(ack_route)));
+            }
         }
         self.hosts.tcp.push(tcp);
         self.net.hashes.push(Hashes {
             flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
-            dscp: 0,
+            dscp: flow.dscp.get(),
         });
         self.hosts.flows.push(Flow {
             route,
@@ -140,6 +143,7 @@ impl Simulation {
             ecn: Ecn::NotEct,
             stop: flow.stop,
             source,
+            echo,
             next_bytes: 0,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
         });
@@ -225,7 +229,7 @@ fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut 
                 let saved = transport::segment::unstamped_saves(false);
                 transport::segment::DATA_HEADER.get() - u64::from(saved)
             }
-            Transport::Udp { header } => header.get(),
+            Transport::Udp { header, .. } => header.get(),
         };
         for route in [&flow.route, &flow.ack_route] {
             for (place, port) in route.iter().enumerate() {

@@ -412,8 +412,8 @@ impl Port {
         let Hashes { flow, source, destination, dscp } = *hashes;
         // The two directions of a connection are two flows, as a five-tuple hash has it.
         let (flow, source, destination) = match sent.body {
-            Body::Ack(_) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-            Body::Data(..) | Body::Datagram(..) => (flow, source, destination),
+            Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+            Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
         };
         let bytes = sent.bytes() + self.server.wire.overhead();
         let (serial, ecn) = (self.server.number(), sent.ecn());

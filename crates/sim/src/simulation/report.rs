@@ -210,6 +210,9 @@ impl Simulation {
         for index in 0..self.hosts.flows.len() {
             self.hosts.before[index] = self.hosts.tcp_counts(index);
             self.hosts.meters[index].restart();
+            if let Some(echo) = &mut self.hosts.flows[index].echo {
+                echo.restart();
+            }
             self.net.losses[index] = Losses::default();
         }
         let snapshot = self.snapshot();
