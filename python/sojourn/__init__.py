@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         vbr,
         weibull,
     )
+    from sojourn.under_load import RrulSummary, access, rrul
     from sojourn.units import (
         Quantity,
         bit_s,
@@ -62,10 +63,12 @@ __all__ = [
     "Network",
     "Quantity",
     "Results",
+    "RrulSummary",
     "Scheme",
     "Simulation",
     "SojournError",
     "Window",
+    "access",
     "aqm",
     "bit_s",
     "bulk",
@@ -89,6 +92,7 @@ __all__ = [
     "packets",
     "pareto",
     "poisson",
+    "rrul",
     "run",
     "s",
     "switched_poisson",
@@ -124,6 +128,7 @@ _HOME = {
         "vbr",
         "weibull",
     ),
+    "sojourn.under_load": ("RrulSummary", "access", "rrul"),
     "sojourn.units": (
         "Quantity",
         "bit_s",
