@@ -194,8 +194,8 @@ class RrulSummary:
 
     Notes
     -----
-    ``print`` writes a table with Flent's names: goodput of each direction, and round-trip times of each ping, as means
-    over replications with 95 % intervals. Flent's own summary has medians and means over the points of one run.
+    ``print`` writes a table with Flent's names: goodput of each direction, and round-trip times of each ping, as
+    means over replications with 95 % intervals. Flent's own summary has medians and means over the points of one run.
     """
 
     results: Results
@@ -273,8 +273,8 @@ class RrulSummary:
 
         Notes
         -----
-        As in Flent, a point stands for 200 ms, the average is smoothed over 10 points, and the vertical axes reach from
-        the 5 % to the 95 % quantile of what is drawn, and a little further.
+        As in Flent, a point stands for 200 ms, the average is smoothed over 10 points, and the vertical axes reach
+        from the 5 % to the 95 % quantile of what is drawn, and a little further.
         """
         from sojourn.canvas import WIDTH, new_figure, points
 

@@ -191,13 +191,13 @@ impl LinkTable {
         let queues = said(path, "queue", Some(&self.queue), reverse)?.values;
         let reverse = Some(&self.reverse_under_test).filter(|is_under_test| **is_under_test);
         let under_test = said(path, "under_test", Some(&self.under_test), reverse)?.values;
-        let each = rates.both()?.into_iter().zip(&rates.places);
-        each.map(|(rate, place)| moving(rate, place.clone())).collect::<Result<(), Error>>()?;
-        let each = delays.both()?.into_iter().zip(&delays.places);
-        each.map(|(delay, place)| up_to(delay, &bounds::DELAY, || place.clone())).collect::<Result<(), Error>>()?;
+        let mut each = rates.both()?.into_iter().zip(&rates.places);
+        each.try_for_each(|(rate, place)| moving(rate, place.clone()))?;
+        let mut each = delays.both()?.into_iter().zip(&delays.places);
+        each.try_for_each(|(delay, place)| up_to(delay, &bounds::DELAY, || place.clone()))?;
         let most = jitters.each().map(|jitter| jitter.map_or(Span::ZERO, Jitter::most));
-        let each = most.into_iter().zip(&jitters.places);
-        each.map(|(most, place)| up_to(most, &bounds::DELAY, || place.clone())).collect::<Result<(), Error>>()?;
+        let mut each = most.into_iter().zip(&jitters.places);
+        each.try_for_each(|(most, place)| up_to(most, &bounds::DELAY, || place.clone()))?;
         up_to(self.overhead.0, &bounds::FRAMING, || path.then("overhead"))?;
         up_to(self.device_queue.0, &bounds::PACKETS, || path.then("device_queue"))?;
         if self.framing.is_some() && self.overhead.0 > Bytes::ZERO {

@@ -61,7 +61,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("from = \"client\"\nto = \"right\"", "from = \"right\"\nto = \"right\"", "test.toml:28:6: key `flows[0].to`: is right, which is `from` too; allowed: another node"),
         // Transport.
         ("transport = { kind = \"udp\" }", "transport = { kind = \"sctp\" }", "test.toml:36:22: key `flows[1].transport.kind`: \"sctp\" is unknown; allowed: tcp, udp"),
-        ("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", mss = \"1 B\" }", "test.toml:36:29: key `flows[1].transport.mss`: is not a key here; allowed: header"),
+        ("transport = { kind = \"udp\" }", "transport = { kind = \"udp\", mss = \"1 B\" }", "test.toml:36:29: key `flows[1].transport.mss`: is not a key here; allowed: header, echo"),
         ("transport = { kind = \"udp\" }", "transport = \"udp\"", "test.toml:36:13: key `flows[1].transport`: is the text \"udp\"; allowed: a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}"),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"vegas\" }", "test.toml:36:36: key `flows[1].transport.congestion_control`: \"vegas\" is unknown; allowed: newreno, "),
         ("transport = { kind = \"udp\" }", "transport = { congestion_control = \"dctcp\" }", "test.toml:36:13: key `flows[1].transport.ecn`: is false, but dctcp needs it; allowed: true"),
