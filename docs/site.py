@@ -53,7 +53,8 @@ PLACES: Final = {
 PYTHON: Final = {
     "sojourn.network": "Networks",
     "sojourn.topologies": "Ready-made networks",
-    "sojourn.under_load": "Access lines and RRUL",
+    "sojourn.lines": "Access lines and RRUL",
+    "sojourn.under_load": "Results of RRUL",
     "sojourn.traffic": "Traffic and transport",
     "sojourn.draw": "Random quantities",
     "sojourn.units": "Units",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sojourn import draw
     from sojourn.core import SojournError, version
+    from sojourn.lines import access, rrul
     from sojourn.network import Network, bundled_scenarios, load
     from sojourn.results import Results
     from sojourn.runner import compare, run
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         vbr,
         weibull,
     )
-    from sojourn.under_load import RrulSummary, access, rrul
+    from sojourn.under_load import RrulSummary
     from sojourn.units import (
         Quantity,
         bit_s,
@@ -107,6 +108,7 @@ __all__ = [
 
 _HOME = {
     "sojourn.core": ("SojournError", "version"),
+    "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.results": ("Results",),
     "sojourn.runner": ("compare", "run"),
@@ -128,7 +130,7 @@ _HOME = {
         "vbr",
         "weibull",
     ),
-    "sojourn.under_load": ("RrulSummary", "access", "rrul"),
+    "sojourn.under_load": ("RrulSummary",),
     "sojourn.units": (
         "Quantity",
         "bit_s",

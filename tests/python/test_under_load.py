@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import under_load
+from sojourn import lines, under_load
 
 QUICK = {"duration": sj.s(12), "warm_up": sj.s(7)}
 
@@ -99,7 +99,7 @@ def test_wrong_names_are_answered_with_the_right_ones(results: sj.Results) -> No
 
 
 def test_every_technology_is_a_link_that_the_loader_knows() -> None:
-    for technology, framing in under_load.TECHNOLOGIES.items():
+    for technology, framing in lines.TECHNOLOGIES.items():
         network = line(technology).flow(name="f", from_="server", to="client")
         link = network.canonical()["links"][0]
         assert (link["framing"], link["rate"], link["reverse_rate"]) == (framing, "20 Mbit/s", "4 Mbit/s")
