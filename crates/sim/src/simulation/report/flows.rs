@@ -44,11 +44,12 @@ impl Simulation {
             sums.metrics(measured, delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
             metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
-            if let Some((times, distribution)) = &sums.echo {
+            if let Some((times, _)) = &sums.echo {
                 metrics.insert("rtt_ms_mean", times.mean_ms());
-                metrics.insert("rtt_ms_p50", distribution.quantile_ms(0.5));
-                metrics.insert("rtt_ms_p99", distribution.quantile_ms(0.99));
             }
+            let quantile = |share| sums.echo.as_ref().and_then(|(_, times)| times.quantile_ms(share));
+            metrics.insert("rtt_ms_p50", quantile(0.5));
+            metrics.insert("rtt_ms_p99", quantile(0.99));
             GroupReport { name: name.clone(), metrics }
         });
         (reports, groups.collect())

@@ -114,13 +114,8 @@ impl Merged {
         metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
         metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
         metrics.insert("link_losses_packets", self.on_link.lost.map(|lost| lost as f64));
-        for (name, count) in
-            [("link_overtakes_packets", self.on_link.overtakes), ("link_duplicates_packets", self.on_link.duplicates)]
-        {
-            if count.is_some() {
-                metrics.insert(name, count.map(|count| count as f64));
-            }
-        }
+        metrics.insert("link_overtakes_packets", self.on_link.overtakes.map(|count| count as f64));
+        metrics.insert("link_duplicates_packets", self.on_link.duplicates.map(|count| count as f64));
         metrics.insert("marks_packets", Some(counters.marked.packets as f64));
         metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
         metrics.insert("loss_ratio", ratio(drops, arrived));
