@@ -40,15 +40,18 @@ impl Net {
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
         let sent = slab.get(handle);
-        let mut packet = port.stamp(handle, sent, &hashes[sent.flow as usize]);
         port.probe.offered(now, sent);
-        if port.probe.watch.is_some() {
-            packet.bytes = port.framed(sent.bytes());
+        let hashes = &hashes[sent.flow as usize];
+        let packet = if port.probe.watch.is_some() {
+            let packet = Packet { bytes: port.framed(sent.bytes()), ..port.stamp(handle, sent, hashes) };
             dropped.logs = port.is_logged();
             if dropped.logs {
                 dropped.note(now, packet.serial, trace::What::Arrived((&packet).into()));
             }
-        }
+            packet
+        } else {
+            port.stamp(handle, sent, hashes)
+        };
         port.server.arrive(now, dropped, packet);
         dropped.logs = false;
         port.probe.joined(now);
