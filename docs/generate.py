@@ -233,6 +233,10 @@ QUANTITIES = {
     "packets": "packets",
     "rate": "rate",
     "loss": "loss",
+    "jitter": "jitter",
+    "probability": "probability",
+    "framing": "framing",
+    "codepoint": "codepoint",
 }
 WORDS = {
     "string": "text",
@@ -275,6 +279,8 @@ class Scenario:
         plain, both = name.rstrip("2"), f"{name.rstrip('2')}2" in self.tables
         if name == "scheme":
             return "[scheme](#schemes)"
+        if name.startswith("directed_"):
+            return self.kind(self.tables[name]["anyOf"][0]) + ", or `{ down, up }`"
         if name.removesuffix("_or_none") in QUANTITIES:
             return quantity(name.removesuffix("_or_none")) + (' or `"none"`' if name.endswith("_or_none") else "")
         if both:

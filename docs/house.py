@@ -28,9 +28,9 @@ WIDTHS: Final = {"": 960, "-narrow": 380}
 
 MODULES: Final = {
     "core": "core nesting suggest by_name processors whole_files toml",
-    "scenarios": "units draw traffic scheme network topologies",
+    "scenarios": "units draw traffic scheme network topologies lines",
     "metrics": "metrics tables",
-    "results": "results export inert groups folder",
+    "results": "results export inert groups folder under_load",
     "pictures": "palette canvas plot",
     "runs": "runner comparison stepping demo",
 }

@@ -1,6 +1,6 @@
 """Draws the pictures of the documentation from runs of the library.
 
-python docs/pictures.py              the README's comparison, and one picture per algorithm
+python docs/pictures.py              the README's comparison, RRUL on a cable line, and one picture per algorithm
 python docs/pictures.py ALGORITHM    those of these algorithms alone
 """
 
@@ -44,13 +44,18 @@ def behaviour(path: Path, scheme: str, network: sj.Network) -> None:
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=120)
     plt.close(figure)
+    reduce(drawn, path)
+
+
+def reduce(drawn: io.BytesIO, path: Path) -> None:
+    """Write a picture with few colours."""
     # A few dozen of them are kept with the sources, so they have few colours. With 32, a short line lost its own.
     with Image.open(drawn) as image:
         image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main() -> None:
-    """Draw the README's comparison and one picture per algorithm, or what is named."""
+    """Draw all pictures, or those of the algorithms that are named."""
     about = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument(
@@ -62,6 +67,7 @@ def main() -> None:
             parser.error(suggest.unknown("algorithm", name, about))
     if not chosen:
         compare_at_home(DOCS / "images" / "home.png")
+        load_a_line(DOCS / "images")
     folder = DOCS / "images" / "algorithms"
     folder.mkdir(exist_ok=True)
     network = sj.load(DOCS / "flood.toml")
@@ -75,6 +81,16 @@ def compare_at_home(path: Path) -> None:
     # Two panels side by side, in the largest text for which there is room.
     with plot.sheet(plot.NARROW):
         home.plot.groups().savefig(path, dpi=220, facecolor="white", metadata={"Software": None})
+
+
+def load_a_line(folder: Path) -> None:
+    """The guide's cable line under RRUL, as Flent draws it."""
+    line = sj.access(down=sj.mbit_s(50), up=sj.mbit_s(10), rtt=sj.ms(20), technology="docsis")
+    results = sj.compare(line.add_flows(sj.rrul()), ["pfifo limit 1000p", "fq_codel"], replicates=1, seed=1)
+    for label, name in (("pfifo limit 1000p", "pfifo"), ("fq_codel", "fq_codel")):
+        drawn = io.BytesIO()
+        sj.RrulSummary(results).plot(label).savefig(drawn, dpi=90, facecolor="white", metadata={"Software": None})
+        reduce(drawn, folder / f"rrul-{name}.png")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ DOCS = ROOT / "docs"
 #: The sections, with the pages that come first in each; further pages of the folder follow by name.
 SECTIONS: Final = {
     "Tutorial": ("tutorial", ["first-comparison"]),
-    "Guides": ("guides", ["plans", "tune", "adaptive", "place", "gateway", "add-your-own"]),
+    "Guides": ("guides", ["access", "plans", "tune", "adaptive", "place", "gateway", "add-your-own"]),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "device", "commands", "python"]),
     "Papers": ("papers", ["index"]),
@@ -53,6 +53,8 @@ PLACES: Final = {
 PYTHON: Final = {
     "sojourn.network": "Networks",
     "sojourn.topologies": "Ready-made networks",
+    "sojourn.lines": "Access lines and RRUL",
+    "sojourn.under_load": "Results of RRUL",
     "sojourn.traffic": "Traffic and transport",
     "sojourn.draw": "Random quantities",
     "sojourn.units": "Units",

@@ -121,6 +121,50 @@ scheme = "pie target 15ms"
 at = "200 ms"
 scheme = "codel ecn"
 "#,
+    r#"name = "line"
+duration = "1 s"
+series = { interval = "50 ms", flows = true }
+windows = "50 p"
+[[links]]
+name = "wire"
+from = "net"
+to = "home"
+rate = { down = "8 Mbit/s", up = "1 Mbit/s" }
+delay = { down = "5 ms", up = "7 ms" }
+loss = { up = "gemodel 1% 20%" }
+jitter = { down = "3 ms", up = "2 ms normal ordered" }
+duplicate = { down = "5%", up = "1%" }
+framing = "pppoe-llcsnap"
+queue = { down = "fq_codel limit 50p", up = "cake bandwidth 900kbit" }
+under_test = { down = true }
+[[links]]
+name = "lan"
+from = "home"
+to = "pc"
+rate = "100 Mbit/s"
+delay = "0.1 ms"
+framing = "ethernet ether-vlan"
+device_queue = "2 p"
+[[flows]]
+name = "bulk"
+from = "net"
+to = "pc"
+count = 2
+dscp = "CS1"
+[[flows]]
+name = "ping"
+from = "pc"
+to = "net"
+dscp = "EF"
+transport = { kind = "udp", echo = true }
+traffic = { kind = "cbr", rate = "64 kbit/s", packet_size = "100 B" }
+[[changes]]
+at = "500 ms"
+queue = "home->net"
+rate = "500 kbit/s"
+delay = "20 ms"
+loss = "1%"
+"#,
 ];
 
 static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_sim::scenario::schema(), SEEDS));

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sojourn import draw
     from sojourn.core import SojournError, version
+    from sojourn.lines import access, rrul
     from sojourn.network import Network, bundled_scenarios, load
     from sojourn.results import Results
     from sojourn.runner import compare, run
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         vbr,
         weibull,
     )
+    from sojourn.under_load import RrulSummary
     from sojourn.units import (
         Quantity,
         bit_s,
@@ -62,10 +64,12 @@ __all__ = [
     "Network",
     "Quantity",
     "Results",
+    "RrulSummary",
     "Scheme",
     "Simulation",
     "SojournError",
     "Window",
+    "access",
     "aqm",
     "bit_s",
     "bulk",
@@ -89,6 +93,7 @@ __all__ = [
     "packets",
     "pareto",
     "poisson",
+    "rrul",
     "run",
     "s",
     "switched_poisson",
@@ -103,6 +108,7 @@ __all__ = [
 
 _HOME = {
     "sojourn.core": ("SojournError", "version"),
+    "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.results": ("Results",),
     "sojourn.runner": ("compare", "run"),
@@ -124,6 +130,7 @@ _HOME = {
         "vbr",
         "weibull",
     ),
+    "sojourn.under_load": ("RrulSummary",),
     "sojourn.units": (
         "Quantity",
         "bit_s",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
@@ -16,7 +16,20 @@ from sojourn.traffic import Start, Traffic, Transport
 from sojourn.traffic import bulk as bulk_traffic
 from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text
 
+Both: TypeAlias = Rate | Mapping[str, Rate]
+"""A rate, or ``{"down": rate, "up": rate}`` of a link's two directions; down is the one from `from_` to `to`."""
+BothTimes: TypeAlias = Time | Mapping[str, Time]
+"""As :data:`Both`, of times."""
+BothShares: TypeAlias = str | float | Mapping[str, str | float]
+"""As :data:`Both`, of probabilities or texts as in tc-netem(8); a direction may be missing."""
+BothSchemes: TypeAlias = SchemeLike | Mapping[str, SchemeLike]
+"""As :data:`BothShares`, of schemes."""
+
 _LISTS = ("nodes", "links", "buses", "cells", "flows", "changes")
+
+
+Load: TypeAlias = Sequence[Mapping[str, Any]]
+"""Flows that belong together: the arguments of :meth:`Network.flow`, for each."""
 
 
 class Network:
@@ -112,20 +125,28 @@ class Network:
         name: str,
         from_: str,
         to: str,
-        rate: Rate,
-        delay: Time,
+        rate: Both,
+        delay: BothTimes,
         reverse_rate: Rate | None = None,
         reverse_delay: Time | None = None,
-        loss: str | float | None = None,
+        loss: BothShares | None = None,
         reverse_loss: str | float | None = None,
+        jitter: str | Mapping[str, str] | None = None,
+        reverse_jitter: str | None = None,
+        duplicate: BothShares | None = None,
+        reverse_duplicate: str | float | None = None,
         overhead: Data | None = None,
-        queue: SchemeLike | None = None,
+        framing: str | None = None,
+        queue: BothSchemes | None = None,
         reverse_queue: SchemeLike | None = None,
-        under_test: bool | None = None,
+        under_test: bool | Mapping[str, bool] | None = None,
         reverse_under_test: bool | None = None,
         device_queue: Packets | None = None,
     ) -> Network:
         """Add a full-duplex point-to-point link, or one for each node of a group.
+
+        What may differ in the two directions has a parameter ``reverse_...``, or takes ``{"down": ..., "up": ...}``
+        instead. Down is the direction in which the link is written, from `from_` to `to`.
 
         Parameters
         ----------
@@ -140,8 +161,15 @@ class Network:
         loss, reverse_loss
             Random loss behind the queue: a probability, or a text as behind ``loss`` in tc-netem(8), such as
             ``"gemodel 1% 20%"``.
+        jitter, reverse_jitter
+            Random changes of the delay, as behind ``delay TIME`` in tc-netem(8): ``"5 ms"`` (uniform, more or less),
+            ``"5 ms normal"``. Packets may overtake each other unless it ends with ``ordered``.
+        duplicate, reverse_duplicate
+            Probability that a packet arrives twice.
         overhead
             Framing added to every packet.
+        framing
+            In its place, the link's framing in the words of tc-cake(8): ``"docsis"``, ``"pppoe-ptm ether-vlan"``.
         queue, reverse_queue
             The scheme towards `to`, and back.
         under_test, reverse_under_test
@@ -155,16 +183,21 @@ class Network:
                 "name": name,
                 "from": from_,
                 "to": to,
-                "rate": as_text("rate", rate, "rate"),
-                "delay": as_text("delay", delay, "time"),
+                "rate": _each(rate, lambda one: as_text("rate", one, "rate")),
+                "delay": _each(delay, lambda one: as_text("delay", one, "time")),
                 "reverse_rate": _maybe("reverse_rate", reverse_rate, "rate"),
                 "reverse_delay": _maybe("reverse_delay", reverse_delay, "time"),
-                "loss": None if loss is None else str(loss),
+                "loss": _each(loss, str),
                 "reverse_loss": None if reverse_loss is None else str(reverse_loss),
+                "jitter": _each(jitter, str),
+                "reverse_jitter": reverse_jitter,
+                "duplicate": _each(duplicate, str),
+                "reverse_duplicate": None if reverse_duplicate is None else str(reverse_duplicate),
                 "overhead": _maybe("overhead", overhead, "data"),
-                "queue": None if queue is None else str(queue),
+                "framing": framing,
+                "queue": _each(queue, str),
                 "reverse_queue": None if reverse_queue is None else str(reverse_queue),
-                "under_test": under_test,
+                "under_test": _each(under_test, bool),
                 "reverse_under_test": reverse_under_test,
                 "device_queue": _maybe("device_queue", device_queue, "packets"),
             },
@@ -331,6 +364,7 @@ class Network:
         transport: Transport | None = None,
         start: Time | Start | Distribution | None = None,
         stop: Time | None = None,
+        dscp: str | None = None,
     ) -> Network:
         """Add a flow, or one for each node of a group.
 
@@ -352,6 +386,8 @@ class Network:
             A time, a distribution, or ``sj.every(...)``.
         stop
             When it ends, if before the run does.
+        dscp
+            Codepoint of its packets and of the receiver's: ``"EF"``, ``"CS1"``.
         """
         when: Any = dict(start) if isinstance(start, Start) else start
         if when is not None and not isinstance(start, Start):
@@ -368,8 +404,24 @@ class Network:
                 "stop": _maybe("stop", stop, "time"),
                 "transport": None if transport is None else dict(transport),
                 "traffic": dict(bulk_traffic() if traffic is None else traffic),
+                "dscp": dscp,
             },
         )
+
+    def add_flows(self, load: Load) -> Network:
+        """Add the flows of a ready-made load.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> line = sj.access(down=sj.mbit_s(50), up=sj.mbit_s(10), rtt=sj.ms(20), technology="docsis")
+        >>> line.add_flows(sj.rrul())
+        <Network 'access': 3 links, 12 flows>
+        """
+        network = self
+        for flow in load:
+            network = network.flow(**flow)
+        return network
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""
@@ -479,6 +531,13 @@ def read_text(path: str | Path) -> tuple[str, str]:
 def _plain(value: object) -> object:
     """A value as a document has it: a quantity as text."""
     return str(value) if isinstance(value, Quantity) else value
+
+
+def _each(value: Any, written: Callable[[Any], Any]) -> Any:
+    """A value as a document has it, or each of a table of directions."""
+    if isinstance(value, Mapping):
+        return {direction: written(one) for direction, one in value.items()}
+    return None if value is None else written(value)
 
 
 def _maybe(name: str, value: object, dimension: Any) -> str | None:

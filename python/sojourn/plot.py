@@ -282,7 +282,9 @@ class Plots:
         scale, unit = (1e-6, "Mbit/s") if flows["goodput_bit_s"].mean() >= 1e6 else (1e-3, "kbit/s")
         jain = metrics.find("jain_index")
         groups = [str(group) for group in flows["group"].unique()]
-        with new_figure(WIDTH, 0.8 + 0.36 * len(self._looks), rows=len(self._looks)) as figure:
+        # Room for a legend of several rows.
+        more = math.ceil(len(groups) / 4) - 1
+        with new_figure(WIDTH, 0.8 + 0.36 * len(self._looks) + 0.25 * more, len(self._looks) + more) as figure:
             axes = figure.add_subplot()
             for row, (label, look) in enumerate(self._looks.items()):
                 for place, group in enumerate(groups):

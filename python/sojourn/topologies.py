@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sojourn import draw
-from sojourn.network import Network
+from sojourn.network import Both, BothSchemes, Network
 from sojourn.scheme import SchemeLike
 from sojourn.traffic import Traffic, every, on_off, tcp
 from sojourn.units import (
@@ -26,15 +28,18 @@ from sojourn.units import (
 def dumbbell(
     *,
     flows: int = 20,
-    rate: Rate = mbit_s(20),
+    rate: Both = mbit_s(20),
     base_rtt: Time = ms(40),
     congestion_control: str = "cubic",
-    queue: SchemeLike = "pfifo limit 100p",
+    queue: BothSchemes = "pfifo limit 100p",
     duration: Time = s(60),
     warm_up: Time = s(12),
     traffic: Traffic | None = None,
     name: str = "dumbbell",
     reverse_rate: Rate | None = None,
+    reverse_delay: Time | None = None,
+    reverse_queue: SchemeLike | None = None,
+    reverse_under_test: bool | None = None,
 ) -> Network:
     """Senders and receivers on either side of one bottleneck, whose queue is under test.
 
@@ -43,7 +48,8 @@ def dumbbell(
     flows
         Number of sender and receiver pairs, one flow each; they start within the first second.
     rate
-        Of the bottleneck. The access links have 1 Gbit/s.
+        Of the bottleneck; ``{"down": ..., "up": ...}`` gives one for data (down) and one for acknowledgements. The
+        access links have 1 Gbit/s.
     base_rtt
         Round-trip time without queues, propagation only: half of it on the bottleneck, a quarter on each side.
     congestion_control
@@ -58,6 +64,10 @@ def dumbbell(
         Of the network.
     reverse_rate
         Of the bottleneck for acknowledgements, where it is another.
+    reverse_delay
+        Propagation delay of the bottleneck for acknowledgements, in place of a quarter of `base_rtt`.
+    reverse_queue, reverse_under_test
+        The scheme at the bottleneck for acknowledgements, and whether a comparison replaces it.
 
     Examples
     --------
@@ -65,11 +75,12 @@ def dumbbell(
     >>> sj.dumbbell(flows=2, rate=sj.mbit_s(5), base_rtt=sj.ms(80))
     <Network 'dumbbell': 2 nodes, 3 links, 1 flows>
     """
+    said = f"{rate.get('down')} down and {rate.get('up')} up" if isinstance(rate, Mapping) else rate
     eighth = to_ns("base_rtt", base_rtt) // 8
     return (
         Network(
             name=name,
-            description=f"{flows} {congestion_control.upper()} flows share {rate} with {base_rtt} of base RTT",
+            description=f"{flows} {congestion_control.upper()} flows share {said} with {base_rtt} of base RTT",
             duration=duration,
             warm_up=warm_up,
         )
@@ -82,8 +93,11 @@ def dumbbell(
             rate=rate,
             reverse_rate=reverse_rate,
             delay=from_ns(to_ns("base_rtt", base_rtt) // 2 - 2 * eighth),
+            reverse_delay=reverse_delay,
             queue=queue,
+            reverse_queue=reverse_queue,
             under_test=True,
+            reverse_under_test=reverse_under_test,
         )
         .link(name="sender_access", from_="sender", to="left", rate=gbit_s(1), delay=from_ns(eighth))
         .link(name="receiver_access", from_="right", to="receiver", rate=gbit_s(1), delay=from_ns(eighth))

@@ -413,16 +413,19 @@ def tcp(
     )
 
 
-def udp(*, header: Data | None = None) -> Transport:
+def udp(*, echo: bool | None = None, header: Data | None = None) -> Transport:
     """UDP: packets are sent as the application makes them, without retransmission.
 
     Parameters
     ----------
+    echo
+        The receiver returns every datagram at once over the way of acknowledgements, as ping does; the time until it
+        is back is the flow's round-trip time.
     header
         Bytes of headers added to the payload. 28 B are IPv4 and UDP; with 0 B the payload is the whole packet, which
         suits queueing theory. By default "28 B".
     """
-    return _table(Transport, "udp", header=(header, "data"))
+    return _table(Transport, "udp", echo=(echo, None), header=(header, "data"))
 
 
 # End of traffic and transports

@@ -170,3 +170,51 @@ def test_toml_has_infinity_and_what_is_no_number() -> None:
     text = toml.dumps({"above": math.inf, "below": -math.inf, "none": math.nan})
     assert text == "above = inf\nbelow = -inf\nnone = nan\n"
     assert math.isnan(tomllib.loads(text)["none"])
+
+
+def test_directions_of_a_link_are_a_table_or_parameters_of_their_own() -> None:
+    def built(**link: Any) -> dict[str, Any]:
+        net = sj.Network(name="n", duration=sj.s(1)).link(name="l", from_="a", to="b", **link)
+        found: dict[str, Any] = net.flow(name="f", from_="a", to="b").canonical()["links"][0]
+        return found
+
+    table = built(
+        rate={"down": sj.mbit_s(50), "up": "10 Mbit/s"},
+        delay={"down": sj.ms(5), "up": sj.ms(6)},
+        loss={"up": 0.01},
+        jitter={"down": "1 ms"},
+        duplicate={"up": "1%"},
+        queue={"down": "codel", "up": "pie"},
+        under_test={"down": True},
+        framing="docsis",
+    )
+    assert table == built(
+        rate=sj.mbit_s(50),
+        reverse_rate=sj.mbit_s(10),
+        delay=sj.ms(5),
+        reverse_delay=sj.ms(6),
+        reverse_loss="1%",
+        jitter="1 ms",
+        reverse_duplicate=0.01,
+        queue="codel",
+        reverse_queue="pie",
+        under_test=True,
+        framing="docsis",
+    )
+    with pytest.raises(TypeError, match="rate"):
+        built(rate={"down": 50, "up": 10}, delay=sj.ms(1))
+
+
+def test_a_dumbbell_may_have_another_way_back() -> None:
+    net = sj.dumbbell(
+        rate={"down": sj.mbit_s(20), "up": sj.mbit_s(2)}, reverse_delay=sj.ms(25), reverse_queue="codel"
+    )
+    link = net.canonical()["links"][0]
+    assert [link[key] for key in ("rate", "reverse_rate", "delay", "reverse_delay", "reverse_queue")] == [
+        "20 Mbit/s",
+        "2 Mbit/s",
+        "10 ms",
+        "25 ms",
+        "codel",
+    ]
+    assert "20 Mbit/s down and 2 Mbit/s up" in net.canonical()["description"]

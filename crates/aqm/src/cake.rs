@@ -85,7 +85,7 @@ mod tests;
 mod tins;
 mod ways;
 
-pub use shaper::{Framing, Overhead};
+pub use crate::framing::{LinkLayer, Overhead};
 pub use tins::Diffserv;
 
 crate::choice! {
@@ -155,7 +155,7 @@ crate::params! {
         /// Least size of a packet on the link below, overhead included; at most 256 B (tc-cake(8)).
         mpu: Bytes = Bytes::ZERO,
         /// Framing of the link below (tc-cake(8)).
-        framing: Framing = Framing::Noatm,
+        framing: LinkLayer = LinkLayer::Noatm,
         /// Waiting bytes above which the longest queue loses packets; "none": computed from bandwidth and rtt (tc-cake(8)).
         memlimit: Option<Bytes> = None,
         /// Mark ECN-capable packets instead of dropping them (Linux always does).

@@ -15,12 +15,16 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod channel;
 mod config;
 mod context;
 mod discipline;
+mod dscp;
 pub mod fair;
 mod fattest;
 mod flow_table;
+mod framing;
+mod jitter;
 mod loss;
 mod packet;
 mod params;
@@ -60,12 +64,16 @@ pub mod sfq;
 pub mod shred;
 pub mod threshold;
 
+pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
 pub use config::{Config, ConfigError, FORMER_PRESETS};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
 };
+pub use dscp::Dscp;
 pub use fair::FairQueue;
+pub use framing::Framing;
+pub use jitter::{Jitter, Jittery};
 pub use loss::{Loss, Lossy};
 pub use packet::{AckFields, Ecn, Packet};
 pub use params::{Choice, Limit, Param, Parameters, Value};

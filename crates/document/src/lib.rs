@@ -3,11 +3,13 @@
 //!
 //! A scenario of the simulator and the configuration of the device are such documents.
 
+mod directed;
 mod error;
 mod quantity;
 mod read;
 pub mod tree;
 
+pub use directed::Directed;
 pub use error::{Error, Path, Step};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};
 pub use read::{read, Refused};

@@ -3,8 +3,8 @@
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use sojourn_aqm::{registry, Config, Loss};
-use sojourn_units::{BitRate, Bytes, Packets, Span, UnitError};
+use sojourn_aqm::{registry, Config, Dscp, Framing, Jitter, Loss};
+use sojourn_units::{BitRate, Bytes, Packets, Probability, Span, UnitError};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -27,7 +27,8 @@ macro_rules! unit {
     )+};
 }
 
-unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate", Loss => "loss");
+unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate", Loss => "loss", Jitter => "jitter",
+    Framing => "framing", Dscp => "codepoint", Probability => "probability");
 
 /// A quantity with its unit, `"20 Mbit/s"`; a bare number is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,12 +1,13 @@
 //! Reading typed tables from a located tree: a serde deserializer whose errors know key and place.
 
+use crate::directed::DIRECTED;
 use crate::error::{Path, Step};
 use crate::tree::{Entry, Node, Origin, Value};
 use serde::de::{
     self, value::StrDeserializer, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::{forward_to_deserialize_any, Deserialize, Deserializer};
-use sojourn_aqm::suggest::did_you_mean;
+use sojourn_aqm::suggest::{did_you_mean, nearest};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
@@ -156,8 +157,16 @@ impl<'de> Deserializer<'de> for At<'de> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Refused> {
-        visitor.visit_newtype_struct(self)
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Refused> {
+        match &self.0.value {
+            // A scheme may be a table, too, with other keys; one that is nearly a direction is a slip.
+            Value::Table(entries)
+                if name == DIRECTED && entries.iter().all(|entry| nearest(&entry.key, &["down", "up"]).is_some()) =>
+            {
+                visitor.visit_map(Table { entries, next: 0, tagged: false })
+            }
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     /// A table whose `kind` chooses the variant; `name` is the kind of a table that has none, or empty where it must.

@@ -154,6 +154,8 @@ pub struct Window {
     sojourn: Sampled,
     losses: LossRuns,
     sizes: Sums,
+    /// Bytes of framing besides `overhead`.
+    padding: u64,
     found: Sums,
     arrived: u64,
     dropped: [u64; 3],
@@ -174,6 +176,7 @@ impl Window {
             sojourn: Sampled::default(),
             losses: LossRuns::default(),
             sizes: Sums::default(),
+            padding: 0,
             found: Sums::default(),
             arrived: 0,
             dropped: [0; 3],
@@ -191,6 +194,12 @@ impl Window {
         let counts = &mut self.classes[class as usize];
         counts.arrived += 1;
         counts.arrived_bytes += bytes;
+    }
+
+    /// The packet that was offered last has so many bytes of framing on the link besides.
+    #[inline]
+    pub fn padded(&mut self, bytes: u32) {
+        self.padding += u64::from(bytes);
     }
 
     /// From `now` on `packets` wait.
@@ -235,7 +244,7 @@ impl Window {
         self.sojourn.clear();
         self.losses.restart();
         (self.sizes, self.found) = (Sums::default(), Sums::default());
-        (self.arrived, self.dropped) = (0, [0; 3]);
+        (self.padding, self.arrived, self.dropped) = (0, 0, [0; 3]);
         self.classes = [ClassCounts::default(); 4];
         row
     }
@@ -244,7 +253,7 @@ impl Window {
         let arrived = self.arrived;
         let [overflow, early, flow] = self.dropped;
         let dropped = overflow + early + flow;
-        let bits = (self.sizes.sum + arrived * self.overhead.get()) as f64 * 8.0;
+        let bits = (self.sizes.sum + self.padding + arrived * self.overhead.get()) as f64 * 8.0;
         let room = capacity.bit_s() as f64 * (now - self.since).seconds();
         let loss_ratio = (arrived > 0).then(|| dropped as f64 / arrived as f64);
         let burst_ratio = self.losses.burst_ratio(arrived);

@@ -14,6 +14,10 @@ pub(crate) enum Body {
     Ack(Packed),
     /// A UDP datagram.
     Datagram(Load, Datagram),
+    /// One that its receiver returns.
+    Request(Load, Datagram),
+    /// One that comes back.
+    Reply(Load, Datagram),
 }
 
 /// What data has that acknowledgements do without.
@@ -97,6 +101,9 @@ impl Packed {
     }
 }
 
+/// The ordinal number of a copy.
+const COPY: u32 = u32::MAX;
+
 /// A packet between sender and receiver.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -114,7 +121,7 @@ impl Packet {
     #[inline]
     pub fn bytes(&self) -> u32 {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) => load.bytes,
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.bytes,
             Body::Ack(ack) => u32::from(ack.bytes),
         }
     }
@@ -123,7 +130,7 @@ impl Packet {
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) => load.ecn,
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ecn,
             Body::Ack(_) => Ecn::NotEct,
         }
     }
@@ -131,19 +138,37 @@ impl Packet {
     /// A queue has marked it.
     #[inline]
     pub fn mark(&mut self) {
-        if let Body::Data(load, _) | Body::Datagram(load, _) = &mut self.body {
-            load.ecn = Ecn::Ce;
+        match &mut self.body {
+            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => {
+                load.ecn = Ecn::Ce;
+            }
+            Body::Ack(_) => {}
         }
     }
 
-    /// Of a packet of the flow's data, with payload: its ordinal number.
+    /// Of a packet of the flow's data, with payload: its ordinal number. A copy has none.
     #[inline]
     pub fn ordinal(&self) -> Option<u32> {
-        match &self.body {
-            Body::Ack(_) => None,
-            Body::Data(load, data) => (data.len > 0).then_some(load.ordinal),
-            Body::Datagram(load, _) => Some(load.ordinal),
+        let ordinal = match &self.body {
+            Body::Ack(_) => return None,
+            Body::Data(load, data) if data.len > 0 => load.ordinal,
+            Body::Data(..) => return None,
+            Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ordinal,
+        };
+        (ordinal != COPY).then_some(ordinal)
+    }
+
+    /// What a link makes of it that doubles it. Its loss is none of the flow, and a datagram's payload counts once.
+    pub fn copy(&self) -> Self {
+        let mut copy = *self;
+        match &mut copy.body {
+            Body::Ack(_) => {}
+            Body::Data(load, _) => load.ordinal = COPY,
+            Body::Datagram(load, datagram) | Body::Request(load, datagram) | Body::Reply(load, datagram) => {
+                (load.ordinal, datagram.payload) = (COPY, 0);
+            }
         }
+        copy
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Config, Lossy, Observer, Packet, Reason, Server};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -71,10 +71,13 @@ pub(crate) struct Port {
     /// not when convenient.
     pub eager: bool,
     pub server: Server<Stream>,
-    /// Random loss of what has been sent.
-    pub lossy: Option<Box<Lossy<Stream>>>,
-    /// Packets lost before the measurement began.
-    pub lost_before: u64,
+    /// What the link does to packets that have been sent, where it does more than to carry them for `delay`. Then `delay` is the
+    /// least that a packet can have, so that a lazy port is looked at in time.
+    pub channel: Option<Box<Channel<Stream>>>,
+    /// What it had done when the measurement began.
+    pub channel_before: ChannelCounts,
+    /// Framing in place of the wire's overhead. Such a port has a channel and is watched, so that other ports need not ask.
+    pub framing: Option<Framing>,
     pub probe: Probe,
     pub medium: Medium,
     pub device: Option<Device>,

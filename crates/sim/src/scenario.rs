@@ -7,6 +7,7 @@ pub(crate) mod bounds;
 mod cell;
 mod document;
 mod flow;
+mod link;
 mod network;
 pub(crate) mod resolve;
 mod routes;
@@ -16,10 +17,11 @@ mod tests;
 
 pub use bounds::bounds;
 pub use cell::{CellTable, Profile};
-pub use document::{BusTable, ChangeTable, Document, LinkTable, NodeTable, PortTable, SeriesTable};
+pub use document::{BusTable, ChangeTable, Document, NodeTable, PortTable, SeriesTable};
 pub use flow::*;
+pub use link::LinkTable;
 pub use network::{Bus, Cell, Change, Flow, Network, Port, PortKind, Start, Transport};
-pub use sojourn_document::{Error, OrNone, Quantity, Scheme, Unit};
+pub use sojourn_document::{Directed, Error, OrNone, Quantity, Scheme, Unit};
 
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Path};
@@ -42,12 +44,15 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
     for (index, set) in sets.iter().enumerate() {
         sets::apply(&mut tree, index, set).map_err(|why| refused(Origin::Set(index), why))?;
     }
-    let document: Document = read(&tree).map_err(|e| {
+    let mut document: Document = read(&tree).map_err(|e| {
         let (path, origin, what) = e.into_parts();
         Error::new(path, what).at(place(origin.unwrap_or(tree.origin)))
     })?;
     match document.resolve() {
-        Ok(_) => Ok(document),
+        Ok(_) => {
+            document.links.iter_mut().for_each(LinkTable::normalise);
+            Ok(document)
+        }
         Err(e) => {
             let origin = tree.find(e.key());
             Err(e.at(place(origin)))
@@ -63,7 +68,7 @@ impl Document {
         let slips = resolve::slips(self).into_iter().map(|(path, what)| format!("key `{path}`: {what}"));
         let mut schemes: Vec<(String, &Scheme)> = Vec::new();
         for (i, link) in self.links.iter().enumerate() {
-            schemes.push((format!("links[{i}].queue"), &link.queue));
+            schemes.extend(link.queue.down().map(|queue| (format!("links[{i}].queue"), queue)));
             schemes.push((format!("links[{i}].reverse_queue"), &link.reverse_queue));
         }
         for (i, bus) in self.buses.iter().enumerate() {

@@ -156,6 +156,37 @@ struct TcpCounts {
     delivered: u64,
 }
 
+/// Datagrams that a receiver returns.
+#[derive(Clone, Debug)]
+struct Echo {
+    /// First port of their route in `routes`.
+    route: u32,
+    /// Round-trip times since the measurement began.
+    times: Moments,
+    distribution: Histogram,
+    /// Number and sum of the round-trip times at the last point of the time series.
+    last: (u64, u128),
+}
+
+impl Echo {
+    fn new(route: u32) -> Self {
+        Self { route, times: Moments::default(), distribution: Histogram::default(), last: (0, 0) }
+    }
+
+    /// The measurement begins.
+    fn restart(&mut self) {
+        *self = Self::new(self.route);
+    }
+
+    /// Mean round-trip time since the last point, in ms.
+    fn since_last(&mut self) -> Option<f64> {
+        let now = (self.times.count(), self.times.sum_ns());
+        let (count, sum) = (now.0 - self.last.0, now.1 - self.last.1);
+        self.last = now;
+        (count > 0).then(|| sum as f64 / count as f64 / 1e6)
+    }
+}
+
 /// A flow's application.
 #[derive(Clone, Debug)]
 struct Flow {
@@ -167,6 +198,8 @@ struct Flow {
     ecn: Ecn,
     stop: Option<Instant>,
     source: Option<Source>,
+    /// UDP: the receiver returns datagrams.
+    echo: Option<Box<Echo>>,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
     random: crate::random::Stream,

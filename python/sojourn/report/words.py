@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _TRANSPORT_NAMES: Final = {"tcp": "TCP", "udp": "UDP"}
+_EFFECTS: Final = {"loss": "random loss", "jitter": "jitter", "duplicate": "duplication"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         f"{_times(number)}{link['from']} – {link['to']}",
         _both(link, "rate", ""),
         _both(link, "delay", " each way"),
-        _losses(link),
+        f"{link['framing']} framing" if link.get("framing") else "",
+        *(_effect(link, key, words) for key, words in _EFFECTS.items()),
         f"{link['from']} → {link['to']} {_queue(link.get('queue'), link.get('under_test'))}",
     ]
     if link.get("reverse_queue") or link.get("reverse_under_test"):
@@ -63,8 +65,9 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "reverse_rate",
         "delay",
         "reverse_delay",
-        "loss",
-        "reverse_loss",
+        "framing",
+        *_EFFECTS,
+        *(f"reverse_{key}" for key in _EFFECTS),
         "queue",
         "under_test",
         "reverse_queue",
@@ -80,9 +83,9 @@ def _both(link: Mapping[str, Any], key: str, same: str) -> str:
     return f"{there}{same}" if back is None else f"{there} ({back} back)"
 
 
-def _losses(link: Mapping[str, Any]) -> str:
-    there, back = link.get("loss"), link.get("reverse_loss")
-    return f"random loss {there or 'none'} ({back or 'none'} back)" if there or back else ""
+def _effect(link: Mapping[str, Any], key: str, words: str) -> str:
+    there, back = link.get(key), link.get(f"reverse_{key}")
+    return f"{words} {there or 'none'} ({back or 'none'} back)" if there or back else ""
 
 
 def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:

@@ -1,59 +1,6 @@
-//! What a packet takes on the link below, and when the next may go.
+//! When the next packet may go.
 
-use crate::Value;
-use alloc::format;
-use alloc::string::{String, ToString};
-use sojourn_units::{BitRate, Bytes, Instant, Span};
-
-/// Bytes that the link below adds to each packet; negative where the host counts more than the link has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overhead(pub i32);
-
-/// tc's bounds.
-const OVERHEADS: core::ops::RangeInclusive<i32> = -64..=256;
-
-impl Value for Overhead {
-    const KIND: &'static str = "bytes";
-
-    fn read(text: &str) -> Result<Self, String> {
-        let number = text.strip_suffix('B').unwrap_or(text).trim();
-        let read = number.parse().ok().filter(|n| OVERHEADS.contains(n)).map(Self);
-        read.ok_or_else(|| format!("\"{text}\" is refused; allowed: {}", Self::allowed()))
-    }
-
-    fn print(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn allowed() -> String {
-        "a whole number of bytes from -64 to 256, as in \"44\"".to_string()
-    }
-}
-
-crate::choice! {
-    /// Framing of the link below.
-    pub enum Framing {
-        /// No framing in cells.
-        Noatm = "noatm",
-        /// In cells of 53 bytes that carry 48 (ADSL).
-        Atm = "atm",
-        /// With one byte more for every 64 or part of 64 (VDSL2).
-        Ptm = "ptm",
-    }
-}
-
-impl Framing {
-    /// Bytes of a packet on the link below.
-    pub(super) fn size(self, bytes: u32, overhead: Overhead, mpu: Bytes) -> u64 {
-        let size = i64::from(bytes) + i64::from(overhead.0);
-        let size = (size.max(0) as u64).max(mpu.get());
-        match self {
-            Self::Noatm => size,
-            Self::Atm => size.div_ceil(48).saturating_mul(53),
-            Self::Ptm => size.saturating_add(size.div_ceil(64)),
-        }
-    }
-}
+use sojourn_units::{BitRate, Instant, Span};
 
 /// When the next packet may go: a clock that each packet moves on by its time on the link, without loss by rounding.
 #[derive(Clone, Debug)]

@@ -99,16 +99,16 @@ fn the_shaper_saves_nothing_up_while_idle() {
 
 #[test]
 fn sizes_on_the_link_below() {
-    let size = |framing: Framing, bytes, overhead, mpu| framing.size(bytes, Overhead(overhead), Bytes::new(mpu));
-    assert_eq!(size(Framing::Noatm, 1500, 38, 84), 1538);
-    assert_eq!(size(Framing::Noatm, 40, 38, 84), 84);
-    assert_eq!(size(Framing::Noatm, 40, -64, 0), 0);
+    let size = |framing: LinkLayer, bytes, overhead, mpu| framing.size(bytes, Overhead(overhead), Bytes::new(mpu));
+    assert_eq!(size(LinkLayer::Noatm, 1500, 38, 84), 1538);
+    assert_eq!(size(LinkLayer::Noatm, 40, 38, 84), 84);
+    assert_eq!(size(LinkLayer::Noatm, 40, -64, 0), 0);
     // 1540 B fill 32.08 cells of 48: 33 x 53. One cell's worth is one cell; one byte more is two.
-    assert_eq!(size(Framing::Atm, 1500, 40, 0), 1749);
-    assert_eq!((size(Framing::Atm, 48, 0, 0), size(Framing::Atm, 49, 0, 0)), (53, 106));
+    assert_eq!(size(LinkLayer::Atm, 1500, 40, 0), 1749);
+    assert_eq!((size(LinkLayer::Atm, 48, 0, 0), size(LinkLayer::Atm, 49, 0, 0)), (53, 106));
     // 1522 B hold 23.8 times 64: 24 B more.
-    assert_eq!(size(Framing::Ptm, 1500, 22, 0), 1546);
-    assert_eq!((size(Framing::Ptm, 64, 0, 0), size(Framing::Ptm, 65, 0, 0)), (65, 67));
+    assert_eq!(size(LinkLayer::Ptm, 1500, 22, 0), 1546);
+    assert_eq!((size(LinkLayer::Ptm, 64, 0, 0), size(LinkLayer::Ptm, 65, 0, 0)), (65, 67));
     // And the shaper counts it: 53 B at 53 kbit/s are 8 ms.
     let mut link = Link::new("bandwidth 53kbit atm overhead 8");
     link.flow(1, 40, 2);

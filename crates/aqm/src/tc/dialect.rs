@@ -61,7 +61,7 @@ const SFB: Words = &[("penalty", Idle(0)), ("rate", Value), ("burst", Value)];
 const SFQ: Words =
     &[("redflowlimit", Value), ("avpkt", Value), ("burst", Value), ("probability", Value), ("ewma", Value)];
 
-/// Besides those that [`Cake`](crate::cake::Cake) itself lists and those of [`cake::LINKS`].
+/// Besides those that [`Cake`](crate::cake::Cake) itself lists and those for links (`framing::WORDS`).
 const CAKE: Words = &[
     // Flows come with hashes of hosts and five-tuples, never behind a translation of addresses.
     ("nat", Idle(0)),
@@ -92,7 +92,7 @@ fn words(kind: &str) -> Words {
 /// What `word` is to tc in a text for `kind`.
 pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
     match kind {
-        "cake" if cake::LINKS.iter().any(|(name, _)| *name == word) => return Some(Flag),
+        "cake" if crate::framing::Word::find(word).is_some() => return Some(Flag),
         _ => {}
     }
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)

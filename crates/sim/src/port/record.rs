@@ -1,7 +1,7 @@
 //! Windows of so many packets at one queue, as Barczyk and Chydzinski (2022) record them.
 
 use crate::packet::{Body, Packet};
-use sojourn_aqm::Reason;
+use sojourn_aqm::{Framing, Reason};
 use sojourn_measure::window::Class;
 use sojourn_measure::{Window, WindowRow};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -14,6 +14,7 @@ const WINDOWS: usize = 64;
 pub(crate) struct Record {
     every: u64,
     capacity: BitRate,
+    framing: Option<Framing>,
     window: Window,
     /// Closed windows, each with how often the scheme had been switched when it began.
     rows: Vec<(usize, WindowRow)>,
@@ -24,20 +25,23 @@ pub(crate) struct Record {
 pub(crate) fn class(packet: &Packet) -> Class {
     match packet.body {
         Body::Data(..) | Body::Ack(_) => Class::Tcp,
-        Body::Datagram(..) => Class::Udp,
+        Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => Class::Udp,
     }
 }
 
 impl Record {
-    pub fn new(every: u64, capacity: BitRate, overhead: u32) -> Self {
+    pub fn new(every: u64, capacity: BitRate, overhead: u32, framing: Option<Framing>) -> Self {
         let window = Window::new(Instant::ZERO, 0, Bytes::new(u64::from(overhead)));
-        Self { every, capacity, window, rows: Vec::with_capacity(WINDOWS), switches: 0 }
+        Self { every, capacity, framing, window, rows: Vec::with_capacity(WINDOWS), switches: 0 }
     }
 
     /// A packet of `bytes`, without framing, is about to be offered.
     #[inline]
     pub fn arrived(&mut self, bytes: u32, class: Class) {
         self.window.arrived(bytes, class);
+        if let Some(framing) = self.framing {
+            self.window.padded(framing.size(bytes).saturating_sub(bytes));
+        }
     }
 
     /// So many wait from now on.

@@ -20,7 +20,7 @@ pub(crate) const TIME: Bound<Span> = Bound {
 
 pub(crate) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
-    keys: "`delay` of links and buses, times of `transport`",
+    keys: "`delay` of links and buses, the most that `jitter` makes of it, times of `transport`",
     why: "a day; packets in flight are held in memory",
 };
 
@@ -88,6 +88,9 @@ pub(crate) const SERIES_VALUES: u64 = 50_000_000;
 /// Hops of all flows' routes, and entries of tables to find them: 12 B to 24 B each.
 pub(crate) const HOPS: u64 = 100_000_000;
 
+/// Packets that the links of a way make of one by `duplicate`, on average.
+pub(crate) const COPIES: f64 = 64.0;
+
 /// Entries of the tables of flows of all queues: 4 B to 16 B each.
 pub(crate) const TABLE_ENTRIES: u64 = 200_000_000;
 
@@ -128,6 +131,11 @@ pub fn bounds() -> Vec<[String; 3]> {
             "hops of all flows together, and nodes times destinations",
             HOPS.to_string(),
             "they are in memory before a run begins",
+        ),
+        own(
+            "packets that `duplicate` makes of one on a flow's way there and back, on average",
+            COPIES.to_string(),
+            "each link doubles copies, too",
         ),
         own(
             "`flows` and `divisor` of the schemes of all queues together",

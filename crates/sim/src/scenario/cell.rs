@@ -8,6 +8,7 @@ use super::resolve::names::Names;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
+use sojourn_aqm::Impairments;
 use sojourn_document::{Error, Path, Step};
 use sojourn_document::{OrNone, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Span};
@@ -234,7 +235,8 @@ impl CellTable {
             rates.extend(names.find(name, key)?.map(|node| (node, rate.0)));
         }
         let port = |station: usize, rate| Port {
-            loss: None,
+            impairments: Impairments::default(),
+            framing: None,
             name: format!("{}:{}", self.name, names.nodes[station]),
             kind: PortKind::Cell { cell: index, station, access_point, rate },
             queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),

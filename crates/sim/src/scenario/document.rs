@@ -3,6 +3,7 @@
 
 use super::cell::CellTable;
 use super::flow::FlowTable;
+use super::link::LinkTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Loss};
@@ -106,53 +107,6 @@ pub struct NodeTable {
     /// Makes a group of this many nodes, called `name0`, `name1`, and so on. Without it there is one node `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-}
-
-/// A full-duplex point-to-point link, or one for every node of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct LinkTable {
-    /// Name of the link.
-    pub name: String,
-    /// Node or group at one end. Each node of a group gets a link of its own, either to the single node `to` or to
-    /// the corresponding node of a group of the same size.
-    pub from: String,
-    /// Node or group at the other end.
-    pub to: String,
-    /// Rate, in each direction unless `reverse_rate` is given.
-    pub rate: Quantity<BitRate>,
-    /// Propagation delay, in each direction unless `reverse_delay` is given.
-    pub delay: Quantity<Span>,
-    /// Rate from `to` to `from`, where it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_rate: Option<Quantity<BitRate>>,
-    /// Propagation delay from `to` to `from`, where it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_delay: Option<Quantity<Span>>,
-    /// Random loss of packets that have been sent, from `from` to `to`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Quantity<Loss>>,
-    /// Random loss from `to` to `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_loss: Option<Quantity<Loss>>,
-    /// Bytes of framing added to every packet.
-    #[serde(default)]
-    pub overhead: Quantity<Bytes>,
-    /// Scheme of the queue from `from` to `to`.
-    #[serde(default = "default_queue")]
-    pub queue: Scheme,
-    /// Scheme of the queue from `to` to `from`.
-    #[serde(default = "default_queue")]
-    pub reverse_queue: Scheme,
-    /// The queue is under test: a comparison replaces `queue` by each of its schemes.
-    #[serde(default)]
-    pub under_test: bool,
-    /// The queue is under test: a comparison replaces `reverse_queue` by each of its schemes.
-    #[serde(default)]
-    pub reverse_under_test: bool,
-    /// Size of a FIFO below each of the two schemes, like the transmit ring of a network driver; `0 p` for none.
-    #[serde(default)]
-    pub device_queue: Quantity<Packets>,
 }
 
 /// A shared half-duplex channel with carrier sense (CSMA), such as an old Ethernet.

@@ -9,6 +9,7 @@ use crate::keys::tagged;
 use schemars::{JsonSchema, Schema};
 use serde::de::{self, value::MapAccessDeserializer, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use sojourn_aqm::Dscp;
 use sojourn_document::{Quantity, Unit};
 use sojourn_units::{Bytes, Span};
 use std::fmt;
@@ -46,6 +47,9 @@ pub struct FlowTable {
     /// What the flows send.
     #[serde(default)]
     pub traffic: TrafficTable,
+    /// Differentiated services codepoint of every packet of the flows, those of the receiver included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Quantity<Dscp>>,
 }
 
 fn one() -> u32 {
@@ -84,11 +88,15 @@ pub struct UdpTable {
     /// Bytes of headers added to the payload. 28 B are IPv4 and UDP; with 0 B the payload is the whole packet, which
     /// suits queueing theory.
     pub header: Quantity<Bytes>,
+    /// The receiver returns every datagram at once over the way of acknowledgements, as ping does; the time until it is back is
+    /// the flow's round-trip time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub echo: bool,
 }
 
 impl Default for UdpTable {
     fn default() -> Self {
-        Self { header: Quantity(Bytes::new(28)) }
+        Self { header: Quantity(Bytes::new(28)), echo: false }
     }
 }
 

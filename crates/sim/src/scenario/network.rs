@@ -3,7 +3,7 @@
 use super::bounds::{SERIES_VALUES, TABLE_ENTRIES};
 use crate::traffic::Traffic;
 use crate::transport;
-use sojourn_aqm::{Config, Loss};
+use sojourn_aqm::{Config, Dscp, Framing, Impairments, Loss};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ fn table_entries(config: &Config) -> u64 {
 /// Series of a run besides those of its flows.
 const SERIES: u64 = 4;
 /// Time series of a flow, where they are kept.
-const FLOW_SERIES: u64 = 4;
+const FLOW_SERIES: u64 = 5;
 
 /// Another scheme for queues, or another rate, delay or loss for their links, at an instant.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,8 +208,10 @@ pub struct Port {
     pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
-    /// Random loss behind it; only of links.
-    pub loss: Option<Loss>,
+    /// What the link does to packets behind it; nothing where it is no link.
+    pub impairments: Impairments,
+    /// Framing of the link in place of its overhead.
+    pub framing: Option<Framing>,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.
     pub device_queue: Option<Packets>,
 }
@@ -287,6 +289,8 @@ pub struct Flow {
     pub ack_route: Vec<usize>,
     /// How it sends.
     pub transport: Arc<Transport>,
+    /// Of every packet.
+    pub dscp: Dscp,
     /// What it sends.
     pub traffic: Traffic,
     /// When it starts.
@@ -310,6 +314,8 @@ pub enum Transport {
     Udp {
         /// Bytes added to the payload (IPv4 and UDP: 28).
         header: Bytes,
+        /// The receiver returns every datagram.
+        echo: bool,
     },
 }
 

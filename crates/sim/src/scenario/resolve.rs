@@ -5,11 +5,12 @@ pub(super) mod names;
 pub(crate) mod traffic;
 
 use super::bounds::{self, up_to, MOST};
-use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
+use super::document::{BusTable, ChangeTable, Document, PortTable};
+use super::link::LinkTable;
 use super::network::{Bus, Cell, Change, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
-use sojourn_aqm::{Config, Loss};
+use sojourn_aqm::Impairments;
 use sojourn_document::{did_you_mean, Error, Path};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,19 +163,7 @@ impl Document {
         let mut linked = BTreeMap::new();
         for (i, link) in self.links.iter().enumerate() {
             let path = Path::from(["links".into(), i.into()]);
-            moving(link.rate.0, path.then("rate"))?;
-            channel(link.delay.0, link.overhead.0, link.device_queue.0, &path)?;
-            if let Some(rate) = link.reverse_rate {
-                moving(rate.0, path.then("reverse_rate"))?;
-            }
-            up_to(link.reverse_delay.unwrap_or_default().0, &bounds::DELAY, || path.then("reverse_delay"))?;
-            let there = Channel { rate: link.rate.0, delay: link.delay.0, loss: link.loss.map(|loss| loss.0) };
-            let back = Channel {
-                rate: link.reverse_rate.unwrap_or(link.rate).0,
-                delay: link.reverse_delay.unwrap_or(link.delay).0,
-                loss: link.reverse_loss.map(|loss| loss.0),
-            };
-            let queues = [&link.queue, &link.reverse_queue].map(|queue| Arc::new(queue.0.clone()));
+            let [there, back] = link.directions(&path)?;
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
                     return Err(Error::new(
@@ -189,8 +178,8 @@ impl Document {
                     );
                     return Err(Error::new(path.then("to"), what));
                 }
-                ports.push(link_port(link, names, (from, to), there, &queues[0], link.under_test));
-                ports.push(link_port(link, names, (to, from), back, &queues[1], link.reverse_under_test));
+                ports.push(there.port(names, from, to));
+                ports.push(back.port(names, to, from));
             }
         }
         let mut buses = Vec::new();
@@ -243,33 +232,6 @@ fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usi
     }
 }
 
-/// What is different in the two directions of a link.
-#[derive(Clone, Copy)]
-struct Channel {
-    rate: BitRate,
-    delay: Span,
-    loss: Option<Loss>,
-}
-
-/// One direction of a link.
-fn link_port(
-    link: &LinkTable,
-    names: &Names,
-    (from, to): (usize, usize),
-    Channel { rate, delay, loss }: Channel,
-    queue: &Arc<Config>,
-    under_test: bool,
-) -> Port {
-    Port {
-        name: format!("{}->{}", names.nodes[from], names.nodes[to]),
-        kind: PortKind::Link { rate, delay, overhead: link.overhead.0, from, to },
-        queue: Arc::clone(queue),
-        under_test,
-        loss,
-        device_queue: device(link.device_queue.0),
-    }
-}
-
 /// The stations of a bus with a queue of their own.
 fn own_ports<'a>(bus: &'a BusTable, names: &Names, path: &Path) -> Result<OwnPorts<'a>, Error> {
     let mut found = BTreeMap::new();
@@ -303,7 +265,8 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 kind: PortKind::Bus { bus: index, station },
                 queue: Arc::new(queue.0.clone()),
                 under_test,
-                loss: None,
+                impairments: Impairments::default(),
+                framing: None,
                 device_queue: device(bus.device_queue.0),
             });
         }
@@ -327,7 +290,7 @@ fn listed(ports: &[Port]) -> String {
     }
 }
 
-fn device(packets: Packets) -> Option<Packets> {
+pub(super) fn device(packets: Packets) -> Option<Packets> {
     (packets > Packets::ZERO).then_some(packets)
 }
 
@@ -358,7 +321,6 @@ pub(crate) fn moving(rate: BitRate, path: Path) -> Result<(), Error> {
     up_to(rate, &bounds::RATE, || path)
 }
 
-/// What links and buses share.
 fn channel(delay: Span, overhead: Bytes, device_queue: Packets, path: &Path) -> Result<(), Error> {
     up_to(delay, &bounds::DELAY, || path.then("delay"))?;
     up_to(overhead, &bounds::FRAMING, || path.then("overhead"))?;

@@ -1,7 +1,7 @@
 //! From the resolved network to a simulation that is ready to run.
 
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
-use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
+use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
@@ -10,7 +10,7 @@ use crate::scenario::{self, Network, PortKind, Start, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Ecn, Loss, Lossy, Random, Server};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -100,7 +100,7 @@ impl Simulation {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
-        let (mut tcp, mut header) = (None, 0);
+        let (mut tcp, mut header, mut echo) = (None, 0, None);
         let (transfer, source) = match &flow.traffic {
             Traffic::Bulk { .. } => (u64::MAX, None),
             Traffic::Transfer { size } => (size.get(), None),
@@ -125,14 +125,17 @@ impl Simulation {
                     acknowledge_at: Instant::NEVER,
                 }));
             }
-            Transport::Udp { header: bytes } => header = bytes.get() as u32,
+            Transport::Udp { header: bytes, echo: returns } => {
+                header = bytes.get() as u32;
+                echo = returns.then(|| Box::new(Echo::new(ack_route)));
+            }
         }
         self.hosts.tcp.push(tcp);
         self.net.hashes.push(Hashes {
             flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
-            dscp: 0,
+            dscp: flow.dscp.get(),
         });
         self.hosts.flows.push(Flow {
             route,
@@ -140,6 +143,7 @@ impl Simulation {
             ecn: Ecn::NotEct,
             stop: flow.stop,
             source,
+            echo,
             next_bytes: 0,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
         });
@@ -185,7 +189,8 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            last = if changing[*port].delay { Before::Several } else { Before::Port(*port) };
+            let is_constant = !changing[*port].delay && !network.ports[*port].impairments.reorders();
+            last = if is_constant { Before::Port(*port) } else { Before::Several };
         }
     }
     let members = members(network);
@@ -224,7 +229,7 @@ fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut 
                 let saved = transport::segment::unstamped_saves(false);
                 transport::segment::DATA_HEADER.get() - u64::from(saved)
             }
-            Transport::Udp { header } => header.get(),
+            Transport::Udp { header, .. } => header.get(),
         };
         for route in [&flow.route, &flow.ack_route] {
             for (place, port) in route.iter().enumerate() {
@@ -301,6 +306,19 @@ struct Ports {
     line_queues: Vec<LineQueue>,
 }
 
+/// What a link does to packets besides carrying them, if anything.
+fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
+    let mut impairments = port.impairments;
+    if loss {
+        impairments.loss.get_or_insert_default();
+    }
+    if impairments.is_none() && port.framing.is_none() {
+        return None;
+    }
+    let stream = |what| Stream::new(options.seed, options.replication, &format!("{what}/{}", port.name));
+    Some(Box::new(Channel::new(delay, &impairments, stream)))
+}
+
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
@@ -327,9 +345,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         };
         let wire = Wire::new(rate, overhead);
         let record = network.windows.filter(|_| port.under_test);
-        let record = record.map(|every| Record::new(every, rate, wire.overhead()));
+        let record = record.map(|every| Record::new(every, rate, wire.overhead(), port.framing));
         let changing = changing[index];
-        let stays = port.loss.is_none() && !changing.any;
+        let stays = port.impairments.is_none() && port.framing.is_none() && !changing.any;
         let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
@@ -339,9 +357,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         }
         places.push(Place::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
-        let changed = changing.loss.then(Loss::default);
-        let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
-        let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
+        let channel = make_channel(port, delay, changing.loss, options);
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
             busy_until: Instant::ZERO,
@@ -353,8 +369,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
-            lossy,
-            lost_before: 0,
+            channel,
+            channel_before: ChannelCounts::default(),
+            framing: port.framing,
             probe: Probe::new(port.under_test, record),
             medium,
             device,
@@ -363,6 +380,10 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             switched: Vec::new(),
         });
         if let Some(port) = ports.last_mut() {
+            port.set_delay(delay);
+            if port.framing.is_some() {
+                port.probe.watch();
+            }
             port.lazy = port.may_be_lazy();
         }
     }

@@ -72,7 +72,11 @@ impl Simulation {
         } else {
             let meter = &mut self.hosts.meters[index as usize];
             let load = Load { bytes: payload + flow.header, ordinal: meter.sent_packets as u32, ecn: flow.ecn };
-            let body = Body::Datagram(load, Datagram { sent: now, payload });
+            let datagram = Datagram { sent: now, payload };
+            let body = match flow.echo {
+                None => Body::Datagram(load, datagram),
+                Some(_) => Body::Request(load, datagram),
+            };
             meter.sent_packets += 1;
             meter.first_sent.get_or_insert(now);
             self.net.launch(Packet { body, flow: index, hop: flow.route }, load.bytes);
@@ -151,6 +155,22 @@ impl Simulation {
             Body::Datagram(load, datagram) => {
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.meters[index as usize].payload += u64::from(datagram.payload);
+            }
+            Body::Request(load, datagram) => {
+                hosts.delivered(now, index, datagram.sent, load.bytes);
+                hosts.meters[index as usize].payload += u64::from(datagram.payload);
+                if let Some(echo) = &hosts.flows[index as usize].echo {
+                    let body = Body::Reply(load, datagram);
+                    net.launch(Packet { body, flow: index, hop: echo.route }, load.bytes);
+                }
+            }
+            Body::Reply(_, datagram) => {
+                let is_first = packet.ordinal().is_some();
+                let echo = hosts.flows[index as usize].echo.as_mut().filter(|_| is_first);
+                if let Some(echo) = echo {
+                    echo.times.add(now - datagram.sent);
+                    echo.distribution.add(now - datagram.sent);
+                }
             }
         }
     }

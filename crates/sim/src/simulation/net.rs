@@ -81,6 +81,8 @@ pub(super) struct Losses {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Audit {
     pub sent: u64,
+    /// Copies that links have made.
+    pub duplicated: u64,
     pub delivered: u64,
     pub dropped: u64,
 }

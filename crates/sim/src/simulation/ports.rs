@@ -40,14 +40,18 @@ impl Net {
         let Self { slab, hashes, ports, dropped, total, .. } = self;
         let port = &mut ports[index as usize];
         let sent = slab.get(handle);
-        let packet = port.stamp(handle, sent, &hashes[sent.flow as usize]);
         port.probe.offered(now, sent);
-        if port.probe.watch.is_some() {
+        let hashes = &hashes[sent.flow as usize];
+        let packet = if port.probe.watch.is_some() {
+            let packet = Packet { bytes: port.framed(sent.bytes()), ..port.stamp(handle, sent, hashes) };
             dropped.logs = port.is_logged();
             if dropped.logs {
                 dropped.note(now, packet.serial, trace::What::Arrived((&packet).into()));
             }
-        }
+            packet
+        } else {
+            port.stamp(handle, sent, hashes)
+        };
         port.server.arrive(now, dropped, packet);
         dropped.logs = false;
         port.probe.joined(now);
@@ -82,9 +86,11 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
-        port.delay = delay.unwrap_or(port.delay);
-        if let (Some(loss), Some(lossy)) = (loss, &mut port.lossy) {
-            lossy.change(loss);
+        if let Some(delay) = delay {
+            port.set_delay(delay);
+        }
+        if let (Some(loss), Some(channel)) = (loss, &mut port.channel) {
+            channel.set_loss(loss);
         }
         if let Some(rate) = rate {
             self.dropped.logs = port.is_logged();
@@ -248,8 +254,7 @@ impl Net {
             Some(_) => {
                 let next = self.next_for_wire(index);
                 let port = &self.ports[index as usize];
-                let overhead = port.server.wire.overhead();
-                let taken = |handle| Taken { handle, bytes: self.slab.get(handle).bytes() + overhead };
+                let taken = |handle| Taken { handle, bytes: port.framed(self.slab.get(handle).bytes()) };
                 (next.map(taken), port.device.as_ref().is_some_and(|device| !device.handles.is_empty()))
             }
         };
@@ -268,14 +273,30 @@ impl Net {
         self.go(index, handle, bytes - overhead, arrival);
     }
 
-    /// A packet of `bytes` has been sent by a port and reaches its next hop at `at`, if the link does not lose it.
+    /// A packet of `bytes` has been sent by a port and reaches its next hop at `at`, unless the link has other plans.
     #[inline(always)]
     pub(super) fn go(&mut self, index: u32, handle: u32, bytes: u32, at: Instant) {
-        let lossy = &mut self.ports[index as usize].lossy;
-        if lossy.as_mut().is_some_and(|lossy| lossy.takes()) {
-            return self.lose(handle);
+        if self.ports[index as usize].channel.is_some() {
+            return self.go_through(index, handle, at);
         }
         self.travel(handle, bytes, at);
+    }
+
+    /// As [`Net::go`], over a link that does more than to carry packets; `at` is the earliest arrival.
+    #[inline(never)]
+    fn go_through(&mut self, index: u32, handle: u32, at: Instant) {
+        let port = &mut self.ports[index as usize];
+        let Some(channel) = &mut port.channel else { return };
+        let Some(arrival) = channel.carry(at.before(port.delay)) else { return self.lose(handle) };
+        let packet = self.slab.get(handle);
+        let bytes = packet.bytes();
+        let copy = arrival.copy.map(|at| (packet.copy(), at));
+        self.travel(handle, bytes, arrival.at);
+        if let Some((copy, at)) = copy {
+            self.audit.duplicated += 1;
+            let handle = self.slab.insert(copy);
+            self.travel(handle, bytes, at);
+        }
     }
 
     /// A port has finished sending, or a lazy one is to be looked at.
@@ -394,12 +415,26 @@ impl Port {
         let Hashes { flow, source, destination, dscp } = *hashes;
         // The two directions of a connection are two flows, as a five-tuple hash has it.
         let (flow, source, destination) = match sent.body {
-            Body::Ack(_) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-            Body::Data(..) | Body::Datagram(..) => (flow, source, destination),
+            Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+            Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
         };
         let bytes = sent.bytes() + self.server.wire.overhead();
         let (serial, ecn) = (self.server.number(), sent.ecn());
         Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
+    }
+
+    /// What an IP packet of `bytes` takes on the wire.
+    pub(super) fn framed(&self, bytes: u32) -> u32 {
+        self.framing.map_or_else(|| bytes + self.server.wire.overhead(), |framing| framing.size(bytes))
+    }
+
+    /// Another propagation delay from now on.
+    pub(super) fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
+        if let Some(channel) = &mut self.channel {
+            channel.set_delay(delay);
+            self.delay = channel.least_delay();
+        }
     }
 
     /// Its decisions are logged.

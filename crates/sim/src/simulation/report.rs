@@ -151,17 +151,25 @@ pub struct Series {
     pub value: Vec<Option<f64>>,
 }
 
-/// Packets of the whole run: sent = delivered + dropped + in flight.
+/// Packets of the whole run: sent + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Conservation {
     /// Packets that hosts sent, acknowledgements included.
     pub sent: u64,
+    /// Copies that links made.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub duplicated: u64,
     /// Packets that reached their hosts.
     pub delivered: u64,
     /// Packets dropped on the way.
     pub dropped: u64,
     /// Packets queued, in transmission or in propagation at the end.
     pub in_flight: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Points of a distribution function that a report holds at most.
@@ -185,7 +193,7 @@ impl Simulation {
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
-            port.lost_before = port.lossy.as_ref().map_or(0, |lossy| lossy.lost);
+            port.channel_before = port.channel.as_ref().map(|channel| channel.counts()).unwrap_or_default();
             port.probe.daqm = daqm;
         }
         for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
@@ -202,6 +210,9 @@ impl Simulation {
         for index in 0..self.hosts.flows.len() {
             self.hosts.before[index] = self.hosts.tcp_counts(index);
             self.hosts.meters[index].restart();
+            if let Some(echo) = &mut self.hosts.flows[index].echo {
+                echo.restart();
+            }
             self.net.losses[index] = Losses::default();
         }
         let snapshot = self.snapshot();
@@ -292,12 +303,13 @@ impl Simulation {
         let audit = &self.net.audit;
         let conservation = Conservation {
             sent: audit.sent,
+            duplicated: audit.duplicated,
             delivered: audit.delivered,
             dropped: audit.dropped,
             in_flight: queued + self.net.on_wire(),
         };
-        if audit.sent != audit.delivered + audit.dropped + conservation.in_flight {
-            flaws.push(format!("sent is not delivered + dropped + in flight: {conservation:?}"));
+        if audit.sent + audit.duplicated != audit.delivered + audit.dropped + conservation.in_flight {
+            flaws.push(format!("sent + duplicated is not delivered + dropped + in flight: {conservation:?}"));
         }
         if self.net.slab.len() as u64 != conservation.in_flight {
             flaws.push(format!("{} packets are held, {} are in flight", self.net.slab.len(), conservation.in_flight));

@@ -31,11 +31,23 @@ fn the_width_of_a_tick_changes_nothing() {
 fn a_link_that_is_looked_at_later_does_the_same() {
     // A lazy port computes arrivals and ends of transmission when somebody can see them, another one as they happen. Schemes
     // that decide at arrivals, at departures, by time and at random; series and windows look at queues on the way.
-    for scheme in
-        ["pfifo limit 40p", "codel", "pie limit 100p", "fq_codel", "red limit 150000 min 15000 max 45000 avpkt 1500"]
-    {
+    let schemes =
+        ["pfifo limit 40p", "codel", "pie limit 100p", "fq_codel", "red limit 150000 min 15000 max 45000 avpkt 1500"];
+    // And links that lose, double and reorder packets, and frame them in cells.
+    let impaired = [
+        "links.bottleneck.loss=0.5%",
+        "links.bottleneck.jitter=4 ms",
+        "links.bottleneck.reverse_jitter=2 ms normal ordered",
+        "links.bottleneck.duplicate=1%",
+        "links.bottleneck.framing=pppoe-llcsnap",
+    ];
+    let cases =
+        schemes.iter().map(|scheme| (scheme, &[][..])).chain(schemes.iter().map(|scheme| (scheme, &impaired[..])));
+    for (scheme, more) in cases {
         let changes = "changes=[{ at = \"1500 ms\", rate = \"3 Mbit/s\" }, { at = \"2 s\", rate = \"20 Mbit/s\", delay = \"1 ms\" }]";
-        let sets = ["duration=3 s", "warm_up=1 s", "windows=\"200 p\"", changes].map(str::to_owned);
+        let sets =
+            ["duration=3 s", "warm_up=1 s", "windows=\"200 p\"", changes].into_iter().chain(more.iter().copied());
+        let sets: Vec<String> = sets.map(str::to_owned).collect();
         let document = scenario::load(DUMBBELL, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let run = |is_lazy: bool| {

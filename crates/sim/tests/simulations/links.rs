@@ -121,3 +121,131 @@ fn what_is_lost_at_random_is_the_same_whatever_the_scheme() {
     };
     assert_eq!(lost("pfifo limit 10p"), lost("codel"));
 }
+
+/// Metrics of the queue towards `b`.
+fn there(report: &RunReport, name: &str) -> Option<f64> {
+    report.queues[0].metrics.get(name).copied().flatten()
+}
+
+#[test]
+fn losses_in_bursts_have_the_share_and_the_length_of_the_model() {
+    // Gilbert's channel with p = 2 % and r = 25 %, all lost in the bad state: a share of p/(p + r) = 7.407 %, in runs of 1/r = 4.
+    // 8 Mbit/s in packets of 150 B are 26,667 in 4 s. Losses of packets i and i + k have the correlation (1 - p - r)^k = 0.73^k,
+    // so the variance of the share is that of independent losses times (1 + 0.73)/(1 - 0.73) = 6.41:
+    // standard error sqrt(6.41 * 0.07407 * 0.92593 / 26,667) = 0.00406.
+    let text = link("loss = \"gemodel 2% 25%\"", "8 Mbit/s", "").replace("1500 B", "150 B");
+    let report = one(&text);
+    let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
+    let sent = flow.metrics["sent_packets"].expect("counted");
+    let share = there(&report, "link_losses_packets").expect("counted") / sent;
+    assert!((share - 2.0 / 27.0).abs() < 4.0 * 0.00406, "{share}");
+    // The burst ratio is the mean length, 4, times 1 - share = 3.704. Some 494 runs, geometric with a deviation of
+    // sqrt(0.75)/0.25 = 3.46: standard error 3.46/sqrt(494) * 0.926 = 0.144.
+    let burst = flow.metrics["burst_ratio"].expect("losses");
+    assert!((burst - 3.704).abs() < 4.0 * 0.144, "{burst}");
+}
+
+#[test]
+fn jitter_changes_delays_and_the_order_unless_it_is_ordered() {
+    // 1500 B at 8 Mbit/s: one packet each 1.5 ms, 2667 of them. Alone in the queue, each takes 1.2 ms + 10 ms + jitter.
+    let run = |jitter: &str| one(&link(&format!("jitter = \"{jitter}\""), "8 Mbit/s", ""));
+    let report = run("6 ms");
+    // Uniform: standard deviation 6/sqrt(3) = 3.464 ms, standard error of the mean 0.067 ms.
+    let (mean, sd) =
+        (delay_ms(&report, "there", "one_way_delay_ms_mean"), delay_ms(&report, "there", "one_way_delay_ms_sd"));
+    assert!((mean - 11.2).abs() < 0.27 && (sd - 3.464).abs() < 0.2, "{mean} {sd}");
+    assert!(there(&report, "link_overtakes_packets") > Some(1000.0));
+    assert_eq!(there(&report, "link_losses_packets"), None);
+    // The other direction has none, and no value of it.
+    assert_eq!(report.queues[1].metrics.get("link_overtakes_packets"), Some(&None));
+    let normal = run("2 ms normal");
+    let sd = delay_ms(&normal, "there", "one_way_delay_ms_sd");
+    assert!((sd - 2.0).abs() < 0.12, "{sd}");
+    // In order, a packet waits for those sent before it, so that the mean delay is longer.
+    let ordered = run("6 ms ordered");
+    assert_eq!(there(&ordered, "link_overtakes_packets"), Some(0.0));
+    assert!(delay_ms(&ordered, "there", "one_way_delay_ms_mean") > mean + 1.0);
+    assert_eq!(run("6 ms ordered").conservation, ordered.conservation);
+}
+
+#[test]
+fn a_doubled_packet_counts_once_for_its_flow() {
+    let report = one(&link("duplicate = \"10%\"", "8 Mbit/s", ""));
+    // 2667 packets: 267 doubled, standard error sqrt(2667 * 0.1 * 0.9) = 15.5. All are delivered but those on their way.
+    let copies = there(&report, "link_duplicates_packets").expect("counted");
+    assert!((copies - 266.7).abs() < 4.0 * 15.5, "{copies}");
+    let books = report.conservation;
+    assert_eq!((books.duplicated as f64, books.dropped), (copies, 0));
+    assert_eq!(books.sent + books.duplicated, books.delivered + books.in_flight);
+    let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
+    assert!((flow.metrics["goodput_bit_s"].expect("measured") - 8e6).abs() < 8e6 * 0.01);
+    assert!(flow.metrics["throughput_bit_s"].expect("measured") > 8.5e6);
+    // Copies that a later queue drops are no losses of the flow.
+    assert_eq!(flow.metrics["loss_ratio"], Some(0.0));
+}
+
+#[test]
+fn what_a_link_does_is_seen_on_computed_and_simulated_links_behind_it() {
+    // A plain queue behind a link with jitter is computed; one under test is simulated. Both see the same arrivals.
+    let text = |under_test: bool, more: &str| {
+        format!(
+            "name = \"t\"\nduration = \"5 s\"\nwarm_up = \"1 s\"\n\
+             [[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"m\"\nrate = \"20 Mbit/s\"\ndelay = \"3 ms\"\nqueue = \"codel\"\n{more}\n\
+             [[links]]\nname = \"k\"\nfrom = \"m\"\nto = \"b\"\nrate = \"10 Mbit/s\"\ndelay = \"7 ms\"\n\
+             queue = \"pfifo limit 40p\"\nunder_test = {under_test}\n\
+             [[flows]]\nname = \"tcp\"\nfrom = \"a\"\nto = \"b\"\ncount = 3\n"
+        )
+    };
+    let metrics = ["goodput_bit_s", "delivered_packets", "one_way_delay_ms_mean", "retransmissions_segments"];
+    for more in
+        ["jitter = \"5 ms\"", "jitter = \"2 ms normal ordered\"", "duplicate = \"2%\"", "framing = \"pppoe-llcsnap\""]
+    {
+        let [computed, simulated] = [false, true].map(|under_test| one(&text(under_test, more)));
+        for name in metrics {
+            assert_eq!(computed.metrics[name], simulated.metrics[name], "{more}: {name}");
+        }
+        assert_eq!(computed.conservation, simulated.conservation, "{more}");
+        let plain = one(&text(true, ""));
+        assert_ne!(plain.metrics["one_way_delay_ms_mean"], simulated.metrics["one_way_delay_ms_mean"], "{more}");
+    }
+}
+
+#[test]
+fn effects_draw_from_streams_of_their_own() {
+    let lost =
+        |more: &str| there(&one(&link(&format!("loss = \"2%\"\n{more}"), "8 Mbit/s", "")), "link_losses_packets");
+    assert_eq!(lost(""), lost("jitter = \"3 ms\"\nduplicate = \"5%\""));
+}
+
+#[test]
+fn a_changed_delay_is_the_mean_of_a_link_with_jitter() {
+    let change = "[[changes]]\nat = \"0 s\"\ndelay = \"50 ms\"\n";
+    let report = one(&link("jitter = \"6 ms\"", "8 Mbit/s", change));
+    let mean = delay_ms(&report, "there", "one_way_delay_ms_mean");
+    assert!((mean - 51.2).abs() < 0.27, "{mean}");
+}
+
+#[test]
+fn framing_takes_its_share_of_the_rate() {
+    // Packets of 1492 B offered above the rate: the link is always busy, so goodput is 10 Mbit/s times 1492 over the framed
+    // size: ADSL with PPPoE and LLC, 32 cells of 53 B; VDSL2, 1492 + 30 and one more for each 64, 1546 B.
+    let goodput = |framing: &str, size: u32| {
+        let text = link(&format!("framing = \"{framing}\""), "20 Mbit/s", "").replace("1500 B", &format!("{size} B"));
+        let report = one(&text);
+        let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
+        flow.metrics["goodput_bit_s"].expect("measured")
+    };
+    let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.005, "{found} {expected}");
+    near(goodput("pppoe-llcsnap", 1492), 1e7 * 1492.0 / 1696.0);
+    near(goodput("pppoe-ptm", 1492), 1e7 * 1492.0 / 1546.0);
+    near(goodput("docsis", 1500), 1e7 * 1500.0 / 1518.0);
+    near(goodput("ethernet", 28), 1e7 * 28.0 / 84.0);
+    // With a device queue below the scheme, too, and the scheme counts framed bytes: two packets of 1696 B wait in 3500 B.
+    let text = link("framing = \"pppoe-llcsnap\"\ndevice_queue = \"1 p\"", "20 Mbit/s", "");
+    let text = text.replace("1500 B", "1492 B").replace("pfifo limit 10p", "bfifo limit 3500b");
+    let report = one(&text);
+    let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
+    near(flow.metrics["goodput_bit_s"].expect("measured"), 1e7 * 1492.0 / 1696.0);
+    assert_eq!(there(&report, "queue_packets_p99"), Some(2.0));
+    assert!(there(&report, "utilisation") > Some(0.999));
+}

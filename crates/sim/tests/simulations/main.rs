@@ -12,6 +12,7 @@ mod l4s;
 mod laws;
 mod ledbat;
 mod links;
+mod pings;
 mod prague;
 mod probes;
 mod queueing_theory;

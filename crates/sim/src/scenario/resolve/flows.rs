@@ -1,6 +1,6 @@
 //! Flows: pairs, routes, transport, start and stop.
 
-use super::bounds::{self, up_to, HOPS};
+use super::bounds::{self, up_to, COPIES, HOPS};
 use super::names::Names;
 use super::traffic::Check;
 use super::{positive, Document, Error, Path, Port, MOST};
@@ -62,6 +62,7 @@ impl Document {
                     route: route.clone(),
                     ack_route: ack_route.clone(),
                     transport: Arc::clone(&transport),
+                    dscp: table.dscp.unwrap_or_default().0,
                     traffic: traffic.clone(),
                     start: start(&table.start, index as u64),
                     stop: table.stop.map(|stop| Instant::ZERO + stop.0),
@@ -69,8 +70,31 @@ impl Document {
             }
         }
         flows.shrink_to_fit();
+        check_copies(&flows, ports)?;
         Ok(flows)
     }
+}
+
+/// Copies of a packet that its links make are few.
+fn check_copies(flows: &[Flow], ports: &[Port]) -> Result<(), Error> {
+    let copies: Vec<f64> = ports
+        .iter()
+        .map(|port| 1.0 + port.impairments.duplicate.map_or(0.0, sojourn_units::Probability::get))
+        .collect();
+    if copies.iter().all(|copies| *copies <= 1.0) {
+        return Ok(());
+    }
+    for flow in flows {
+        let of = |route: &[usize]| route.iter().map(|port| copies[*port]).product::<f64>();
+        // A datagram that is returned passes both.
+        let all = of(&flow.route) * of(&flow.ack_route);
+        if all > COPIES {
+            let what =
+                format!("sends over links that make {all:.0} of one packet by `duplicate`; allowed: up to {COPIES}");
+            return Err(Error::new(Path::from(["flows".into(), flow.group.into()]), what));
+        }
+    }
+    Ok(())
 }
 
 fn start(table: &StartTable, index: u64) -> Start {
@@ -197,11 +221,11 @@ fn way(
 fn transport(table: &FlowTable, path: &Path) -> Result<Transport, Error> {
     let path = path.then("transport");
     match &table.transport {
-        TransportTable::Udp(UdpTable { header }) => {
+        TransportTable::Udp(UdpTable { header, echo }) => {
             if header.0 > Bytes::new(65_535) {
                 return Err(Error::new(path.then("header"), format!("is {}; allowed: up to 65535 B", header.0)));
             }
-            Ok(Transport::Udp { header: header.0 })
+            Ok(Transport::Udp { header: header.0, echo: *echo })
         }
         TransportTable::Tcp(tcp) => {
             let unlimited = matches!(table.traffic, TrafficTable::Bulk(_));

@@ -111,10 +111,10 @@ fn the_interval_of_series_is_checked_wherever_it_comes_from() {
         network.check_series("0 s".parse().unwrap()).unwrap_err(),
         "is 0; allowed: a time above 0, as in \"50 ms\""
     );
-    // With those of flows there are 4 + 4 * 6 series, so 2.8 times as many.
+    // With those of flows there are 4 + 5 * 6 series, so 8.5 times as many.
     let network = with(&["series={interval = \"1 ms\", flows = true}"]).unwrap().resolve().unwrap();
-    assert!(network.check_series("5601 ns".parse().unwrap()).is_ok());
-    assert!(network.check_series("5600 ns".parse().unwrap()).is_err());
+    assert!(network.check_series("6801 ns".parse().unwrap()).is_ok());
+    assert!(network.check_series("6800 ns".parse().unwrap()).is_err());
 }
 
 #[test]

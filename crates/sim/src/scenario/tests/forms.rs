@@ -6,6 +6,50 @@ use crate::traffic::{Traffic, KINDS};
 use sojourn_units::{Bytes, Packets, Span};
 use std::path::{Path, PathBuf};
 
+#[test]
+fn a_link_says_its_two_directions_in_a_table_or_in_keys_of_their_own() {
+    let text = |keys: &str| {
+        format!(
+            "name = \"t\"\nduration = \"1 s\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n\
+             [[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\n{keys}\n"
+        )
+    };
+    let table = "rate = { down = \"50 Mbit/s\", up = \"10 Mbit/s\" }\ndelay = { up = \"9 ms\", down = \"5 ms\" }\n\
+                 loss = { up = \"1%\" }\njitter = { down = \"2 ms\", up = \"1 ms normal ordered\" }\nduplicate = { down = \"0.1%\" }\n\
+                 queue = { up = \"codel\" }\nunder_test = { down = true, up = true }";
+    let keys = "rate = \"50 Mbit/s\"\nreverse_rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nreverse_delay = \"9 ms\"\nreverse_loss = \"1%\"\n\
+                jitter = \"2 ms\"\nreverse_jitter = \"1 ms normal ordered\"\nduplicate = \"0.1%\"\nreverse_queue = \"codel\"\n\
+                under_test = true\nreverse_under_test = true";
+    let document = good(&text(table));
+    round_trip(&document);
+    assert_eq!(document.to_json(), good(&text(keys)).to_json());
+    // A scheme as a table is one of its kind, not of directions.
+    let scheme =
+        |queue: &str| good(&text(&format!("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = {queue}"))).to_json();
+    assert_eq!(scheme("{ kind = \"codel\", limit = 5 }"), scheme("{ down = { kind = \"codel\", limit = 5 } }"));
+    let refused = |keys: &str| {
+        let message = load(&text(keys), "f", &[]).unwrap_err().to_string();
+        message.split_once("key ").map(|(_, what)| what.to_owned()).unwrap()
+    };
+    for (keys, expected) in [
+        ("rate = { down = \"1 Mbit/s\" }\ndelay = \"1 ms\"", "`links[0].rate.up`: is missing; allowed: both directions, as in { down = ..., up = ... }"),
+        ("rate = {}\ndelay = \"1 ms\"", "`links[0].rate`: is an empty table; allowed: down, up, or both"),
+        ("rate = { down = \"1 Mbit/s\", up = \"0 bit/s\" }\ndelay = \"1 ms\"", "`links[0].rate.up`: is 0; allowed: a rate above 0, as in \"10 Mbit/s\""),
+        ("rate = { down = \"1 Mbit/s\", up = 5 }\ndelay = \"1 ms\"", "`links[0].rate.up`: 5 has no unit; "),
+        ("rate = { dwon = \"1 Mbit/s\" }\ndelay = \"1 ms\"", "`links[0].rate.dwon`: is not a key here (did you mean \"down\"?); allowed: down, up"),
+        ("rate = { down = \"1 Mbit/s\", up = \"1 Mbit/s\" }\nreverse_rate = \"2 Mbit/s\"\ndelay = \"1 ms\"", "`links[0].reverse_rate`: says what `rate.up` says; allowed: one of the two"),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { up = \"pie\" }\nreverse_queue = \"codel\"", "`links[0].reverse_queue`: says what `queue.up` says"),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\njitter = { up = \"30 h\" }", "`links[0].jitter.up`: is 108000 s; allowed: up to 86400 s"),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\njitter = \"often\"", "`links[0].jitter`: \"often\" begins with \"often\", which "),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nduplicate = \"2\"", "`links[0].duplicate`: \"2\" is 2, outside 0 to 1; "),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nframing = \"docsys\"", "`links[0].framing`: \"docsys\" has the unknown word \"docsys\" (did you mean \"docsis\"?); allowed: one or more words of tc-cake(8): ethernet, docsis, "),
+        ("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nframing = \"atm\"\noverhead = \"8 B\"", "`links[0].overhead`: is given beside `framing`, which says it; allowed: one of the two"),
+    ] {
+        let message = refused(keys);
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
 /// The scenario files that come with the project.
 fn bundled() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -73,17 +117,11 @@ fn the_canonical_form_says_the_same_and_prints_the_same() {
     "#;
     let document = good(every_kind);
     round_trip(&document);
-    assert_eq!(
-        document.links[0].queue.0.text(),
-        good(&every_kind.replace(
-            "{ kind = \"codel\", target = \"10 ms\", limit = 50, ecn = true }",
-            "\"codel limit 50p target 10ms ecn\""
-        ))
-        .links[0]
-            .queue
-            .0
-            .text()
+    let as_text = every_kind.replace(
+        "{ kind = \"codel\", target = \"10 ms\", limit = 50, ecn = true }",
+        "\"codel limit 50p target 10ms ecn\"",
     );
+    assert_eq!(document.links[0].queue, good(&as_text).links[0].queue);
     for file in bundled() {
         round_trip(&good(&std::fs::read_to_string(file).unwrap()));
     }
@@ -131,9 +169,9 @@ fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
         "description=a = b",
     ])
     .unwrap();
-    assert_eq!(document.links[1].rate.0.bit_s(), 50_000_000);
+    assert_eq!(document.links[1].rate.down().unwrap().0.bit_s(), 50_000_000);
     assert_eq!(document.links[0].device_queue.0, Packets::new(100));
-    assert_eq!(document.links[0].queue.0.text(), "pfifo limit 7p");
+    assert_eq!(document.links[0].queue.down().unwrap().0.text(), "pfifo limit 7p");
     assert_eq!(document.seed, 10);
     // A table that was not written starts from its defaults.
     let TransportTable::Tcp(tcp) = &document.flows[0].transport else { panic!("udp") };

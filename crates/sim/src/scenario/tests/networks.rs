@@ -72,7 +72,7 @@ fn groups_become_nodes_links_and_flows() {
     assert_eq!(names(&network, &network.flows[1].ack_route), ["right->left", "left->client1"]);
     let Transport::Tcp { sender, .. } = &*network.flows[0].transport else { panic!("udp") };
     assert!(sender.unlimited);
-    assert_eq!(*network.flows[3].transport, Transport::Udp { header: Bytes::new(28) });
+    assert_eq!(*network.flows[3].transport, Transport::Udp { header: Bytes::new(28), echo: false });
     assert_eq!(network.flows[3].start, Start::At(Instant::from_nanos(1_000_000_000)));
     assert_eq!(network.flows[3].stop, Some(Instant::from_nanos(9_000_000_000)));
 }

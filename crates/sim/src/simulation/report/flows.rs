@@ -44,6 +44,12 @@ impl Simulation {
             sums.metrics(measured, delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
             metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
+            if let Some((times, _)) = &sums.echo {
+                metrics.insert("rtt_ms_mean", times.mean_ms());
+            }
+            let quantile = |share| sums.echo.as_ref().and_then(|(_, times)| times.quantile_ms(share));
+            metrics.insert("rtt_ms_p50", quantile(0.5));
+            metrics.insert("rtt_ms_p99", quantile(0.99));
             GroupReport { name: name.clone(), metrics }
         });
         (reports, groups.collect())
@@ -74,6 +80,7 @@ struct OneFlow {
     completion: Option<Span>,
     slow_start: SlowStart,
     tcp: TcpSums,
+    echo: Option<(Moments, Histogram)>,
 }
 
 impl OneFlow {
@@ -93,6 +100,7 @@ impl OneFlow {
             completion: started.zip(meter.completed).map(|(first, last)| last - first),
             slow_start: SlowStart::of(simulation, index),
             tcp: TcpSums::of(simulation, index),
+            echo: simulation.hosts.flows[index].echo.as_ref().map(|echo| (echo.times, echo.distribution.clone())),
         }
     }
 
@@ -114,6 +122,9 @@ impl OneFlow {
         metrics.insert("slow_start_s", self.slow_start.seconds);
         metrics.insert("cwnd_growth_segments", self.slow_start.growth);
         self.tcp.metrics(&mut metrics);
+        if let Some((times, _)) = &self.echo {
+            metrics.insert("rtt_ms_mean", times.mean_ms());
+        }
         metrics.finish();
         metrics
     }
@@ -137,10 +148,17 @@ struct Sums {
     slow_starts: Vec<f64>,
     growths: Vec<f64>,
     tcp: TcpSums,
+    /// Round-trip times of datagrams that came back.
+    echo: Option<(Moments, Histogram)>,
 }
 
 impl Sums {
     fn add(&mut self, flow: &OneFlow) {
+        if let Some((times, distribution)) = &flow.echo {
+            let (all, all_distribution) = self.echo.get_or_insert_default();
+            all.merge(times);
+            all_distribution.merge(distribution);
+        }
         self.payload += flow.payload;
         self.ip_bytes += flow.ip_bytes;
         self.sent += flow.sent;

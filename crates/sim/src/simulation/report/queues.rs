@@ -6,7 +6,7 @@ use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched};
 use crate::port::{Line, LineQueue, Port, Record};
 use crate::scenario::PortKind;
-use sojourn_aqm::{Counters, Tally};
+use sojourn_aqm::{ChannelCounts, Counters, Tally};
 use sojourn_measure::{Level, Mode, Moments, Sampled};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeSet;
@@ -24,8 +24,8 @@ pub(super) struct Merged {
     daqm: Option<[u64; 2]>,
     lost: u64,
     runs: u64,
-    /// On the link, where one can lose packets.
-    on_link: Option<u64>,
+    /// Of links with impairments.
+    on_link: ChannelCounts,
     busy: Span,
     /// Time that the links (each bus once) had.
     capacity: Span,
@@ -113,7 +113,9 @@ impl Merged {
         metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
         metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
         metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
-        metrics.insert("link_losses_packets", self.on_link.map(|lost| lost as f64));
+        metrics.insert("link_losses_packets", self.on_link.lost.map(|lost| lost as f64));
+        metrics.insert("link_overtakes_packets", self.on_link.overtakes.map(|count| count as f64));
+        metrics.insert("link_duplicates_packets", self.on_link.duplicates.map(|count| count as f64));
         metrics.insert("marks_packets", Some(counters.marked.packets as f64));
         metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
         metrics.insert("loss_ratio", ratio(drops, arrived));
@@ -148,7 +150,11 @@ impl Simulation {
             daqm: port.probe.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
             lost: port.probe.losses.lost(),
             runs: port.probe.losses.runs(),
-            on_link: port.lossy.as_ref().map(|lossy| lossy.lost - port.lost_before),
+            on_link: port
+                .channel
+                .as_ref()
+                .map(|channel| channel.counts().since(&port.channel_before))
+                .unwrap_or_default(),
             busy: port.probe.busy.total(self.end),
             capacity: measured,
         }
@@ -170,7 +176,7 @@ impl Simulation {
             }
             all.lost += one.lost;
             all.runs += one.runs;
-            all.on_link = all.on_link.map_or(one.on_link, |lost| Some(lost + one.on_link.unwrap_or_default()));
+            all.on_link = all.on_link.plus(&one.on_link);
             match spec.kind {
                 PortKind::Bus { bus, .. } => {
                     // Stations of a bus hold its channel one after another.

@@ -17,8 +17,13 @@ pub(crate) struct Recorder {
 }
 
 /// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without.
-const OF_FLOWS: [(&str, &str); 4] =
-    [("goodput_bit_s", "bit/s"), ("srtt_ms", "ms"), ("cwnd_packets", "packets"), ("pacing_rate_bit_s", "bit/s")];
+const OF_FLOWS: [(&str, &str); 5] = [
+    ("goodput_bit_s", "bit/s"),
+    ("srtt_ms", "ms"),
+    ("cwnd_packets", "packets"),
+    ("pacing_rate_bit_s", "bit/s"),
+    ("rtt_ms", "ms"),
+];
 
 impl Recorder {
     /// With those of the first `flows` flows.
@@ -135,7 +140,8 @@ impl Simulation {
             let srtt = sender.filter(|it| !it.srtt().is_zero()).map(|it| it.srtt().millis());
             let cwnd = sender.map(|it| it.cwnd().get() as f64 / it.config().mss.get() as f64);
             let pacing = sender.and_then(Sender::pacing_rate).map(|rate| rate.bit_s() as f64);
-            values.iter_mut().zip([Some(goodput), srtt, cwnd, pacing]).for_each(|(all, value)| all.push(value));
+            let echo = self.hosts.flows[index].echo.as_mut().and_then(|echo| echo.since_last());
+            values.iter_mut().zip([Some(goodput), srtt, cwnd, pacing, echo]).for_each(|(all, value)| all.push(value));
         }
         self.recorder = Some(recorder);
     }
