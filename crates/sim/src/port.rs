@@ -15,7 +15,7 @@ pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Config, Lossy, Observer, Packet, Reason, Server};
+use sojourn_aqm::{Config, Lossy, Observer, Packet, Reason, Server, Traced};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -43,6 +43,8 @@ pub(crate) enum Station {
 pub(crate) enum Medium {
     /// Full duplex point to point.
     Link,
+    /// As a link, whose rate follows a trace.
+    Trace,
     /// A station of this bus.
     Bus { bus: u32, station: Station },
     /// This station of an 802.11 cell.
@@ -77,6 +79,14 @@ pub(crate) struct Port {
     pub lost_before: u64,
     pub probe: Probe,
     pub medium: Medium,
+    /// What the link may send, where that follows a trace.
+    pub traced: Option<Box<Traced>>,
+    /// Of a port with a trace: a packet is being sent.
+    pub sending: bool,
+    /// Of a port with a trace: bits that it could send, and that it sent, when the measurement began.
+    pub traced_before: [f64; 2],
+    /// The scheme that it has now.
+    pub scheme: Config,
     pub device: Option<Device>,
     /// The discipline is dAQM, whose hits are measured.
     pub is_daqm: bool,

@@ -46,7 +46,7 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
     number = max(counts.get(link["from"], 1), counts.get(link["to"], 1))
     parts = [
         f"{_times(number)}{link['from']} – {link['to']}",
-        _both(link, "rate", ""),
+        _rates(link),
         _both(link, "delay", " each way"),
         _losses(link),
         f"{link['from']} → {link['to']} {_queue(link.get('queue'), link.get('under_test'))}",
@@ -61,6 +61,8 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "to",
         "rate",
         "reverse_rate",
+        "trace",
+        "reverse_trace",
         "delay",
         "reverse_delay",
         "loss",
@@ -78,6 +80,20 @@ def _both(link: Mapping[str, Any], key: str, same: str) -> str:
     """Say what a key is in the two directions, which `same` follows where it is the same."""
     there, back = link[key], link.get(f"reverse_{key}")
     return f"{there}{same}" if back is None else f"{there} ({back} back)"
+
+
+def _rates(link: Mapping[str, Any]) -> str:
+    """Say how fast a link is in the two directions; of a trace its name or kind."""
+    there = _trace(link["trace"]) if link.get("trace") else str(link["rate"])
+    back = _trace(link["reverse_trace"]) if link.get("reverse_trace") else link.get("reverse_rate")
+    return there if back is None else f"{there} ({back} back)"
+
+
+def _trace(trace: Mapping[str, Any]) -> str:
+    if trace.get("states"):
+        states = ", ".join(f"{state['rate']} for {state['mean']} on average" for state in trace["states"])
+        return f"a random rate ({states})"
+    return f"the rate of the trace {trace['name']}" if trace.get("name") else "a rate that changes over time"
 
 
 def _losses(link: Mapping[str, Any]) -> str:

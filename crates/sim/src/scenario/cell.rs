@@ -235,6 +235,7 @@ impl CellTable {
         }
         let port = |station: usize, rate| Port {
             loss: None,
+            trace: None,
             name: format!("{}:{}", self.name, names.nodes[station]),
             kind: PortKind::Cell { cell: index, station, access_point, rate },
             queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),

@@ -5,13 +5,15 @@ pub(super) mod names;
 pub(crate) mod traffic;
 
 use super::bounds::{self, up_to, MOST};
-use super::document::{BusTable, ChangeTable, Document, LinkTable, PortTable};
-use super::network::{Bus, Cell, Change, Network, Port, PortKind};
+use super::change::Targets;
+use super::document::{BusTable, Document, LinkTable, PortTable};
+use super::network::{Bus, Cell, Network, Port, PortKind};
+use super::trace::{Trace, TraceTable};
 pub(super) use names::slips;
 use names::Names;
 use sojourn_aqm::{Config, Loss};
-use sojourn_document::{did_you_mean, Error, Path};
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use sojourn_document::{Error, Path};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,9 +27,10 @@ impl Document {
     pub fn resolve(&self) -> Result<Network, Error> {
         self.check()?;
         let names = Names::of(self)?;
-        let Channels { ports, buses, cells } = self.ports(&names)?;
+        let Channels { ports, links, buses, cells } = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
-        let changes = self.changes(&ports)?;
+        let changes = self.changes(&Targets { ports: &ports, links: &links })?;
+        let phases = self.phases()?;
         let network = Network {
             name: self.name.clone(),
             duration: self.duration.0,
@@ -39,6 +42,7 @@ impl Document {
             groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows,
             changes,
+            phases,
             flow_series: self.series.is_some_and(|series| series.flows),
             windows: self.windows.map(|packets| packets.0.get()),
         };
@@ -48,79 +52,6 @@ impl Document {
             network.check_series(series.interval.0).map_err(refused)?;
         }
         Ok(network)
-    }
-
-    fn changes(&self, ports: &[Port]) -> Result<Vec<Change>, Error> {
-        let one = |(i, table): (usize, &ChangeTable)| {
-            let path = Path::from(["changes".into(), i.into()]);
-            if table.at.0 >= self.duration.0 {
-                let what = format!(
-                    "is {}, the end of the run or later; allowed: less than `duration`, {}",
-                    table.at.0, self.duration.0
-                );
-                return Err(Error::new(path.then("at"), what));
-            }
-            let is_meant = |port: &Port| table.queue.as_ref().map_or(port.under_test, |name| *name == port.name);
-            let chosen: Vec<usize> = (0..ports.len()).filter(|index| is_meant(&ports[*index])).collect();
-            match (&table.queue, chosen.is_empty()) {
-                (_, false) => {}
-                (Some(name), true) => {
-                    let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-                    let hint = did_you_mean(name, &names);
-                    let what = format!("is \"{name}\", and no queue has that name{hint}; allowed: {}", listed(ports));
-                    return Err(Error::new(path.then("queue"), what));
-                }
-                (None, true) => {
-                    let what = format!("is missing, and no queue is under test; allowed: {}", listed(ports));
-                    return Err(Error::new(path.then("queue"), what));
-                }
-            }
-            let link = |key: &'static str| {
-                let other = chosen.iter().map(|index| &ports[*index]).find(|port| !port.is_link());
-                other.map_or(Ok(()), |port| {
-                    let what = format!("changes {}, which is no queue of a link; allowed: queues of links", port.name);
-                    Err(Error::new(path.then(key), what))
-                })
-            };
-            if let Some(rate) = table.rate {
-                moving(rate.0, path.then("rate"))?;
-                link("rate")?;
-            }
-            if let Some(delay) = table.delay {
-                up_to(delay.0, &bounds::DELAY, || path.then("delay"))?;
-                link("delay")?;
-            }
-            if table.loss.is_some() {
-                link("loss")?;
-            }
-            if table.scheme.is_none() && table.rate.is_none() && table.delay.is_none() && table.loss.is_none() {
-                let what = "changes nothing; allowed: at least one of `scheme`, `rate`, `delay` and `loss`";
-                return Err(Error::new(path, what));
-            }
-            let times = match table.every {
-                None => 1,
-                Some(every) => {
-                    positive(every.0, path.then("every"))?;
-                    self.duration.0.saturating_sub(table.at.0).nanos().div_ceil(every.0.nanos())
-                }
-            };
-            if times > bounds::CHANGES.most {
-                let what = format!("makes {times} changes; allowed: up to {}", bounds::CHANGES.most);
-                return Err(Error::new(path.then("every"), what));
-            }
-            let change = Change {
-                at: Instant::ZERO + table.at.0,
-                ports: chosen,
-                scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
-                rate: table.rate.map(|rate| rate.0),
-                delay: table.delay.map(|delay| delay.0),
-                loss: table.loss.map(|loss| loss.0),
-            };
-            let every = table.every.unwrap_or_default().0;
-            Ok((0..times).map(move |time| Change { at: change.at + every * time, ..change.clone() }))
-        };
-        let all = self.changes.iter().enumerate().map(one).collect::<Result<Vec<_>, Error>>()?;
-        Ok(all.into_iter().flatten().collect())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -159,21 +90,20 @@ impl Document {
 
     fn ports(&self, names: &Names) -> Result<Channels, Error> {
         let mut ports = Vec::new();
+        let mut links = Vec::new();
         let mut linked = BTreeMap::new();
         for (i, link) in self.links.iter().enumerate() {
             let path = Path::from(["links".into(), i.into()]);
-            moving(link.rate.0, path.then("rate"))?;
             channel(link.delay.0, link.overhead.0, link.device_queue.0, &path)?;
-            if let Some(rate) = link.reverse_rate {
-                moving(rate.0, path.then("reverse_rate"))?;
-            }
+            let (there, back) = self.rates(link, &path)?;
             up_to(link.reverse_delay.unwrap_or_default().0, &bounds::DELAY, || path.then("reverse_delay"))?;
-            let there = Channel { rate: link.rate.0, delay: link.delay.0, loss: link.loss.map(|loss| loss.0) };
+            let there = Channel { rate: there, delay: link.delay.0, loss: link.loss.map(|loss| loss.0) };
             let back = Channel {
-                rate: link.reverse_rate.unwrap_or(link.rate).0,
+                rate: back,
                 delay: link.reverse_delay.unwrap_or(link.delay).0,
                 loss: link.reverse_loss.map(|loss| loss.0),
             };
+            let first = ports.len();
             let queues = [&link.queue, &link.reverse_queue].map(|queue| Arc::new(queue.0.clone()));
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
@@ -189,9 +119,10 @@ impl Document {
                     );
                     return Err(Error::new(path.then("to"), what));
                 }
-                ports.push(link_port(link, names, (from, to), there, &queues[0], link.under_test));
-                ports.push(link_port(link, names, (to, from), back, &queues[1], link.reverse_under_test));
+                ports.push(link_port(link, names, (from, to), &there, &queues[0], link.under_test));
+                ports.push(link_port(link, names, (to, from), &back, &queues[1], link.reverse_under_test));
             }
+            links.push(first..ports.len());
         }
         let mut buses = Vec::new();
         for (i, bus) in self.buses.iter().enumerate() {
@@ -215,13 +146,51 @@ impl Document {
             ports.extend(interfaces);
         }
         ports.shrink_to_fit();
-        Ok(Channels { ports, buses, cells })
+        Ok(Channels { ports, links, buses, cells })
+    }
+
+    /// The rates of a link, there and back.
+    fn rates(&self, link: &LinkTable, path: &Path) -> Result<(Rate, Rate), Error> {
+        let framed = link.overhead.0 > Bytes::ZERO;
+        let one = |rate: Option<BitRate>, trace: &Option<TraceTable>, keys: [&'static str; 2]| -> Result<_, Error> {
+            Ok(match (rate, trace) {
+                (Some(_), Some(_)) => {
+                    let what = format!("is given together with `{}`; allowed: one of the two", keys[0]);
+                    return Err(Error::new(path.then(keys[1]), what));
+                }
+                (Some(rate), None) => {
+                    moving(rate, path.then(keys[0]))?;
+                    Some(Rate::Constant(rate))
+                }
+                (None, Some(table)) => {
+                    let path = path.then(keys[1]);
+                    let trace = table.resolve(framed, &path)?;
+                    let entries = trace.entries(self.duration.0);
+                    if entries > bounds::TRACE_ENTRIES {
+                        let most = bounds::TRACE_ENTRIES;
+                        let what = format!("makes {entries:.0} changes in a run; allowed: up to {most}");
+                        return Err(Error::new(path.then("states"), what));
+                    }
+                    Some(Rate::Trace(Arc::new(trace)))
+                }
+                (None, None) => None,
+            })
+        };
+        let there = one(link.rate.map(|rate| rate.0), &link.trace, ["rate", "trace"])?;
+        let back = one(link.reverse_rate.map(|rate| rate.0), &link.reverse_trace, ["reverse_rate", "reverse_trace"])?;
+        let there = there.ok_or_else(|| {
+            Error::new(path.then("rate"), "is missing; allowed: a rate, as in \"10 Mbit/s\", or a `trace`")
+        })?;
+        let back = back.unwrap_or_else(|| there.clone());
+        Ok((there, back))
     }
 }
 
 /// What connects the nodes.
 struct Channels {
     ports: Vec<Port>,
+    /// The ports of each link table.
+    links: Vec<Range<usize>>,
     buses: Vec<Bus>,
     cells: Vec<Cell>,
 }
@@ -243,10 +212,17 @@ fn pairs(link: &LinkTable, names: &Names, path: &Path) -> Result<Vec<(usize, usi
     }
 }
 
+/// How fast a link sends.
+#[derive(Clone)]
+enum Rate {
+    Constant(BitRate),
+    Trace(Arc<Trace>),
+}
+
 /// What is different in the two directions of a link.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Channel {
-    rate: BitRate,
+    rate: Rate,
     delay: Span,
     loss: Option<Loss>,
 }
@@ -256,16 +232,22 @@ fn link_port(
     link: &LinkTable,
     names: &Names,
     (from, to): (usize, usize),
-    Channel { rate, delay, loss }: Channel,
+    channel: &Channel,
     queue: &Arc<Config>,
     under_test: bool,
 ) -> Port {
+    let Channel { delay, loss, .. } = *channel;
+    let (rate, trace) = match &channel.rate {
+        Rate::Constant(rate) => (*rate, None),
+        Rate::Trace(trace) => (trace.rate(), Some(Arc::clone(trace))),
+    };
     Port {
         name: format!("{}->{}", names.nodes[from], names.nodes[to]),
         kind: PortKind::Link { rate, delay, overhead: link.overhead.0, from, to },
         queue: Arc::clone(queue),
         under_test,
         loss,
+        trace,
         device_queue: device(link.device_queue.0),
     }
 }
@@ -304,6 +286,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 queue: Arc::new(queue.0.clone()),
                 under_test,
                 loss: None,
+                trace: None,
                 device_queue: device(bus.device_queue.0),
             });
         }
@@ -315,16 +298,6 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
         ));
     }
     Ok(ports)
-}
-
-/// Names of queues; not all when there are many.
-fn listed(ports: &[Port]) -> String {
-    const SHOWN: usize = 8;
-    let names: Vec<&str> = ports.iter().take(SHOWN).map(|port| port.name.as_str()).collect();
-    match ports.len().saturating_sub(SHOWN) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }
 
 fn device(packets: Packets) -> Option<Packets> {
@@ -344,7 +317,7 @@ fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Err
     Ok(())
 }
 
-fn positive(span: Span, path: Path) -> Result<(), Error> {
+pub(crate) fn positive(span: Span, path: Path) -> Result<(), Error> {
     if span.is_zero() {
         return Err(Error::new(path, "is 0; allowed: a time above 0, as in \"5 ms\""));
     }

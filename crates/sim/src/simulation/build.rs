@@ -6,11 +6,11 @@ use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
-use crate::scenario::{self, Network, PortKind, Start, Transport};
+use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Config, Ecn, Loss, Lossy, Random, Server};
+use sojourn_aqm::{Config, Ecn, Loss, Lossy, Random, Server, Traced};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -65,17 +65,23 @@ impl Simulation {
                 meters: network.flows.iter().map(meter).collect(),
                 before: vec![TcpCounts::default(); count],
                 delays: vec![Histogram::default(); network.groups.len()],
+                paused: BTreeMap::new(),
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
                 report::Recorder::new(interval, flows)
             }),
+            phases: report::PhaseBook::new(&network),
             payload_before: 0,
             network: Arc::clone(&network),
             options,
         };
         // Before the flows: what starts with the measurement is measured.
         simulation.net.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        // Before the changes: what happens with them is of the phase that they begin.
+        for (number, (at, _)) in network.phases.begins.iter().enumerate() {
+            simulation.net.wheel.push(*at, What::Phase(number as u32));
+        }
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
@@ -141,6 +147,7 @@ impl Simulation {
             stop: flow.stop,
             source,
             next_bytes: 0,
+            begun: false,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
         });
         let start = match flow.start {
@@ -313,6 +320,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             _ => &*port.queue,
         };
         let (medium, rate, delay, overhead) = match port.kind {
+            PortKind::Link { rate, delay, overhead, .. } if port.trace.is_some() => {
+                (Medium::Trace, rate, delay, overhead)
+            }
             PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
             PortKind::Bus { bus, .. } => {
                 let channel = &network.buses[bus];
@@ -341,6 +351,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
         let changed = changing.loss.then(Loss::default);
         let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
+        let rates = |trace: &Trace| {
+            let name = format!("rates/{}", port.name);
+            let rates = trace.rates(network.duration, options.seed, options.replication, &name);
+            Box::new(Traced::new(rates, trace.window))
+        };
         let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
@@ -357,6 +372,10 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             lost_before: 0,
             probe: Probe::new(port.under_test, record),
             medium,
+            traced: port.trace.as_deref().map(rates),
+            sending: false,
+            traced_before: [0.0; 2],
+            scheme: config.clone(),
             device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,

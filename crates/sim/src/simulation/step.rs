@@ -159,6 +159,20 @@ impl Simulation {
             if let Some(scheme) = &change.scheme {
                 self.net.replace_scheme(port, scheme);
             }
+            if let Some(parameters) = &change.parameters {
+                self.net.change_parameters(port, parameters);
+            }
+        }
+        if change.stop.is_empty() && change.start.is_empty() {
+            return;
+        }
+        for (index, flow) in (0..).zip(&network.flows) {
+            if change.stop.contains(&flow.group) {
+                self.pause(index);
+            }
+            if change.start.contains(&flow.group) {
+                self.resume(index);
+            }
         }
     }
 
