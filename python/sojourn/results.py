@@ -187,7 +187,7 @@ class Results:
         >>> import sojourn as sj
         >>> net = sj.dumbbell(flows=1, duration=sj.s(4), warm_up=sj.s(1))
         >>> results = sj.run(net.change(at=sj.s(2), rate=sj.mbit_s(5), phase="slow"), series=None)
-        >>> bool(results.values("as written", "goodput_bit_s", phase="slow")[0] < 5e6)
+        >>> bool(results.values(results.labels[0], "goodput_bit_s", phase="slow")[0] < 5e6)
         True
         """
         self._known(label)
@@ -243,9 +243,7 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(
-        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None
-    ) -> Estimate:
+    def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t); parameters as :meth:`values`.
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either

@@ -152,7 +152,21 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
 
 _TEXT: Final = frozenset(
-    {"scheme", "queue", "configured", "flow", "group", "from", "to", "transport", "cell", "node", "quantity", "name", "phase"}
+    {
+        "scheme",
+        "queue",
+        "configured",
+        "flow",
+        "group",
+        "from",
+        "to",
+        "transport",
+        "cell",
+        "node",
+        "quantity",
+        "name",
+        "phase",
+    }
 )
 _WHOLE: Final = frozenset({"seed", "replication", "events", "occurrence", *_STATION} - {"air_time_share"})
 

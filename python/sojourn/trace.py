@@ -17,8 +17,7 @@ import numpy as np
 
 from sojourn import _native
 from sojourn.core import SojournError, read_beside
-from sojourn.units import Rate, Time, to_ns
-from sojourn.units import bit_s as rate_bit_s
+from sojourn.units import Rate, Time, as_text, to_ns
 
 if TYPE_CHECKING:
     from sojourn.canvas import Picture
@@ -155,10 +154,11 @@ def read(name: str | Path, *, hold: bool = False) -> Trace:
 def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> Trace:
     """Make a trace like that of a cellular link, in Mahimahi's format.
 
-    The model is that by which Sprout infers cellular links (Winstein, Sivaraman and Balakrishnan, "Stochastic forecasts
-    achieve high throughput and low delay over cellular networks", NSDI 2013, section 3): opportunities are a Poisson
-    process whose rate is a Brownian motion of 200 packets/s per root second, reflected at 0 and at the peak, in ticks of
-    20 ms; a rate of 0 is an outage, which ends at a rate of one per second.
+    The numbers are those by which Sprout infers cellular links from a moving car (Winstein, Sivaraman and Balakrishnan,
+    "Stochastic forecasts achieve high throughput and low delay over cellular networks", NSDI 2013, section 3, and its
+    program): opportunities are a Poisson process whose rate is a Brownian motion of 200 packets/s per root second in
+    ticks of 20 ms, between 0 and a peak; a rate of 0 is an outage, which ends at a rate of one per second. Our choices are
+    that the rate is reflected at the peak, and that it is drawn uniformly after an outage.
 
     Parameters
     ----------
@@ -175,19 +175,24 @@ def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> T
         If the result has no opportunity.
     """
     draws = random.Random(seed)  # noqa: S311 - no secret
-    most = rate_bit_s(peak, "peak") / 8 / BYTES
+    most = _bit_s(peak) / 8 / BYTES
     step = 200.0 * math.sqrt(_TICK_S)
     now, at_ms = draws.uniform(0.0, most), []
     for tick in range(max(to_ns("duration", duration) // 20_000_000, 1)):
         at_ms += _poisson(draws, now, tick * _TICK_S)
-        if now == 0.0 and draws.random() < math.exp(-_TICK_S):
+        if now == 0.0:
+            now = draws.uniform(0.0, most) if draws.random() < 1 - math.exp(-_TICK_S) else 0.0
             continue
         moved = now + draws.gauss(0.0, step)
-        # An outage begins where the rate would fall below 0; above the peak it is reflected.
         now = max(0.0, min(moved, 2 * most - moved))
     if not at_ms or at_ms[-1] == 0:
         raise SojournError(f"a trace of {duration} with seed {seed} has no opportunity; allowed: a longer one")
     return Trace(f"lte seed {seed}", "".join(f"{at}\n" for at in [*at_ms[:-1], _end(duration, at_ms[-1])]))
+
+
+def _bit_s(rate: Rate) -> float:
+    number, unit = as_text("peak", rate, "rate").split()
+    return float(number) * {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}[unit]
 
 
 def _poisson(draws: random.Random, rate: float, start_s: float) -> list[int]:

@@ -38,7 +38,9 @@ def add(verbs: Any) -> None:
     parser.add_argument("--make", choices=MAKERS, help="make a trace like those of such a link")
     parser.add_argument("--duration", default="60s", metavar="TIME", help="with --make: its length (default 60s)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="with --make: its seed (default 1)")
-    parser.add_argument("--width", default=WIDTH, metavar="WIDTH", help=f"of the picture as printed (default {WIDTH})")
+    parser.add_argument(
+        "--width", default=WIDTH, metavar="WIDTH", help=f"of the picture as printed (default {WIDTH})"
+    )
     add_out(parser, metavar="FILE", help=f"draw it into this file, {', '.join(FORMATS)}")
     add_json(parser)
     parser.set_defaults(command=run)

@@ -81,7 +81,6 @@ impl Flows {
         metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
         metrics.insert("timeouts", Some(self.timeouts as f64));
         if of_group {
-            metrics.insert("dropped_packets", Some(self.dropped as f64));
             metrics.insert("loss_ratio", ratio(self.dropped, self.sent));
         }
     }
