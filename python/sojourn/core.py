@@ -113,8 +113,8 @@ def parse_aqm(text: str) -> str:
 def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     """Parse and check a scenario document.
 
-    The content of files that it names (traces, changes) becomes part of it. They are found from the folder of `source`
-    if that is a file, else from the working folder; a trace may also be one of :func:`shipped_traces`.
+    The content of files that it names (traces, changes) becomes part of it. They are found from the folder of
+    `source` if that is a file, else from the working folder; a trace may also be one of :func:`shipped_traces`.
 
     Parameters
     ----------

@@ -138,8 +138,8 @@ class Network:
         rate, reverse_rate
             Towards `to`, and back where that is another.
         trace, reverse_trace
-            A rate that changes over time, in place of `rate`: the file of a trace, the name of one that comes with Sojourn, or
-            a table as the scenario's reference has it.
+            A rate that changes over time, in place of `rate`: the file of a trace, the name of one that comes with
+            Sojourn, or a table as the scenario's reference has it.
         delay, reverse_delay
             Propagation delay towards `to`, and back where that is another.
         loss, reverse_loss

@@ -108,9 +108,9 @@ class Results:
     def phases(self) -> pd.DataFrame:
         """The statistics of phases between changes, one row per phase and run; empty without changes.
 
-        Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together), ``group``
-        (a group of flows; empty for all traffic), ``from_s``, ``to_s``, ``measured_s``, and metrics: of the queues under
-        test and of all flows, or of a group. Groups are reported for all phases of one name together.
+        Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together),
+        ``group`` (a group of flows; empty for all traffic), ``from_s``, ``to_s``, ``measured_s``, and metrics: of the
+        queues under test and of all flows, or of a group. Groups are reported for all phases of one name together.
         """
         return self.frames["phases"]
 
@@ -244,7 +244,7 @@ class Results:
         return places
 
     def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
-        """Return a metric's mean over replications with its 95 % interval (Student's t); parameters as :meth:`values`.
+        """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
         side: 0.4 % of the value.

@@ -1,13 +1,14 @@
 """Rates of links over time: reading traces, looking at them, and making some like those of LTE and of Starlink.
 
-:func:`read` takes a file, or the name of a trace that comes with Sojourn. :func:`lte` and :func:`starlink` make traces
-from published models and measurements; they are random, and the same for the same seed.
+:func:`read` takes a file, or the name of a trace that comes with Sojourn. :func:`lte` and :func:`starlink` make
+traces from published models and measurements; they are random, and the same for the same seed.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +34,7 @@ _TICK_S: Final = 0.02
 
 @dataclass(frozen=True)
 class Trace:
-    """What a link can send over time.
+    r"""What a link can send over time.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Trace:
         """The mean rate over a period in bit/s."""
         return float(self._facts[1])
 
-    def bits(self, times_s: Floats) -> Floats:
+    def bits(self, times_s: Sequence[float] | Floats) -> Floats:
         """Return how many bits the link can send from the start to each of some times in seconds."""
         return np.array(_native.trace(self.text, self.hold, [float(at) for at in times_s])[3])
 
@@ -97,15 +98,15 @@ class Trace:
         count = max(int(self.length_s / window_s + 1e-9), 1)
         if count > _MOST_CELLS:
             raise SojournError(f"{self.name}: {count} windows of {window_s:g} s; allowed: up to {_MOST_CELLS}")
-        rates: Floats = np.diff(self.bits(np.arange(count + 1) * window_s)) / window_s
+        rates: Floats = np.diff(self.bits(_times(count, window_s))) / window_s
         return rates
 
     @cached_property
     def longest_gap_s(self) -> float:
-        """The longest time in seconds without an opportunity, or with a rate of 0, to 1 ms; over the end of a period, too."""
+        """The longest time in seconds without an opportunity, or with a rate of 0, to 1 ms, over the end as well."""
         step = max(1e-3, 2 * self.length_s / _MOST_CELLS)
         count = max(round((self.length_s if self.hold else 2 * self.length_s) / step), 1)
-        sends = np.flatnonzero(np.diff(self.bits(np.arange(count + 1) * step)) > 0)
+        sends = np.flatnonzero(np.diff(self.bits(_times(count, step))) > 0)
         if sends.size < 2:
             return self.length_s
         between = int(np.diff(sends).max()) - (0 if self.kind == "opportunities" else 1)
@@ -126,6 +127,12 @@ class Trace:
             axes.set_ylabel(f"Rate over {window_s * 1e3:g} ms (Mbit/s)")
             axes.set_title(f"{self.name}: mean {self.mean_bit_s / 1e6:.3g} Mbit/s")
         return figure
+
+
+def _times(count: int, step_s: float) -> Floats:
+    """Return the edges of so many windows."""
+    edges: Floats = np.arange(count + 1, dtype=np.float64) * np.float64(step_s)
+    return edges
 
 
 def read(name: str | Path, *, hold: bool = False) -> Trace:
@@ -154,10 +161,10 @@ def read(name: str | Path, *, hold: bool = False) -> Trace:
 def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> Trace:
     """Make a trace like that of a cellular link, in Mahimahi's format.
 
-    The numbers are those by which Sprout infers cellular links from a moving car (Winstein, Sivaraman and Balakrishnan,
-    "Stochastic forecasts achieve high throughput and low delay over cellular networks", NSDI 2013, section 3, and its
-    program): opportunities are a Poisson process whose rate is a Brownian motion of 200 packets/s per root second in
-    ticks of 20 ms, between 0 and a peak; a rate of 0 is an outage, which ends at a rate of one per second. Our choices are
+    The numbers are those by which Sprout infers cellular links (Winstein, Sivaraman and Balakrishnan, "Stochastic
+    forecasts achieve high throughput and low delay over cellular networks", NSDI 2013, section 3, and its program):
+    opportunities are a Poisson process whose rate is a Brownian motion of 200 packets/s per root second in ticks of
+    20 ms, between 0 and a peak; a rate of 0 is an outage, which ends at a rate of one per second. Our choices are
     that the rate is reflected at the peak, and that it is drawn uniformly after an outage.
 
     Parameters
@@ -214,11 +221,12 @@ def _end(duration: Time, last_ms: int) -> int:
 def starlink(*, duration: Time = "60 s", seed: int = 1) -> Trace:
     """Make a trace like that of a Starlink downlink, as a table of time and rate in steps of 100 ms.
 
-    Every 15 s all links are reconfigured at once, with sharp changes of the rate (Mohan et al., "A multifaceted look at
-    Starlink performance", ACM Web Conference 2024). Each interval has a level that is drawn uniformly from 50 to 140
-    Mbit/s; its middle, 95 Mbit/s, lies among the quarterly medians of Speedtest's users in the USA, 87 to 105 Mbit/s from 2021
-    to 2025 (Ookla). The rest is our choice: within an interval the rate varies by 15 % around its level with a
-    correlation of 0.9 from step to step, and the first 200 ms after a reconfiguration have a fifth of it.
+    Every 15 s all links are reconfigured at once, with sharp changes of the rate (Mohan et al., "A multifaceted look
+    at Starlink performance", ACM Web Conference 2024). Each interval has a level that is drawn uniformly from 50 to
+    140 Mbit/s; its middle, 95 Mbit/s, lies among quarterly medians that Ookla's Speedtest reported for users in the
+    USA, 87 Mbit/s (2021) to 105 Mbit/s (2025). The rest is our choice: within an interval the rate varies by 15 %
+    around its level with a correlation of 0.9 from step to step, and the first 200 ms after a reconfiguration have a fifth
+    of it.
 
     Parameters
     ----------

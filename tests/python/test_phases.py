@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import Command
 
 import sojourn as sj
+from shared import Command
 from sojourn import SojournError
 from sojourn.results import Results
 
@@ -43,7 +43,9 @@ def test_results_are_told_apart_by_phase(results: Results) -> None:
     times = own.loc[own["occurrence"] > 0, ["phase", "occurrence", "from_s", "to_s"]].to_numpy().tolist()
     assert times == [["start", 1, 1, 3], ["slow", 1, 3, 5], ["fast", 1, 5, 7], ["slow", 2, 7, 9]]
     slow = results.estimate("codel", "goodput_bit_s", phase="slow")
-    assert slow.replications == 3 and slow.half_width is not None and 1.5e6 < slow.mean < 2e6
+    assert slow.replications == 3
+    assert slow.half_width is not None
+    assert 1.5e6 < slow.mean < 2e6
     # Groups of flows add up, and so do phases weighted by their time.
     both = [results.values("codel", "goodput_bit_s", group, phase="slow") for group in ("bulk", "call")]
     assert np.allclose(sum(both), results.values("codel", "goodput_bit_s", phase="slow"))
@@ -79,12 +81,14 @@ def test_phases_survive_a_run_folder_a_store_and_arrow(results: Results, tmp_pat
     assert table.num_rows == len(results.phases)
     assert table.schema.field("from_s").metadata == {b"unit": b"s"}
     rows = results.to_document()["runs"][0]["phases"]
-    assert rows[0]["phase"] == "start" and rows[0]["metrics"]["goodput_bit_s"] > 0
+    assert rows[0]["phase"] == "start"
+    assert rows[0]["metrics"]["goodput_bit_s"] > 0
 
 
 def test_summary_and_report_show_them(results: Results, command: Command, tmp_path: Path) -> None:
     page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert 'id="phases"' in page and "Phases" in page
+    assert 'id="phases"' in page
+    assert "Phases" in page
     (tmp_path / "turns.toml").write_text(NET.to_toml())
     done = command("run", tmp_path / "turns.toml")
     assert done.returncode == 0, done.stderr

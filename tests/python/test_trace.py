@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import Command
 
 import sojourn as sj
+from shared import Command
 from sojourn import core, trace
 
 
 def mahimahi(times_ms: list[int], packets: list[tuple[int, int]]) -> list[int]:
-    """When each packet (arrival in ns, bytes of IP) is out, by mm-link(1): written from its rules, not from Sojourn's code."""
+    """When each packet (arrival in ns, bytes of IP) is out, by the rules of mm-link(1), apart from Sojourn's code."""
     waiting = deque(sorted(enumerate(packets), key=lambda one: one[1][0]))
     out = [0] * len(packets)
     left = 0  # bytes of the packet in transit that are still to be sent
@@ -42,7 +42,7 @@ def mahimahi(times_ms: list[int], packets: list[tuple[int, int]]) -> list[int]:
 
 @pytest.mark.parametrize("name", ["sparse", "bursts", "lte"])
 def test_every_packet_leaves_when_an_independent_reading_of_mahimahis_rules_says(name: str, tmp_path: Path) -> None:
-    draws = random.Random(name)
+    draws = random.Random(name)  # noqa: S311 - no secret
     times = {
         "sparse": [7, 7, 20, 31],
         # Several opportunities of one millisecond, one at 0, and a gap.
@@ -55,12 +55,12 @@ def test_every_packet_leaves_when_an_independent_reading_of_mahimahis_rules_says
     for _ in range(60):
         start = draws.randrange(3_000) * 1_000_000 + draws.choice([0, 0, draws.randrange(1_000_000)])
         packets += [(start + k * draws.choice([1_000, 300_000]), draws.choice([40, 576, 1500])) for k in range(5)]
-    packets = sorted({arrival: size for arrival, size in packets}.items())
+    packets = sorted(dict(packets).items())
     net = sj.Network(name="cell", duration=sj.s(60)).link(
         name="l", from_="a", to="b", trace=str(tmp_path / "cell.trace"), delay=sj.ms(7), queue="pfifo limit 1000p"
     )
     for number, (arrival, size) in enumerate(packets):
-        # One packet of a constant bit rate: at 8 bits a nanosecond times its size, it comes one second after its start.
+        # One packet of a constant bit rate: with its bits in a second, it comes one second after its start.
         net = net.flow(
             name=f"p{number}",
             from_="a",
@@ -120,32 +120,37 @@ def test_a_bad_trace_is_one_error_with_its_line(text: str, expected: str, comman
     )
     done = command("run", str(tmp_path / "cell.toml"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "key `links[0].trace.file`: bad.trace: " in done.stderr and expected in done.stderr
+    assert "key `links[0].trace.file`: bad.trace: " in done.stderr
+    assert expected in done.stderr
     done = command("trace", str(tmp_path / "bad.trace"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("sojourn: bad.trace: ") and expected in done.stderr and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("sojourn: bad.trace: ")
+    assert expected in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_command_looks_at_a_trace_draws_it_and_makes_one(command: Command, tmp_path: Path) -> None:
     done = command("trace", "lte", "--out", str(tmp_path / "lte.svg"))
     assert done.returncode == 0
-    assert "duration" in done.stdout and "60 s" in done.stdout and "longest time between opportunities" in done.stdout
+    assert "duration" in done.stdout
+    assert "60 s" in done.stdout
+    assert "longest time between opportunities" in done.stdout
     assert (tmp_path / "lte.svg").read_text().startswith("<?xml")
     done = command("trace", "--make", "lte", "--duration", "2s", "--seed", "5")
     assert (done.returncode, done.stdout) == (0, trace.lte(duration="2 s", seed=5).text)
     done = command("trace")
-    assert done.returncode == 2 and "allowed: a FILE to look at, or --make" in done.stderr
+    assert done.returncode == 2
+    assert "allowed: a FILE to look at, or --make" in done.stderr
     done = command("trace", "no-such")
-    assert (
-        done.returncode == 2
-        and "there is no file 'no-such'; allowed: a file, or a trace of lte, starlink" in done.stderr
-    )
+    assert done.returncode == 2
+    assert "there is no file 'no-such'; allowed: a file, or a trace of lte, starlink" in done.stderr
 
 
 def test_the_content_of_a_trace_is_in_the_canonical_scenario(tmp_path: Path) -> None:
     net = sj.load("lte")
     table = net.to_dict()["links"][0]["trace"]
-    assert table["name"] == "lte" and "file" not in table
+    assert table["name"] == "lte"
+    assert "file" not in table
     # As results keep it, far from the file.
     assert net.canonical() == net.to_dict()
     other = sj.load("lte", sets=["links.cell.trace.file=starlink"])

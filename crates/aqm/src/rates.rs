@@ -218,7 +218,7 @@ impl Traced {
                 let end = steps.offered(now.nanos()) + self.remainder + u128::from(bytes) * BYTE;
                 let out = steps.reached(end);
                 if out != Instant::NEVER {
-                    self.remainder = end - steps.offered(out.nanos());
+                    self.remainder = end.saturating_sub(steps.offered(out.nanos()));
                 }
                 out.max(now)
             }

@@ -51,6 +51,16 @@ pub(crate) enum Medium {
     Cell { cell: u32, station: u32 },
 }
 
+/// How far a link has come with its trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Follows {
+    pub trace: Traced,
+    /// A packet is being sent.
+    pub sending: bool,
+    /// Bits that it could send, and that it sent, when the measurement began.
+    pub before: [f64; 2],
+}
+
 /// One direction of a link, or one station's interface on a bus, under a discipline of the algorithm library.
 #[derive(Clone)]
 pub(crate) struct Port {
@@ -80,13 +90,7 @@ pub(crate) struct Port {
     pub probe: Probe,
     pub medium: Medium,
     /// What the link may send, where that follows a trace.
-    pub traced: Option<Box<Traced>>,
-    /// Of a port with a trace: a packet is being sent.
-    pub sending: bool,
-    /// Of a port with a trace: bits that it could send, and that it sent, when the measurement began.
-    pub traced_before: [f64; 2],
-    /// The scheme that it has now.
-    pub scheme: Config,
+    pub follows: Option<Box<Follows>>,
     pub device: Option<Device>,
     /// The discipline is dAQM, whose hits are measured.
     pub is_daqm: bool,

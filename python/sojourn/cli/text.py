@@ -69,7 +69,7 @@ def groups(results: Results) -> str:
 
 
 def phases(results: Results) -> str:
-    """Return the main metrics of each phase, a row for each scheme and phase; of several phases of one name together."""
+    """Return the main metrics of each phase, a row for each scheme; phases of one name count together."""
     names = [name for name in metrics.MAIN if _is_of_phases(results, name)]
     columns = [metrics.find(name) for name in names]
     several = len(results.labels) > 1

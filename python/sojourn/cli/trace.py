@@ -20,8 +20,8 @@ def add(verbs: Any) -> None:
     """Add the verb ``trace``."""
     parser = verbs.add_parser(
         "trace",
-        description="Look at a trace of a link's rate: length, mean, quantiles of the rate over short windows and the "
-        "longest gap; --out draws it. With --make, write a trace like those of a cellular link or of Starlink to "
+        description="Look at a trace of a link's rate: length, mean, quantiles of the rate over short windows and "
+        "the longest gap; --out draws it. With --make, write a trace like those of a cellular link or of Starlink to "
         "standard output.",
         epilog="example: sojourn trace lte --out lte.svg",
     )

@@ -22,7 +22,7 @@ NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
 STATIONS: Final = "stations"
 PHASES: Final = "phases"
 OPTIONAL: Final = ("groups", PHASES, STATIONS)
-"""Data sets that a part of a store may lack: it was written before there were groups, or has no phases or 802.11 cells."""
+"""Data sets that a part of a store may lack: it was written before there were groups, or has no phases or cells."""
 EVERY: Final = (*NAMES, *OPTIONAL)
 
 KEY: Final = "run"
@@ -55,7 +55,9 @@ _OWN: Final[dict[str, dict[str, pa.DataType]]] = {
     "series": {"name": pa.string(), "unit": pa.string(), "t_s": pa.float64(), "value": pa.float64()},
     "groups": {"group": pa.string()},
     "phases": {
-        **{"phase": pa.string(), "occurrence": pa.int64(), "group": pa.string()},
+        "phase": pa.string(),
+        "occurrence": pa.int64(),
+        "group": pa.string(),
         **dict.fromkeys(("from_s", "to_s", "measured_s"), pa.float64()),
     },
     "stations": {

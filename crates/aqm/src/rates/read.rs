@@ -3,7 +3,7 @@
 use super::{Opportunities, Rates, Steps};
 use crate::suggest::did_you_mean;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use sojourn_units::{BitRate, Span};
 
@@ -146,15 +146,16 @@ fn entry(line: &str, [(time, time_unit), (rate, rate_unit)]: Columns) -> Result<
         let allowed = value.filter(|value| value.is_finite() && *value >= 0.0);
         allowed.ok_or_else(|| format!("the {what} is {:?}; allowed: a number of at least 0", cell(place)))
     };
-    let at = Span::from_nanos(libm::round(number(time, "time")? * time_unit) as u64);
+    let at = libm::round(number(time, "time")? * time_unit);
+    const YEAR: Span = Span::from_secs(366 * 86_400);
+    if at > YEAR.nanos() as f64 {
+        return Err(format!("the time is {}; allowed: up to a year, {YEAR}", cell(time)));
+    }
+    let at = Span::from_nanos(at as u64);
     let bit_s = libm::round(number(rate, "rate")? * rate_unit);
     const MOST: f64 = 1e13;
     if bit_s > MOST {
-        return Err(format!(
-            "the rate is {}; allowed: up to {}",
-            cell(rate),
-            BitRate::from_bit_s(MOST as u64).to_string()
-        ));
+        return Err(format!("the rate is {}; allowed: up to {}", cell(rate), BitRate::from_bit_s(MOST as u64)));
     }
     Ok((at, BitRate::from_bit_s(bit_s as u64)))
 }

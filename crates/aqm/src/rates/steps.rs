@@ -111,9 +111,10 @@ impl Steps {
 
     /// When so many bit nanoseconds have been sent, in whole nanoseconds before that; never if they cannot be.
     pub(super) fn reached(&self, sum: u128) -> Instant {
+        let Some(before_end) = sum.checked_sub(1) else { return Instant::ZERO };
         let (past, rest) = match self.period {
             // Up to a whole period: what ends with a period does not wait for the next one.
-            Some(_) => ((sum - 1) / self.whole, (sum - 1) % self.whole + 1),
+            Some(_) => (before_end / self.whole, before_end % self.whole + 1),
             None => (0, sum),
         };
         let entry = self.before.partition_point(|before| *before < rest).saturating_sub(1);

@@ -132,6 +132,7 @@ fn texts_are_read_and_refused() {
         ("time_s,rate_mbit_s\n0,3\n0,4\n", "line 3: the time is 0 ns, after 0 ns; allowed: times that rise"),
         ("time_s,rate_mbit_s\n1,3\n", "line 2: the first time is 1 s; allowed: 0"),
         ("time_s,rate_mbit_s\n0,0\n", "has no rate above 0"),
+        ("time_s,rate_mbit_s\n0,3\n1e30,3\n", "line 3: the time is 1e30; allowed: up to a year"),
         ("time_s,rate_mbit_s\n0,1e9\n", "the rate is 1e9; allowed: up to 10000 Gbit/s"),
     ] {
         assert!(why(text).contains(expected), "{text:?}: {}", why(text));

@@ -14,13 +14,13 @@ pub(crate) struct Bound<T> {
 
 pub(crate) const TIME: Bound<Span> = Bound {
     most: Span::from_secs(366 * 86_400),
-    keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`",
+    keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`, times of `trace`",
     why: "a year; sums of such times stay far below the 584 years that the clock counts in nanoseconds",
 };
 
 pub(crate) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
-    keys: "`delay` of links and buses, times of `transport`",
+    keys: "`delay` of links and buses, times of `transport`, `window` of traces",
     why: "a day; packets in flight are held in memory",
 };
 

@@ -119,7 +119,10 @@ impl ChangeTable {
             for (name, cell) in names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
                 let wrong = |why: String| format!("line {n}: {name}: {why}");
                 match *name {
-                    "at" => change.at.0 += cell.parse::<Span>().map_err(|e| wrong(e.to_string()))?,
+                    "at" => {
+                        let at = cell.parse::<Span>().map_err(|e| wrong(e.to_string()))?;
+                        change.at.0 = Span::from_nanos(self.at.0.nanos().saturating_add(at.nanos()));
+                    }
                     "rate" => {
                         change.rate =
                             Some(Quantity(cell.parse().map_err(|e: sojourn_units::UnitError| wrong(e.to_string()))?))

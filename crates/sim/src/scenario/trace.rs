@@ -125,6 +125,10 @@ impl TraceTable {
                 return Err(Error::new(path.then(key), "is of `rates` alone; allowed: together with them"));
             }
         }
+        if let Some(period) = self.period {
+            positive(period.0, path.then("period"))?;
+            up_to(period.0, &bounds::TIME, || path.then("period"))?;
+        }
         if self.hold && self.period.is_some() {
             return Err(Error::new(path.then("period"), "is given together with `hold`; allowed: one of the two"));
         }

@@ -4,7 +4,7 @@ use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
+use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -351,10 +351,10 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
         let changed = changing.loss.then(Loss::default);
         let losses = || Stream::new(options.seed, options.replication, &format!("losses/{}", port.name));
-        let rates = |trace: &Trace| {
+        let follows = |trace: &Trace| {
             let name = format!("rates/{}", port.name);
             let rates = trace.rates(network.duration, options.seed, options.replication, &name);
-            Box::new(Traced::new(rates, trace.window))
+            Box::new(Follows { trace: Traced::new(rates, trace.window), sending: false, before: [0.0; 2] })
         };
         let lossy = port.loss.or(changed).map(|loss| Box::new(Lossy::new(loss, losses())));
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
@@ -372,10 +372,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             lost_before: 0,
             probe: Probe::new(port.under_test, record),
             medium,
-            traced: port.trace.as_deref().map(rates),
-            sending: false,
-            traced_before: [0.0; 2],
-            scheme: config.clone(),
+            follows: port.trace.as_deref().map(follows),
             device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,

@@ -110,7 +110,6 @@ impl Net {
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
-        port.scheme = scheme.clone();
         let was_lazy = std::mem::replace(&mut port.lazy, false);
         if was_lazy && port.waking {
             self.wheel.push(port.busy_until, What::Free(index));
@@ -135,18 +134,18 @@ impl Net {
         }
     }
 
-    /// Other parameters for the scheme of a port that runs a discipline, now. They have been checked.
-    pub(super) fn change_parameters(&mut self, index: u32, parameters: &str) {
+    /// Other parameters for the scheme of a port that runs a discipline and began with `first`, now. They have been checked.
+    pub(super) fn change_parameters(&mut self, index: u32, parameters: &str, first: &Config) {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
-        let Ok(scheme) = port.scheme.with(parameters) else { return };
+        let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
+        let Ok(scheme) = present.with(parameters) else { return };
         self.dropped.logs = port.is_logged();
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
         debug_assert!(_is_same, "parameters of another algorithm");
-        port.switched.push((now, scheme.clone()));
-        port.scheme = scheme;
+        port.switched.push((now, scheme));
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
         if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {

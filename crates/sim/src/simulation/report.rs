@@ -191,7 +191,7 @@ impl Simulation {
             let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
-            port.traced_before = port.offered_and_sent(now).unwrap_or_default();
+            port.restart_trace(now);
             port.lost_before = port.lossy.as_ref().map_or(0, |lossy| lossy.lost);
             port.probe.daqm = daqm;
         }

@@ -2,8 +2,7 @@
 
 use super::net::Net;
 use super::What;
-use crate::port::{Medium, Port};
-use sojourn_aqm::Traced;
+use crate::port::{Follows, Medium, Port};
 use sojourn_units::Instant;
 
 impl Net {
@@ -21,7 +20,7 @@ impl Net {
     fn show_rate(&mut self, index: u32, now: Instant) {
         let Self { ports, dropped, .. } = self;
         let port = &mut ports[index as usize];
-        let Some(rate) = port.traced.as_ref().map(|traced| traced.shown(now)) else { return };
+        let Some(rate) = port.follows.as_ref().map(|follows| follows.trace.shown(now)) else { return };
         if rate.bit_s().max(1) != port.server.wire.rate().bit_s() {
             dropped.logs = port.is_logged();
             port.server.set_rate(now, dropped, rate);
@@ -43,7 +42,7 @@ impl Net {
     pub(super) fn traced_free(&mut self, index: u32, now: Instant) {
         let port = &mut self.ports[index as usize];
         port.waking = false;
-        if std::mem::take(&mut port.sending) {
+        if port.follows.as_mut().is_some_and(|follows| std::mem::take(&mut follows.sending)) {
             self.sent(index, now);
         }
         self.traced_next(index, now, false);
@@ -64,10 +63,11 @@ impl Net {
             let bytes = self.slab.get(handle).bytes();
             let port = &mut self.ports[index as usize];
             let framed = bytes + port.server.wire.overhead();
-            let Some(out) = port.traced.as_mut().map(|traced| traced.send(now, framed)) else { return };
+            let Some(follows) = port.follows.as_mut() else { return };
+            let out = follows.trace.send(now, framed);
+            follows.sending = out > now;
             self.go(index, handle, bytes, out + self.ports[index as usize].delay);
             if out > now {
-                self.ports[index as usize].sending = true;
                 return self.wait_until(index, out);
             }
             self.sent(index, now);
@@ -87,7 +87,7 @@ impl Net {
 
 impl Port {
     fn ready(&mut self, now: Instant, idle: bool) -> Option<Instant> {
-        self.traced.as_mut().map(|traced| traced.ready(now, idle))
+        self.follows.as_mut().map(|follows| follows.trace.ready(now, idle))
     }
 
     /// It follows a trace.
@@ -95,9 +95,17 @@ impl Port {
         matches!(self.medium, Medium::Trace)
     }
 
-    /// Bits that the trace let it send by `now`, and what it sent.
+    /// Bits that the trace let it send by `now`, and what it sent, since the measurement began.
     pub(super) fn offered_and_sent(&self, now: Instant) -> Option<[f64; 2]> {
-        let of = |traced: &Traced| [traced.rates().offered_bits(now), traced.sent_bytes() as f64 * 8.0];
-        self.traced.as_deref().map(of)
+        let Follows { trace, before: [offered, sent], .. } = self.follows.as_deref()?;
+        Some([trace.rates().offered_bits(now) - offered, trace.sent_bytes() as f64 * 8.0 - sent])
+    }
+
+    /// The measurement begins.
+    pub(super) fn restart_trace(&mut self, now: Instant) {
+        if let Some(follows) = &mut self.follows {
+            let trace = &follows.trace;
+            follows.before = [trace.rates().offered_bits(now), trace.sent_bytes() as f64 * 8.0];
+        }
     }
 }

@@ -131,7 +131,7 @@ fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
         "description=a = b",
     ])
     .unwrap();
-    assert_eq!(document.links[1].rate.0.bit_s(), 50_000_000);
+    assert_eq!(document.links[1].rate.map(|rate| rate.0.bit_s()), Some(50_000_000));
     assert_eq!(document.links[0].device_queue.0, Packets::new(100));
     assert_eq!(document.links[0].queue.0.text(), "pfifo limit 7p");
     assert_eq!(document.seed, 10);

@@ -181,7 +181,6 @@ impl Simulation {
             busy: match port.offered_and_sent(now) {
                 // The share of what the link could send, in place of a share of time.
                 Some([offered, sent]) => {
-                    let [offered, sent] = [offered - port.traced_before[0], sent - port.traced_before[1]];
                     if offered > 0.0 {
                         measured.scaled((sent / offered).min(1.0))
                     } else {
