@@ -215,7 +215,7 @@ class Network:
         stop, start
             Groups of flows whose applications stop sending, and go on.
         phase
-            Name of the phase that begins, by which results are told apart.
+            Name of the phase that begins; results are also reported by phase.
         file
             A table of changes, see the scenario's reference.
 

@@ -36,7 +36,7 @@ def results() -> Results:
     return sj.compare(NET, SCHEMES, replicates=3, seed=1)
 
 
-def test_results_are_told_apart_by_phase(results: Results) -> None:
+def test_each_phase_has_its_own_results(results: Results) -> None:
     assert results.phase_names == ("start", "slow", "fast")
     frame = results.phases
     own = frame[(frame["scheme"] == "codel") & (frame["replication"] == 0) & (frame["group"] == "")]

@@ -16,7 +16,7 @@ class Item:
     Parameters
     ----------
     what
-        ``link``, ``bus``, ``cell`` or ``flows``.
+        ``link``, ``bus``, ``cell``, ``flows`` or ``change``.
     name
         Of the element.
     text
@@ -32,14 +32,29 @@ class Item:
 
 
 def elements(scenario: Mapping[str, Any]) -> list[Item]:
-    """Describe every link, bus, cell and group of flows of a canonical scenario."""
+    """Describe every link, bus, cell and group of flows of a canonical scenario, and its first changes."""
     counts = {node["name"]: int(node.get("count") or 1) for node in scenario.get("nodes") or ()}
     return [
         *(_link(link, counts) for link in scenario.get("links") or ()),
         *(_bus(bus, counts) for bus in scenario.get("buses") or ()),
         *(_cell(cell, counts) for cell in scenario.get("cells") or ()),
         *(_flow(flow, counts) for flow in scenario.get("flows") or ()),
+        *_changes(scenario.get("changes") or ()),
     ]
+
+
+_MOST_CHANGES: Final = 20
+
+
+def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    for change in changes[:_MOST_CHANGES]:
+        when = f"{_zero(change['at'])}" + (f", then every {change['every']}" if change.get("every") else "")
+        where = change.get("queue") or change.get("link") or ""
+        phase = f"phase “{change['phase']}”" if change.get("phase") else ""
+        what = _rest(change, ("at", "every", "queue", "link", "phase"))
+        yield Item("change", f"at {when}", _sentence([where, what, phase]), "")
+    if len(changes) > _MOST_CHANGES:
+        yield Item("change", "and more", f"{len(changes) - _MOST_CHANGES} further changes", "")
 
 
 def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:

@@ -33,7 +33,7 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// What changes during the run, in the order of the document.
     pub changes: Vec<Change>,
-    /// Phases of the run, of which results are told apart.
+    /// Phases of the run, which have statistics of their own.
     pub phases: Phases,
     /// Time series, where any are kept, have each flow's goodput.
     pub flow_series: bool,

@@ -32,7 +32,7 @@ const SLOW: &str = "[[changes]]\nat = \"2 s\"\nevery = \"2 s\"\nrate = \"4.5 Mbi
                     [[changes]]\nat = \"3 s\"\nevery = \"2 s\"\nrate = \"10 Mbit/s\"\nphase = \"start\"\n";
 
 #[test]
-fn phases_are_told_apart_and_added_by_name() {
+fn phases_have_their_own_statistics_which_add_up_by_name() {
     let report = one(&link(SLOW));
     // Measured: start 1 to 2, slow 2 to 3, start 3 to 4, slow 4 to 5, start 5 to 6 s.
     let rows: Vec<_> = report
