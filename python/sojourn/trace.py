@@ -52,7 +52,7 @@ class Trace:
 
     Examples
     --------
-    >>> trace = Trace("steady", "2\\n4\\n6\\n")
+    >>> trace = Trace("steady", "2\n4\n6\n")
     >>> trace.mean_bit_s
     6000000.0
     >>> trace.longest_gap_s

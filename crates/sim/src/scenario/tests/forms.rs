@@ -1,7 +1,7 @@
 //! The forms of a document: TOML, JSON, canonical, with overrides; and its schema.
 
 use super::{good, load, with, GOOD};
-use crate::scenario::{schema, Amount, Document, StartTable, TrafficTable, TransportTable};
+use crate::scenario::{load_with, schema, Amount, Document, StartTable, TrafficTable, TransportTable};
 use crate::traffic::{Traffic, KINDS};
 use sojourn_units::{Bytes, Packets, Span};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,11 @@ fn the_canonical_form_says_the_same_and_prints_the_same() {
             .text()
     );
     for file in bundled() {
-        round_trip(&good(&std::fs::read_to_string(file).unwrap()));
+        let text = std::fs::read_to_string(file).unwrap();
+        let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/traces");
+        let read =
+            |name: &str| std::fs::read_to_string(traces.join(format!("{name}.trace"))).map_err(|e| e.to_string());
+        round_trip(&load_with(&text, "test.toml", &[], &read).unwrap_or_else(|e| panic!("{e}")));
     }
 }
 
