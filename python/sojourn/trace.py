@@ -225,8 +225,8 @@ def starlink(*, duration: Time = "60 s", seed: int = 1) -> Trace:
     at Starlink performance", ACM Web Conference 2024). Each interval has a level that is drawn uniformly from 50 to
     140 Mbit/s; its middle, 95 Mbit/s, lies among quarterly medians that Ookla's Speedtest reported for users in the
     USA, 87 Mbit/s (2021) to 105 Mbit/s (2025). The rest is our choice: within an interval the rate varies by 15 %
-    around its level with a correlation of 0.9 from step to step, and the first 200 ms after a reconfiguration have a fifth
-    of it.
+    around its level with a correlation of 0.9 from step to step, and the first 200 ms after a reconfiguration have a
+    fifth of it.
 
     Parameters
     ----------
