@@ -314,6 +314,8 @@ class Scenario:
             text = " or ".join(f"`{json.dumps(value)}`" for value in values)
         elif options:
             text = " or ".join(self.kind(option, of=of) for option in options)
+        elif "prefixItems" in schema:
+            text = "pairs of " + " and ".join(self.kind(item, of=of) for item in schema["prefixItems"])
         elif types == "array":
             count = f"{schema['minItems']} of: " if schema.get("minItems", 0) > 1 else ""
             items = self.kind(schema.get("items", {}), of=of)

@@ -31,7 +31,7 @@ MODULES: Final = {
     "scenarios": "units draw traffic scheme network topologies lines",
     "metrics": "metrics tables",
     "results": "results export inert groups folder under_load",
-    "pictures": "palette canvas plot",
+    "pictures": "palette canvas plot trace",
     "runs": "runner comparison stepping demo",
 }
 """Modules directly in the package; each of its folders is a part by itself."""

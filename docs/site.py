@@ -32,7 +32,10 @@ DOCS = ROOT / "docs"
 #: The sections, with the pages that come first in each; further pages of the folder follow by name.
 SECTIONS: Final = {
     "Tutorial": ("tutorial", ["first-comparison"]),
-    "Guides": ("guides", ["access", "plans", "tune", "adaptive", "place", "gateway", "add-your-own"]),
+    "Guides": (
+        "guides",
+        ["access", "plans", "tune", "networks-that-change", "adaptive", "place", "gateway", "add-your-own"],
+    ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "device", "commands", "python"]),
     "Papers": ("papers", ["index"]),

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sojourn import draw
+    from sojourn import draw, trace
     from sojourn.core import SojournError, version
     from sojourn.lines import access, rrul
     from sojourn.network import Network, bundled_scenarios, load
@@ -98,6 +98,7 @@ __all__ = [
     "s",
     "switched_poisson",
     "tcp",
+    "trace",
     "transfer",
     "udp",
     "us",
@@ -157,8 +158,8 @@ def __getattr__(name: str) -> Any:
         value = __getattr__("version")()
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
-    elif name == "draw":
-        value = import_module("sojourn.draw")
+    elif name in ("draw", "trace"):
+        value = import_module(f"sojourn.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

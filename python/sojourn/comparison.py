@@ -33,6 +33,7 @@ __all__ = ["PLAN", "run"]
 PLAN: Final = "compare"
 """The name of a comparison's plan in its store."""
 
+_OF_PHASES: Final = ("phase", "occurrence", "group", "from_s", "to_s", "measured_s")
 _CONSERVED: Final = ("sent", "delivered", "dropped", "in_flight")
 _FACTS: Final = ("seed", "replication", "duration_s", "warm_up_s", "measured_s", "events")
 
@@ -203,6 +204,10 @@ def _reports(store: Store, runs: Sequence[str]) -> Iterator[tuple[str, Document]
                 "groups": [
                     {"name": group["group"], "metrics": _metrics("groups", group)}
                     for group in by_run["groups"].get(run, ())
+                ],
+                "phases": [
+                    {**{name: phase[name] for name in _OF_PHASES}, "metrics": _metrics(rows.PHASES, phase)}
+                    for phase in by_run[rows.PHASES].get(run, ())
                 ],
                 "cells": _cells(by_run[rows.STATIONS].get(run, ())),
                 "distributions": {

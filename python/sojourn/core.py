@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
 
 from sojourn import _native, nesting
@@ -23,15 +25,20 @@ __all__ = [
     "load",
     "metrics",
     "parse_aqm",
+    "read_beside",
     "run_batch",
     "run_many",
     "run_reports",
     "schema",
+    "shipped_traces",
     "traffic_kinds",
     "version",
 ]
 
 Document: TypeAlias = dict[str, Any]
+
+_LONGEST_FILE: Final = 64 << 20
+"""Bytes of a file that a scenario may name."""
 
 
 def version() -> str:
@@ -106,6 +113,9 @@ def parse_aqm(text: str) -> str:
 def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     """Parse and check a scenario document.
 
+    The content of files that it names (traces, changes) becomes part of it. They are found from the folder of
+    `source` if that is a file, else from the working folder; a trace may also be one of :func:`shipped_traces`.
+
     Parameters
     ----------
     text
@@ -120,8 +130,39 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     SojournError
         Anything that the schema does not allow; the message names file, line, key and what is allowed.
     """
-    document: Document = json.loads(_native.load(text, source, list(sets)))
+    read = partial(read_beside, folder=Path(source).parent if Path(source).is_file() else Path())
+    document: Document = json.loads(_native.load(text, source, list(sets), read))
     return document
+
+
+def shipped_traces() -> dict[str, Path]:
+    """Return the files of the traces that come with the package, by name."""
+    folder = Path(str(resources.files("sojourn"))) / "traces"
+    return {file.stem: file for file in sorted(folder.glob("*.trace"))}
+
+
+def read_beside(name: str, folder: Path) -> str:
+    """Return the text of a file that a scenario names, or of the trace that comes with the package.
+
+    Raises
+    ------
+    SojournError
+        There is none, it cannot be read, or it is too long.
+    """
+    shipped = shipped_traces()
+    file = folder / name
+    if name in shipped and not file.exists():
+        file = shipped[name]
+    if not file.is_file():
+        raise SojournError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {', '.join(shipped)}")
+    try:
+        if file.stat().st_size > _LONGEST_FILE:
+            raise SojournError(f"{file} is longer than {_LONGEST_FILE} bytes; allowed: up to that")
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
 
 
 def run_many(
@@ -161,7 +202,7 @@ def run_reports(
     return Reports(_native.run_many(json.dumps(scenario), [json.dumps(task) for task in tasks], jobs, progress))
 
 
-SECTIONS: Final = ("queues", "flows", "groups", "cells", "distributions", "series")
+SECTIONS: Final = ("queues", "flows", "groups", "phases", "cells", "distributions", "series")
 """The lists of a report: the parts that grow with the scenario."""
 
 
@@ -180,7 +221,7 @@ class Report:
 
     def document(self) -> Document:
         """Return the report as one document."""
-        absent = () if self.section("cells") else ("cells",)
+        absent = [name for name in ("phases", "cells") if not self.section(name)]
         return {**self.section("run"), **{name: self.section(name) for name in SECTIONS if name not in absent}}
 
 

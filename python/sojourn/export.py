@@ -87,7 +87,7 @@ def document(results: Results, *, series: bool) -> Document:
 
 
 def _runs(results: Results, *, series: bool) -> list[Document]:
-    names = ("queues", "flows", "groups", "stations", "series")
+    names = ("queues", "flows", "groups", "phases", "stations", "series")
     parts = {name: _by_run(tables.rows(results.frames, name)) for name in names}
     rows = tables.rows(results.frames, "runs")
     metric = tables.metric_names("runs", rows[0]) if rows else []
@@ -99,6 +99,8 @@ def _runs(results: Results, *, series: bool) -> list[Document]:
         run["queues"] = [_nested("queues", part) for part in parts["queues"].get(key, ())]
         run["flows"] = [_nested("flows", part) for part in parts["flows"].get(key, ())]
         run["groups"] = [_nested("groups", part) for part in parts["groups"].get(key, ())]
+        if key in parts["phases"]:
+            run["phases"] = [_nested("phases", part) for part in parts["phases"][key]]
         if key in parts["stations"]:
             run["stations"] = [_without_key(part) for part in parts["stations"][key]]
         if series and key in parts["series"]:

@@ -4,7 +4,7 @@
 ``meta.json``             what made it: format, kind, version, seed, replications, date, platform
 ``scenario.toml, .json``  the canonical scenario
 ``schemes.json``          the schemes: label, text, every parameter
-``runs.parquet``          one row per run; likewise ``queues``, ``flows``, ``groups``, ``stations``,
+``runs.parquet``          one row per run; likewise ``queues``, ``flows``, ``groups``, ``phases``, ``stations``,
                           ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
 ``report.html``           the report, made from the files above alone
@@ -186,7 +186,7 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         schemes = nesting.loads_json((place / "schemes.json").read_text(encoding="utf-8"), place / "schemes.json")
         files = {name: place / f"{name}.parquet" for name in tables.NAMES}
         # Folders of earlier versions lack these.
-        absent = [name for name in ("groups", "stations") if not files[name].exists()]
+        absent = [name for name in ("groups", "phases", "stations") if not files[name].exists()]
         frames = {
             name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
             for name, file in files.items()

@@ -125,9 +125,11 @@ class Network:
         name: str,
         from_: str,
         to: str,
-        rate: Both,
         delay: BothTimes,
+        rate: Both | None = None,
+        trace: str | Mapping[str, object] | None = None,
         reverse_rate: Rate | None = None,
+        reverse_trace: str | Mapping[str, object] | None = None,
         reverse_delay: Time | None = None,
         loss: BothShares | None = None,
         reverse_loss: str | float | None = None,
@@ -156,6 +158,9 @@ class Network:
             Nodes; `from_` may be a group.
         rate, reverse_rate
             Towards `to`, and back where that is another.
+        trace, reverse_trace
+            A rate that changes over time, in place of `rate`: the file of a trace, the name of one that comes with
+            Sojourn, or a table as the scenario's reference has it.
         delay, reverse_delay
             Propagation delay towards `to`, and back where that is another.
         loss, reverse_loss
@@ -184,8 +189,10 @@ class Network:
                 "from": from_,
                 "to": to,
                 "rate": _each(rate, lambda one: as_text("rate", one, "rate")),
+                "trace": _trace(trace),
                 "delay": _each(delay, lambda one: as_text("delay", one, "time")),
                 "reverse_rate": _maybe("reverse_rate", reverse_rate, "rate"),
+                "reverse_trace": _trace(reverse_trace),
                 "reverse_delay": _maybe("reverse_delay", reverse_delay, "time"),
                 "loss": _each(loss, str),
                 "reverse_loss": None if reverse_loss is None else str(reverse_loss),
@@ -209,12 +216,18 @@ class Network:
         at: Time,
         every: Time | None = None,
         queue: str | None = None,
+        link: str | None = None,
         scheme: SchemeLike | None = None,
+        parameters: str | None = None,
         rate: Rate | None = None,
         delay: Time | None = None,
         loss: str | float | None = None,
+        stop: Sequence[str] | None = None,
+        start: Sequence[str] | None = None,
+        phase: str | None = None,
+        file: str | None = None,
     ) -> Network:
-        """Change a queue's scheme, or its link, during the run.
+        """Change a queue's scheme or its link, or stop and start flows, during the run.
 
         Parameters
         ----------
@@ -224,10 +237,20 @@ class Network:
             The change repeats after each such time.
         queue
             As results call it, for example ``left->right``; without it, every queue under test.
+        link
+            Of this link both directions change, in place of a queue.
         scheme
             The new scheme.
+        parameters
+            New parameters of the present scheme, as tc writes them: ``"target 20ms"``. What it has learnt is kept.
         rate, delay, loss
             Of the link that the queue feeds, in that direction; the packet that is being sent keeps the old ones.
+        stop, start
+            Groups of flows whose applications stop sending, and go on.
+        phase
+            Name of the phase that begins; results are also reported by phase.
+        file
+            A table of changes, see the scenario's reference.
 
         Examples
         --------
@@ -242,10 +265,16 @@ class Network:
                 "at": as_text("at", at, "time"),
                 "every": _maybe("every", every, "time"),
                 "queue": queue,
+                "link": link,
                 "scheme": None if scheme is None else str(scheme),
+                "parameters": parameters,
                 "rate": _maybe("rate", rate, "rate"),
                 "delay": _maybe("delay", delay, "time"),
                 "loss": None if loss is None else str(loss),
+                "stop": None if stop is None else list(stop),
+                "start": None if start is None else list(start),
+                "phase": phase,
+                "file": file,
             },
         )
 
@@ -538,6 +567,8 @@ def _each(value: Any, written: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {direction: written(one) for direction, one in value.items()}
     return None if value is None else written(value)
+def _trace(trace: str | Mapping[str, object] | None) -> dict[str, object] | None:
+    return {"file": trace} if isinstance(trace, str) else None if trace is None else dict(trace)
 
 
 def _maybe(name: str, value: object, dimension: Any) -> str | None:

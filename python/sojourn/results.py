@@ -105,6 +105,21 @@ class Results:
         return self.frames["groups"]
 
     @property
+    def phases(self) -> pd.DataFrame:
+        """The statistics of phases between changes, one row per phase and run; empty without changes.
+
+        Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together),
+        ``group`` (a group of flows; empty for all traffic), ``from_s``, ``to_s``, ``measured_s``, and metrics: of the
+        queues under test and of all flows, or of a group. Groups are reported for all phases of one name together.
+        """
+        return self.frames["phases"]
+
+    @property
+    def phase_names(self) -> tuple[str, ...]:
+        """The names of the phases in the order of their first occurrence; empty without changes."""
+        return tuple(dict.fromkeys(str(row["phase"]) for row in tables.rows(self.frames, "phases")))
+
+    @property
     def stations(self) -> pd.DataFrame:
         """One row per station of an 802.11 cell and run, each cell's access point first; empty without cells.
 
@@ -148,7 +163,7 @@ class Results:
         """Return the metrics that at least one run has."""
         return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
-    def values(self, label: str, metric: str, group: str | None = None) -> Floats:
+    def values(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Floats:
         """Return a metric's values of one scheme, by replication.
 
         Parameters
@@ -159,13 +174,25 @@ class Results:
             Of run scope; with `group` of group scope.
         group
             A group of flows (the name of a ``[[flows]]`` table); by default all traffic together.
+        phase
+            The name of a phase, of which all occurrences count together; by default the whole measured time.
 
         Raises
         ------
         SojournError
-            Unknown scheme, group or metric.
+            Unknown scheme, group, phase or metric.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> net = sj.dumbbell(flows=1, duration=sj.s(4), warm_up=sj.s(1))
+        >>> results = sj.run(net.change(at=sj.s(2), rate=sj.mbit_s(5), phase="slow"), series=None)
+        >>> bool(results.values(results.labels[0], "goodput_bit_s", phase="slow")[0] < 5e6)
+        True
         """
         self._known(label)
+        if phase is not None:
+            return self._phase_values(label, metric, group, phase)
         if group is not None:
             return self._group_values(label, metric, group)
         if metric not in self._metrics:
@@ -181,6 +208,20 @@ class Results:
         if metric not in known:
             raise SojournError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
         own = [row for row in rows if row["group"] == group and row["scheme"] == label]
+        own.sort(key=lambda row: int(row["replication"]))
+        return np.array([row[metric] for row in own], dtype=np.float64)
+
+    def _phase_values(self, label: str, metric: str, group: str | None, phase: str) -> Floats:
+        if phase not in self.phase_names:
+            raise SojournError(suggest.unknown("phase", phase, self.phase_names))
+        rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
+        groups = dict.fromkeys(str(row["group"]) for row in rows)
+        if group is not None and group not in groups:
+            raise SojournError(suggest.unknown("group of flows", group, [name for name in groups if name]))
+        known = [*tables.metric_names("phases", rows[0]), "measured_s"]
+        if metric not in known:
+            raise SojournError(f"unknown metric `{metric}` of a phase; there are: {', '.join(known)}")
+        own = [row for row in rows if row["group"] == (group or "") and row["scheme"] == label]
         own.sort(key=lambda row: int(row["replication"]))
         return np.array([row[metric] for row in own], dtype=np.float64)
 
@@ -202,17 +243,20 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(self, label: str, metric: str, group: str | None = None) -> Estimate:
+    def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
         side: 0.4 % of the value.
         """
-        return metrics.find(metric).widened(stats.estimate(self.values(label, metric, group)))
+        return metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
 
-    def difference(self, label: str, metric: str, baseline: str, group: str | None = None) -> Estimate:
+    def difference(
+        self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
+    ) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval."""
-        return stats.paired(self.values(label, metric, group), self.values(baseline, metric, group))
+        values = self.values(label, metric, group, phase=phase)
+        return stats.paired(values, self.values(baseline, metric, group, phase=phase))
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
         """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value."""
@@ -418,7 +462,7 @@ class Results:
         Parameters
         ----------
         name
-            ``runs``, ``queues``, ``flows``, ``groups``, ``stations``, ``distributions`` or ``series``.
+            ``runs``, ``queues``, ``flows``, ``groups``, ``phases``, ``stations``, ``distributions`` or ``series``.
         """
         stream = self._stream(name)
         if stream is None:

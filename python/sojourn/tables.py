@@ -1,4 +1,4 @@
-"""Results as tables: one row for each run, queue, flow, group of flows, 802.11 station, point, or sample."""
+"""Results as tables: one row for each run, queue, flow, group of flows, phase, 802.11 station, point, or sample."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
     from sojourn import _native
 
-NAMES: Final = ("runs", "queues", "flows", "groups", "stations", "distributions", "series")
+NAMES: Final = ("runs", "queues", "flows", "groups", "phases", "stations", "distributions", "series")
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("scheme", "seed", "replication"),
     "queues": ("scheme", "seed", "replication", "queue", "under_test", "configured"),
     "flows": ("scheme", "seed", "replication", "flow", "group", "from", "to", "transport"),
     "groups": ("scheme", "seed", "replication", "group"),
+    "phases": (
+        *("scheme", "seed", "replication", "phase", "occurrence", "group"),
+        *("from_s", "to_s", "measured_s"),
+    ),
     "stations": ("scheme", "seed", "replication", "cell", "node"),
     "distributions": ("scheme", "seed", "replication", "quantity", "value", "cumulative"),
     "series": ("scheme", "seed", "replication", "name", "unit", "t_s", "value"),
@@ -51,7 +55,10 @@ _STATION: Final[dict[str, str]] = {
 }
 """What a station of an 802.11 cell reports, with its units; the access point is the first of a cell."""
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group"}
+_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
+
+_TIMES: Final = {"from_s": "s", "to_s": "s", "measured_s": "s"}
+"""When a phase was."""
 
 
 Row = dict[str, Any]
@@ -110,8 +117,8 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         found = metrics.order(native.metric_names(name)) if name in _SCOPES else []
         known = {**(_FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
         known |= {column: metrics.unit_of(column, _SCOPES[name]) for column in found}
-        known |= {"t_s": "s"} if name == "series" else {}
-        names = [*KEYS[name], *(known if name != "series" else ())]
+        names = [*KEYS[name], *known]
+        known |= {"t_s": "s"} if name == "series" else _TIMES if name == "phases" else {}
         columns = [(column, _kind(name, column), known.get(column, "")) for column in names]
         return native.table(name, order, [label for label, _ in self._runs], columns)
 
@@ -145,9 +152,23 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
 
 _TEXT: Final = frozenset(
-    {"scheme", "queue", "configured", "flow", "group", "from", "to", "transport", "cell", "node", "quantity", "name"}
+    {
+        "scheme",
+        "queue",
+        "configured",
+        "flow",
+        "group",
+        "from",
+        "to",
+        "transport",
+        "cell",
+        "node",
+        "quantity",
+        "name",
+        "phase",
+    }
 )
-_WHOLE: Final = frozenset({"seed", "replication", "events", *_STATION} - {"air_time_share"})
+_WHOLE: Final = frozenset({"seed", "replication", "events", "occurrence", *_STATION} - {"air_time_share"})
 
 
 def _kind(name: str, column: str) -> str:
@@ -176,6 +197,9 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
     elif name == "groups":
         for group in section("groups") or ():
             yield {**key, "group": group["name"], **group["metrics"]}
+    elif name == "phases":
+        for phase in section("phases") or ():
+            yield {**key, **{what: phase[what] for what in KEYS["phases"][3:]}, **phase["metrics"]}
     elif name == "stations":
         for cell in section("cells") or ():
             yield from ({**key, "cell": cell["name"], **station} for station in cell["stations"])
@@ -249,6 +273,8 @@ def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
         found |= _STATION
     elif name == "series":
         found |= {"t_s": "s"}
+    if name == "phases":
+        found |= _TIMES
     return {column: unit for column, unit in found.items() if unit}
 
 

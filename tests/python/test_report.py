@@ -207,7 +207,7 @@ def test_report_writes_the_page_where_it_is_told(results: sj.Results, tmp_path: 
 def test_every_bundled_scenario_has_words(name: str) -> None:
     document = sj.load(name).to_dict()
     items = words.elements(document)
-    assert len(items) == sum(len(document.get(key, ())) for key in ("links", "buses", "cells", "flows"))
+    assert len(items) == sum(len(document.get(key, ())) for key in ("links", "buses", "cells", "flows", "changes"))
     assert all(item.text and "{" not in item.text for item in items)
 
 

@@ -199,6 +199,7 @@ impl Aqm for Avq {
 
 impl Algorithm for Avq {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["unit", "avpkt"];
 
     const ABOUT: About = About {
         title: "AVQ",
@@ -221,6 +222,13 @@ impl Algorithm for Avq {
             return Err("avpkt is 0; allowed: 1 B or more".into());
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.virtual_queue = old.virtual_queue;
+        self.drained = old.drained;
+        self.capacity = old.capacity;
     }
 
     fn new(params: &Params) -> Self {

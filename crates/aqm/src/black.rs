@@ -246,6 +246,16 @@ impl Algorithm for Black {
         red::Params::from(params).check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        // A cache of another size begins anew.
+        let room = params.cache as usize;
+        if room != self.room {
+            (self.cache, self.room) = (FlowTable::with_room_for(8 * room), room);
+        }
+        self.red.set_params(&params.into());
+        (self.q_th, self.m, self.hit) = (params.q_th.get(), u64::from(params.m), params.hit);
+    }
+
     fn new(params: &Params) -> Self {
         let room = params.cache as usize;
         Self {

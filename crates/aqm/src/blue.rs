@@ -178,6 +178,13 @@ impl Algorithm for Blue {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.probability = old.probability;
+        self.changed = old.changed;
+        self.idle = old.idle;
+    }
+
     fn new(params: &Params) -> Self {
         Self {
             params: params.clone(),

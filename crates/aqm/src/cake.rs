@@ -63,6 +63,7 @@
 
 use crate::cobalt::Verdict;
 use crate::codel::ControlLaw;
+use crate::discipline::standalone;
 use crate::fattest::Fattest;
 use crate::pool::Pool;
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
@@ -70,6 +71,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::any::Any;
 use flows::{Flow, List, Set};
 use shaper::Shaper;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -422,6 +424,10 @@ impl Discipline for Cake {
         true
     }
 
+    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, params)
+    }
+
     fn drain(&mut self) -> Option<Packet> {
         let tin = self.tins.iter().rposition(|tin| tin.waiting.packets > 0)?;
         loop {
@@ -468,6 +474,7 @@ impl Discipline for Cake {
 
 impl Standalone for Cake {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["diffserv", "flowmode"];
 
     const ABOUT: About = About {
         title: "CAKE",
@@ -538,6 +545,23 @@ impl Standalone for Cake {
             return Err("memlimit is 0 B; allowed: 1 B or more, or \"none\"".into());
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        let next = Self::new(params);
+        (self.params, self.memory, self.tin_of) = (next.params, next.memory, next.tin_of);
+        self.shaper = match (next.shaper, self.shaper.take()) {
+            (Some(next), Some(old)) => Some(next.after(&old)),
+            (next, _) => next,
+        };
+        for (tin, next) in self.tins.iter_mut().zip(next.tins) {
+            tin.keep(next);
+        }
+        for flow in &mut self.flows {
+            if let Some(tin) = self.tins.get(flow.tin as usize) {
+                flow.control.follow(&tin.control);
+            }
+        }
     }
 
     fn new(params: &Params) -> Self {

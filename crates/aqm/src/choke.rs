@@ -148,6 +148,10 @@ impl Algorithm for Choke {
         red::Params::from(params).check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        self.red.set_params(&params.into());
+    }
+
     fn new(params: &Params) -> Self {
         Self { red: Red::new(&params.into()), matches: 0 }
     }

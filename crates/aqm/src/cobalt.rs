@@ -121,6 +121,26 @@ impl Control {
         }
     }
 
+    /// Other parameters; what has been learnt is kept.
+    pub(crate) fn set_params(&mut self, params: &Params) {
+        self.follow(&Self::new(params));
+    }
+
+    /// The parameters of `other`; what has been learnt is kept.
+    pub(crate) fn follow(&mut self, other: &Self) {
+        let mut next = other.clone();
+        if next.spacing.law() == self.spacing.law() {
+            next.spacing = self.spacing.clone();
+        }
+        next.dropping = self.dropping;
+        next.unspaced = self.unspaced;
+        next.count = self.count;
+        next.drop_next = self.drop_next;
+        next.drop_probability = self.drop_probability;
+        next.blue_moved = self.blue_moved;
+        *self = next;
+    }
+
     /// As sch_cake begins: the reciprocal root is 0 until the count changes for the first time, so that the first spell above
     /// target makes a drop due at once instead of after an interval.
     pub(crate) fn unspaced(self) -> Self {
@@ -397,6 +417,11 @@ impl Algorithm for Cobalt {
     // As for FQ-CoDel (RFC 8290 section 5.2): ECN is on by default.
     fn fair_defaults() -> Params {
         Params { ecn: true, ..Params::default() }
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        (self.limit, self.ce_threshold, self.mtu) = (params.limit, params.ce_threshold, params.mtu);
+        self.control.set_params(params);
     }
 
     fn new(params: &Params) -> Self {

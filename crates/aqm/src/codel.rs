@@ -121,6 +121,10 @@ impl Spacing {
         Self { law, mask, inverse_sqrt: u16::MAX }
     }
 
+    pub(crate) const fn law(&self) -> ControlLaw {
+        self.law
+    }
+
     /// A time as the law reads it.
     const fn clock(&self, nanos: u64) -> u64 {
         nanos & self.mask
@@ -360,6 +364,19 @@ impl Algorithm for Codel {
     // RFC 8290 section 5.2: ECN is on by default.
     fn fair_defaults() -> Params {
         Params { ecn: true, ..Params::default() }
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        let is_same = params.control_law == self.params.control_law;
+        let old = core::mem::replace(self, Self::new(params));
+        self.first_above = old.first_above;
+        self.dropping = old.dropping;
+        self.count = old.count;
+        self.last_count = old.last_count;
+        self.drop_next = old.drop_next;
+        if is_same {
+            self.spacing = old.spacing;
+        }
     }
 
     fn new(params: &Params) -> Self {

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 
 /// Former names of presets with the present ones. They still work under every algorithm that has the preset, but no list
@@ -78,6 +79,43 @@ impl Config {
     #[must_use]
     pub fn build(&self) -> Box<dyn Discipline> {
         self.scheme.build()
+    }
+
+    /// This algorithm with other values of some parameters, written as tc writes them behind the name; the others keep theirs. A
+    /// discipline takes such a change by [`Discipline::set_params`].
+    ///
+    /// ```
+    /// use sojourn_aqm::Config;
+    /// let config: Config = "codel target 10ms ecn".parse()?;
+    /// assert_eq!(config.with("target 20ms noecn")?.text(), "codel target 20ms");
+    /// assert!(config.with("targt 20ms").is_err());
+    /// # Ok::<(), sojourn_aqm::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What [`FromStr`](core::str::FromStr) refuses, and a parameter that cannot change while packets wait.
+    pub fn with(&self, parameters: &str) -> Result<Self, ConfigError> {
+        let changed: Self = format!("{} {parameters}", self.text()).parse()?;
+        let is_fixed = |name: &str| {
+            find(self.name).is_some_and(|entry| entry.fixed.contains(&name) || (entry.fair && name == "flows"))
+        };
+        let mut pairs = self.params().into_iter().zip(changed.params());
+        match pairs.find(|(old, new)| old.value != new.value && is_fixed(old.name)) {
+            None => Ok(changed),
+            Some((param, _)) => {
+                let others = self.params().into_iter().map(|param| param.name).filter(|name| !is_fixed(name));
+                let others = others.collect::<Vec<_>>().join(", ");
+                let name = param.name;
+                let why = format!("{}: {name} cannot change during a run; allowed: {others}", self.name);
+                Err(ConfigError(why))
+            }
+        }
+    }
+
+    /// What [`Discipline::set_params`] takes.
+    #[must_use]
+    pub fn typed(&self) -> &dyn Any {
+        self.scheme.typed()
     }
 
     /// From a name and `(key, value)` texts, as a TOML table gives them. A flag's value is `true` or `false`; tc's own

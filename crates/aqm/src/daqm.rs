@@ -328,6 +328,7 @@ impl Aqm for Daqm {
 
 impl Algorithm for Daqm {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["ring", "sample"];
 
     const ABOUT: About = About {
         title: "dAQM",
@@ -389,6 +390,18 @@ impl Algorithm for Daqm {
             }
             _ => Ok(()),
         }
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.ticks = old.ticks.every(params.sample);
+        self.phase = old.phase;
+        self.cleared = old.cleared;
+        self.samples = old.samples;
+        self.departures = old.departures;
+        self.seen = old.seen;
+        self.hits = old.hits;
+        self.head_drops = old.head_drops;
     }
 
     fn new(params: &Params) -> Self {

@@ -1,5 +1,6 @@
 use crate::{Cx, Packet, Parameters, Queue};
 use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt::Debug;
 use sojourn_units::{BitRate, Instant};
 
@@ -45,6 +46,13 @@ pub trait Discipline: Send {
 
     /// The service rate changes from `cx.rate` to `rate` now.
     fn set_rate(&mut self, _cx: &mut Cx<'_>, _rate: BitRate) {}
+
+    /// Other parameters of the same algorithm from now on; what has been learnt is kept, and so is what waits. `params` is of
+    /// [`Config::typed`](crate::Config::typed), with [`Config::with`](crate::Config::with) of what it runs. False where it is of
+    /// another algorithm, and nothing has changed.
+    ///
+    /// Not for the packet path.
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool;
 
     /// Takes a packet out, in order and without any decision: for switching the algorithm without loss.
     fn drain(&mut self) -> Option<Packet>;
@@ -166,6 +174,12 @@ pub trait Algorithm: Aqm + Clone + Send + 'static {
         Ok(())
     }
 
+    /// Parameters that [`Self::set_params`] cannot change: those that a table of state is laid out by.
+    const FIXED: &'static [&'static str] = &[];
+
+    /// Other parameters from now on, which have passed [`Self::check`]; what has been learnt is kept.
+    fn set_params(&mut self, params: &Self::Params);
+
     /// Defaults inside a fair queue, where they differ (fq_codel marks by default).
     #[must_use]
     fn fair_defaults() -> Self::Params {
@@ -205,6 +219,12 @@ pub trait Standalone: Discipline + Clone + 'static {
     /// Words that tc writes alone, with the parameter and the value that each stands for: `overflow`.
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[];
 
+    /// As [`Algorithm::FIXED`].
+    const FIXED: &'static [&'static str] = &[];
+
+    /// As [`Algorithm::set_params`].
+    fn set_params(&mut self, params: &Self::Params);
+
     /// As [`Algorithm::preset`].
     #[must_use]
     fn preset(_name: &str) -> Option<Self::Params> {
@@ -222,6 +242,11 @@ pub trait Standalone: Discipline + Clone + 'static {
     /// A new, empty instance; `params` have passed [`Self::check`].
     #[must_use]
     fn new(params: &Self::Params) -> Self;
+}
+
+/// [`Discipline::set_params`] of a discipline that stands alone.
+pub(crate) fn standalone<D: Standalone>(discipline: &mut D, params: &dyn Any) -> bool {
+    params.downcast_ref::<D::Params>().map(|params| Standalone::set_params(discipline, params)).is_some()
 }
 
 /// One algorithm over one queue.
@@ -289,6 +314,15 @@ impl<A: Algorithm> Discipline for Fifo<A> {
 
     fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {
         self.aqm.advance(cx.now, cx.rate, &self.queue);
+    }
+
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        let Some(params) = params.downcast_ref::<A::Params>() else { return false };
+        // Updates that are due are of the old parameters.
+        self.aqm.advance(cx.now, cx.rate, &self.queue);
+        self.aqm.set_params(params);
+        self.params = params.clone();
+        true
     }
 
     fn drain(&mut self) -> Option<Packet> {

@@ -185,6 +185,12 @@ impl Algorithm for DroppingFunction {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.in_service = old.in_service;
+        self.probability = old.probability;
+    }
+
     fn new(params: &Params) -> Self {
         Self {
             limit: params.limit.get(),

@@ -28,6 +28,7 @@
 //! # References
 //! * M. Shreedhar and G. Varghese, "Efficient Fair Queueing using Deficit Round Robin", ACM SIGCOMM 1995, section 3.
 
+use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
@@ -37,6 +38,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::any::Any;
 use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
 crate::params! {
@@ -187,6 +189,10 @@ impl Discipline for Drr {
         }
     }
 
+    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, params)
+    }
+
     fn drain(&mut self) -> Option<Packet> {
         let at = self.next()?;
         self.pool.pop(&mut self.flows[at].queue)
@@ -215,6 +221,7 @@ impl Discipline for Drr {
 
 impl Standalone for Drr {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["flows"];
 
     const ABOUT: About = About {
         title: "DRR",
@@ -240,6 +247,12 @@ impl Standalone for Drr {
             return Err(format!("quantum is {quantum}; allowed: 64 B to 1 MiB"));
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        self.limit = params.limit.get();
+        self.quantum = i64::try_from(params.quantum.get()).unwrap_or(i64::MAX);
+        self.headdrop = params.headdrop;
     }
 
     fn new(params: &Params) -> Self {

@@ -53,6 +53,7 @@ mod values;
 
 pub use values::{BufferLimit, Share, StepThreshold};
 
+use crate::discipline::standalone;
 use crate::ticks::Ticks;
 use crate::{
     About, Backlog, Cx, Dequeued, Discipline, DropsAt, Ecn, Internal, Order, Packet, Queue, Reason, Standalone,
@@ -62,6 +63,7 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use controller::{Controller, GAIN_MAX};
+use core::any::Any;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 
 crate::choice! {
@@ -460,6 +462,12 @@ impl Discipline for DualPi2 {
         self.advance(cx.now);
     }
 
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        // Updates that are due are of the old parameters.
+        self.set_rate(cx, cx.rate);
+        standalone(self, params)
+    }
+
     fn drain(&mut self) -> Option<Packet> {
         let first = |queue: &Queue| queue.head().map_or(Instant::NEVER, |packet| packet.enqueued);
         if first(&self.classic) < first(&self.l4s) {
@@ -550,6 +558,21 @@ impl Standalone for DualPi2 {
             }
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        // The room of a limit in time follows from the rate at the next arrival.
+        let old = core::mem::replace(self, Self::new(params));
+        self.controller.keep(&old.controller);
+        self.updates = old.updates.every(self.params.tupdate);
+        self.l4s = old.l4s;
+        self.classic = old.classic;
+        self.steps = old.steps;
+        self.base = old.base;
+        self.classic_probability = old.classic_probability;
+        self.coupled = old.coupled;
+        self.due = old.due;
+        self.credit = old.credit;
     }
 
     fn new(params: &Params) -> Self {

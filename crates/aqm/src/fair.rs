@@ -39,6 +39,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::any::Any;
 use lists::{Flow, Rotation, NONE};
 use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
@@ -297,6 +298,21 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         for flow in &mut self.flows {
             flow.aqm.advance(cx.now, cx.rate, &flow.queue);
         }
+    }
+
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        let Some((fair, params)) = params.downcast_ref::<(Params, A::Params)>() else { return false };
+        self.limit = fair.limit.get();
+        self.memory_limit = fair.memory_limit.get();
+        self.drop_batch = fair.drop_batch.get();
+        self.quantum = i64::try_from(fair.quantum.get()).unwrap_or(i64::MAX);
+        let params = fair.unlimited(params.clone());
+        self.template = A::new(&params);
+        for flow in &mut self.flows {
+            flow.aqm.advance(cx.now, cx.rate, &flow.queue);
+            flow.aqm.set_params(&params);
+        }
+        true
     }
 
     fn drain(&mut self) -> Option<Packet> {

@@ -237,6 +237,11 @@ impl Algorithm for Fred {
         red::Params::from(params).check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        self.red.set_params(&params.into());
+        (self.minq, self.ecn) = (params.minq.get() as f64, params.ecn);
+    }
+
     fn new(params: &Params) -> Self {
         let room = params.limit.in_packets(params.avpkt) as usize;
         Self {

@@ -196,6 +196,7 @@ impl Aqm for Green {
 
 impl Algorithm for Green {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["scheme", "flows"];
 
     const ABOUT: About = About {
         title: "GREEN",
@@ -219,6 +220,20 @@ impl Algorithm for Green {
             return Err(alloc::format!("flows is {}; allowed: 1 to 65536", params.flows));
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        let mut next = Self::new(params);
+        match (&mut next.scheme, &mut self.scheme) {
+            (Scheme::Flows { active: next, .. }, Scheme::Flows { active, .. }) => {
+                core::mem::swap(next, active);
+                next.set_window(params.window);
+            }
+            (Scheme::Rate(next), Scheme::Rate(step)) => next.keep(step, params.interval),
+            _ => {}
+        }
+        next.probability = self.probability;
+        *self = next;
     }
 
     fn new(params: &Params) -> Self {

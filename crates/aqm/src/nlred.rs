@@ -118,6 +118,10 @@ impl Algorithm for Nlred {
         red::Params::from(params).check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        self.0.set_params(&params.into());
+    }
+
     fn new(params: &Params) -> Self {
         Self(Red::new(&params.into()))
     }

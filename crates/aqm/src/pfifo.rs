@@ -99,6 +99,10 @@ impl Algorithm for Pfifo {
         per_flow_state: false,
     };
 
+    fn set_params(&mut self, params: &PfifoParams) {
+        *self = Self::new(params);
+    }
+
     fn new(params: &PfifoParams) -> Self {
         Self { limit: usize::try_from(params.limit.get()).unwrap_or(usize::MAX) }
     }
@@ -113,6 +117,10 @@ impl Algorithm for Bfifo {
         source: "tc-bfifo(8)",
         ..Pfifo::ABOUT
     };
+
+    fn set_params(&mut self, params: &BfifoParams) {
+        *self = Self::new(params);
+    }
 
     fn new(params: &BfifoParams) -> Self {
         Self { limit: params.limit.get() }

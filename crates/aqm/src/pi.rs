@@ -142,6 +142,14 @@ impl Algorithm for Pi {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.updates = old.updates.every(params.tupdate);
+        self.probability = old.probability;
+        // The same length, as a distance from the new reference.
+        self.excess_old += old.excess_old + old.params.q_ref.get() as f64;
+    }
+
     fn new(params: &Params) -> Self {
         Self {
             probability: 0.0,

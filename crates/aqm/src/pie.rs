@@ -568,6 +568,19 @@ impl Algorithm for Pie {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.updates = old.updates.every(params.tupdate);
+        self.departures.keep(&old.departures);
+        self.active = old.active || !params.activate;
+        self.burst_allowance = old.burst_allowance.min(params.max_burst);
+        self.probability = old.probability;
+        self.delay_old = old.delay_old;
+        self.accumulated = old.accumulated;
+        self.last_sojourn = old.last_sojourn;
+        self.calm_updates = old.calm_updates;
+    }
+
     fn new(params: &Params) -> Self {
         let weight = match params.variant {
             Variant::Rfc => Weight::OfTime,

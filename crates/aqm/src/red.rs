@@ -417,6 +417,24 @@ impl<C: Curve> Algorithm for Red<C> {
         params.check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.tune(old.rate);
+        self.updates = old.updates.every(params.interval);
+        self.awaits_start = params.adaptive && (old.awaits_start || !old.params.adaptive);
+        // What adaptation has made of max_p, unless another is given.
+        if params.adaptive && params.max_p == old.params.max_p {
+            self.band = self.band.up_to(old.band.max_p);
+        }
+        (self.average, self.count, self.probability) = (old.average, old.count, old.probability);
+        let size = match (old.in_bytes, self.in_bytes) {
+            (false, true) => params.avpkt.get() as f64,
+            (true, false) => 1.0 / params.avpkt.get() as f64,
+            _ => return,
+        };
+        self.average.set(self.average.get() * size);
+    }
+
     fn new(params: &Params) -> Self {
         let band = Band::new(0.0, 0.0, params.max_p.get(), params.gentle);
         let mut red = Self {

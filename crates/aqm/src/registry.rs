@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 macro_rules! registry {
     ($( $name:literal => $type:ty ),+ $(,)?) => {
@@ -22,6 +23,7 @@ macro_rules! registry {
             order: <$type as Registered>::ORDER,
             words: <$type as Registered>::WORDS,
             presets: <$type as Registered>::PRESETS,
+            fixed: <$type as Registered>::FIXED,
             params: <$type as Registered>::params,
             configure: <$type as Registered>::configure,
         } ),+ ];
@@ -81,6 +83,8 @@ pub struct Entry {
     pub words: &'static [(&'static str, &'static str, &'static str)],
     /// Names of presets.
     pub presets: &'static [&'static str],
+    /// Parameters that cannot change while packets wait.
+    pub fixed: &'static [&'static str],
     /// The parameters with their defaults.
     pub params: fn() -> Vec<Param>,
     pub(crate) configure: Configure,
@@ -128,6 +132,8 @@ pub(crate) trait Scheme: Send + Sync {
     fn text(&self) -> String;
     fn params(&self) -> Vec<Param>;
     fn build(&self) -> Box<dyn Discipline>;
+    /// The parameters as the discipline's own type.
+    fn typed(&self) -> &dyn Any;
 }
 
 pub(crate) fn unknown_algorithm(name: &str) -> String {
@@ -157,6 +163,7 @@ trait Registered {
     const ORDER: Order;
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[];
     const PRESETS: &'static [&'static str];
+    const FIXED: &'static [&'static str];
     fn params() -> Vec<Param>;
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
 }
@@ -220,12 +227,16 @@ impl<A: Algorithm> Scheme for FifoScheme<A> {
     fn build(&self) -> Box<dyn Discipline> {
         Box::new(Fifo::<A>::new(self.params.clone()))
     }
+    fn typed(&self) -> &dyn Any {
+        &self.params
+    }
 }
 
 impl<A: Algorithm> Registered for Fifo<A> {
     const ABOUT: About = A::ABOUT;
     const ORDER: Order = Order::Arrival;
     const PRESETS: &'static [&'static str] = A::PRESETS;
+    const FIXED: &'static [&'static str] = A::FIXED;
 
     fn params() -> Vec<Param> {
         A::Params::default().list()
@@ -254,6 +265,9 @@ impl<D: Standalone> Scheme for StandaloneScheme<D> {
     fn build(&self) -> Box<dyn Discipline> {
         Box::new(D::new(&self.params))
     }
+    fn typed(&self) -> &dyn Any {
+        &self.params
+    }
 }
 
 impl<D: Standalone> Registered for D {
@@ -261,6 +275,7 @@ impl<D: Standalone> Registered for D {
     const ORDER: Order = D::ORDER;
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = D::WORDS;
     const PRESETS: &'static [&'static str] = D::PRESETS;
+    const FIXED: &'static [&'static str] = D::FIXED;
 
     fn params() -> Vec<Param> {
         D::Params::default().list()
@@ -279,8 +294,7 @@ impl<D: Standalone> Registered for D {
 
 struct FairScheme<A: Algorithm> {
     name: &'static str,
-    fair: fair::Params,
-    params: A::Params,
+    params: (fair::Params, A::Params),
 }
 
 impl<A: Algorithm> FairScheme<A> {
@@ -299,10 +313,14 @@ impl<A: Algorithm> Scheme for FairScheme<A> {
         print(self.name, &[(self.params(), default)])
     }
     fn params(&self) -> Vec<Param> {
-        Self::list(&self.fair, &self.params)
+        Self::list(&self.params.0, &self.params.1)
     }
     fn build(&self) -> Box<dyn Discipline> {
-        Box::new(FairQueue::<A>::new(self.fair.clone(), self.params.clone()))
+        let (fair, params) = self.params.clone();
+        Box::new(FairQueue::<A>::new(fair, params))
+    }
+    fn typed(&self) -> &dyn Any {
+        &self.params
     }
 }
 
@@ -311,6 +329,7 @@ impl<A: Algorithm> Registered for FairQueue<A> {
     const FAIR: bool = true;
     const ORDER: Order = Order::Flow;
     const PRESETS: &'static [&'static str] = A::PRESETS;
+    const FIXED: &'static [&'static str] = A::FIXED;
 
     fn params() -> Vec<Param> {
         FairScheme::<A>::list(&fair::Params::default(), &A::fair_defaults())
@@ -333,6 +352,6 @@ impl<A: Algorithm> Registered for FairQueue<A> {
         fair.check()?;
         let params = fair.unlimited(params);
         A::check(&params)?;
-        Ok(Arc::new(FairScheme::<A> { name, fair, params }))
+        Ok(Arc::new(FairScheme::<A> { name, params: (fair, params) }))
     }
 }

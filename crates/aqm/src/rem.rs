@@ -234,6 +234,16 @@ impl Algorithm for Rem {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let old = core::mem::replace(self, Self::new(params));
+        self.updates = old.updates.every(params.tupdate);
+        self.price = old.price;
+        self.probability = old.probability;
+        self.arrived = old.arrived;
+        self.input = old.input;
+        self.backlog_old = old.backlog_old;
+    }
+
     fn new(params: &Params) -> Self {
         Self {
             ln_phi: libm::log(params.phi),

@@ -58,6 +58,13 @@ impl<R: Random> Server<R> {
         replace(discipline, scheme.build(), &mut cx);
     }
 
+    /// The scheme has other parameters from now on, those of `scheme`, and keeps what it has learnt. False where it is another
+    /// algorithm.
+    pub fn set_params(&mut self, now: Instant, observer: &mut dyn Observer, scheme: &Config) -> bool {
+        let (discipline, mut cx) = self.at(now, observer);
+        discipline.set_params(&mut cx, scheme.typed())
+    }
+
     /// The wire has another rate from `now` on.
     pub fn set_rate(&mut self, now: Instant, observer: &mut dyn Observer, rate: BitRate) {
         let (discipline, mut cx) = self.at(now, observer);

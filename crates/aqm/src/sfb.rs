@@ -388,6 +388,19 @@ impl Algorithm for Sfb {
         Ok(())
     }
 
+    fn set_params(&mut self, params: &Params) {
+        let tokens = self.tokens;
+        let old = core::mem::replace(self, Self::new(params));
+        self.begun = old.begun;
+        self.key = old.key;
+        self.generation = old.generation;
+        self.next_rehash = old.next_rehash;
+        self.sets = old.sets;
+        self.counted = old.counted;
+        self.filled = old.filled;
+        self.tokens = tokens.min(self.penalty_burst);
+    }
+
     fn new(params: &Params) -> Self {
         let count = |packets: Packets| u32::try_from(packets.get()).unwrap_or(u32::MAX);
         let burst = params.penalty_burst.get() as f64;

@@ -39,6 +39,7 @@
 
 mod early;
 
+use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
@@ -48,6 +49,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::any::Any;
 use early::Early;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
 
@@ -278,6 +280,10 @@ impl Discipline for Sfq {
         }
     }
 
+    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, params)
+    }
+
     fn drain(&mut self) -> Option<Packet> {
         let at = self.next()?;
         self.pool.pop(&mut self.flows[at].queue)
@@ -309,6 +315,7 @@ impl Discipline for Sfq {
 
 impl Standalone for Sfq {
     type Params = Params;
+    const FIXED: &'static [&'static str] = &["flows", "divisor", "perturb"];
 
     const ABOUT: About = About {
         title: "SFQ",
@@ -356,6 +363,21 @@ impl Standalone for Sfq {
             return Err("w is 0: the average would never move; allowed: above 0, up to 1".into());
         }
         Ok(())
+    }
+
+    fn set_params(&mut self, params: &Params) {
+        self.limit = params.limit.get();
+        self.depth = usize::try_from(params.depth.get()).unwrap_or(usize::MAX);
+        self.quantum = i64::try_from(params.quantum.get()).unwrap_or(i64::MAX);
+        (self.perturb, self.headdrop) = (params.perturb, params.headdrop);
+        let early = Early::new(params).map(Box::new);
+        self.early = match (early, self.early.take()) {
+            (Some(mut next), Some(old)) => {
+                next.keep(*old);
+                Some(next)
+            }
+            (next, _) => next,
+        };
     }
 
     fn new(params: &Params) -> Self {

@@ -155,6 +155,11 @@ impl Algorithm for Shred {
         red::Params::from(params).check()
     }
 
+    fn set_params(&mut self, params: &Params) {
+        self.red.set_params(&params.into());
+        self.window_w = params.window_w.get();
+    }
+
     fn new(params: &Params) -> Self {
         Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
     }

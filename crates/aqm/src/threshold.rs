@@ -103,6 +103,10 @@ impl Algorithm for Threshold {
         per_flow_state: false,
     };
 
+    fn set_params(&mut self, params: &Params) {
+        self.params = params.clone();
+    }
+
     fn new(params: &Params) -> Self {
         Self { params: params.clone() }
     }

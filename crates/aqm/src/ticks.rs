@@ -18,6 +18,11 @@ impl Ticks {
         Self { period: period.max(Span::from_nanos(1)), next: Instant::NEVER }
     }
 
+    /// Further apart or closer from the next one on.
+    pub(crate) fn every(self, period: Span) -> Self {
+        Self { next: self.next, ..Self::new(period) }
+    }
+
     /// A packet arrives at `now`: the first one starts the instants that follow it.
     #[inline]
     pub(crate) fn start(&mut self, now: Instant) {

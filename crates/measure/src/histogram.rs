@@ -126,6 +126,20 @@ impl Histogram {
         }
     }
 
+    /// What was added since this was as `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut later = Self::default();
+        let mut before = earlier.used().peekable();
+        for (bucket, count) in self.used() {
+            let known = before.next_if(|(known, _)| *known == bucket).map_or(0, |(_, count)| count);
+            if count > known {
+                later.add_to(bucket, count - known);
+            }
+        }
+        later
+    }
+
     /// Adds `n` times of zero.
     pub fn add_zeros(&mut self, n: u64) {
         if n > 0 {
@@ -205,6 +219,12 @@ impl Sampled {
         self.histogram.merge(&other.histogram);
     }
 
+    /// What was added since this was as `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { moments: self.moments.since(&earlier.moments), histogram: self.histogram.since(&earlier.histogram) }
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
         self.moments = Moments::default();
@@ -250,6 +270,22 @@ mod tests {
         assert_eq!(whole.quantile_ms(0.5), Some(middle(bucket(1000 << 9)) / 1e6));
         whole.clear();
         assert_eq!((whole.count(), whole.quantile_ms(0.5)), (0, None));
+    }
+
+    #[test]
+    fn a_part_is_what_the_whole_has_more_than_before() {
+        // 20 buckets in all, 10 of which had been used before: the difference of two tables is that of a list and a table.
+        let mut whole = Sampled::default();
+        (0..10).for_each(|i| whole.add(Span::from_nanos(1000 << i)));
+        let earlier = whole.clone();
+        let mut later = Sampled::default();
+        for i in 5..20 {
+            whole.add(Span::from_nanos(1000 << i));
+            later.add(Span::from_nanos(1000 << i));
+        }
+        let found = whole.since(&earlier);
+        assert_eq!((found.histogram.cdf_ms(), found.moments), (later.histogram.cdf_ms(), later.moments));
+        assert_eq!(found.histogram.count(), 15);
     }
 
     #[test]

@@ -129,6 +129,14 @@ impl Level {
         }
     }
 
+    /// The time spent at each level since this was as `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let before = earlier.held_ns.iter().copied().chain(std::iter::repeat(0));
+        let held_ns = self.held_ns.iter().zip(before).map(|(now, before)| now - before).collect();
+        Self { held_ns, ..*self }
+    }
+
     /// The distribution function: (level, share of time at or below it), levels that were held only.
     #[must_use]
     pub fn cdf(&self) -> Vec<(f64, f64)> {
@@ -175,6 +183,20 @@ mod tests {
         level.settle(at(60));
         assert_eq!(level.mean(), Some(5.0));
         assert_eq!(level.total_ns(), 10);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        // 0 for 10 ns, then 100 for 5 ns: the later part has only the 100, which the earlier had no room for.
+        let mut level = Level::new();
+        level.settle(at(10));
+        let earlier = level.clone();
+        level.set(at(10), 100);
+        level.settle(at(15));
+        let mut later = level.since(&earlier);
+        assert_eq!((later.mean(), later.total_ns()), (Some(100.0), 5));
+        later.merge(&earlier);
+        assert_eq!((later.integral(), later.total_ns()), (level.integral(), 15));
     }
 
     #[test]

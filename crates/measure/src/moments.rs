@@ -30,6 +30,12 @@ impl Moments {
         self.squares += other.squares;
     }
 
+    /// What was added since this was as `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { count: self.count - earlier.count, sum: self.sum - earlier.sum, squares: self.squares - earlier.squares }
+    }
+
     /// How many.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -9,13 +9,13 @@ use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use sojourn_aqm::{registry, Config};
+use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
 use sojourn_sim::traffic;
 use sojourn_sim::transport::congestion;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
-use sojourn_units::Span;
+use sojourn_units::{Instant, Span};
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -153,13 +153,34 @@ fn bounds() -> String {
     json!(scenario::bounds()).to_string()
 }
 
-/// The canonical JSON of a scenario, after the overrides `sets` ("key=value").
+/// The canonical JSON of a scenario, after the overrides `sets` ("key=value"). `read` gives the text of a file that the scenario
+/// names, or raises a `SojournError`.
 #[pyfunction]
-fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
-    let document = scenario::load(text, source, &sets).map_err(refuse)?;
+#[pyo3(signature = (text, source, sets, read=None))]
+fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Option<Py<PyAny>>) -> PyResult<String> {
+    let document = match read {
+        None => scenario::load(text, source, &sets),
+        Some(read) => scenario::load_with(text, source, &sets, &|file| {
+            let text = read.call1(py, (file,)).and_then(|text| text.extract::<String>(py));
+            text.map_err(|error| error.value(py).to_string())
+        }),
+    };
+    let document = document.map_err(refuse)?;
     document.resolve().map_err(refuse)?;
     document.warnings().iter().try_for_each(|what| warn(py, &format!("{source}: {what}")))?;
     Ok(document.to_json())
+}
+
+/// What a trace lets a link send: its length and mean rate, and the bits that it can send from the start to each of the times.
+#[pyfunction]
+fn trace(text: &str, hold: bool, times_s: Vec<f64>) -> PyResult<(f64, u64, &'static str, Vec<f64>)> {
+    let rates = Rates::read(text, !hold, None).map_err(refuse)?;
+    let kind = match rates {
+        Rates::Opportunities(_) => "opportunities",
+        Rates::Steps(_) => "rates",
+    };
+    let bits = times_s.iter().map(|at| rates.offered_bits(Instant::ZERO + Span::from_seconds(*at))).collect();
+    Ok((rates.length().seconds(), rates.mean().bit_s(), kind, bits))
 }
 
 #[derive(Deserialize)]
@@ -177,6 +198,7 @@ impl Task {
         let scheme = self.scheme.as_deref().map(str::parse::<Config>).transpose().map_err(refuse)?;
         let series = self.series.as_deref().map(str::parse::<Span>).transpose().map_err(refuse)?;
         network.check_tables(scheme.as_ref()).map_err(refuse)?;
+        network.check_changes(scheme.as_ref()).map_err(refuse)?;
         if let Some(interval) = series {
             network.check_series(interval).map_err(|what| refuse(format!("series: the interval {what}")))?;
         }
@@ -310,6 +332,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;
     Ok(())

@@ -53,6 +53,7 @@ impl Reports {
                 "queues" => vec![1; report.queues.len()],
                 "flows" => vec![1; report.flows.len()],
                 "groups" => vec![1; report.groups.len()],
+                "phases" => vec![1; report.phases.len()],
                 "stations" => report.cells.iter().map(|cell| cell.stations.len()).collect(),
                 "distributions" => report.distributions.values().map(|curve| curve.value.len()).collect(),
                 "series" => report.series.iter().map(|series| series.t_s.len()).collect(),
@@ -99,6 +100,18 @@ impl Reports {
             "groups" => {
                 let group = report.groups.get(at.entry)?;
                 Some(if name == "group" { Cell::Text(&group.name) } else { metric(&group.metrics, name) })
+            }
+            "phases" => {
+                let phase = report.phases.get(at.entry)?;
+                Some(match name {
+                    "phase" => Cell::Text(&phase.phase),
+                    "occurrence" => Cell::Whole(phase.occurrence),
+                    "group" => Cell::Text(&phase.group),
+                    "from_s" => Cell::Number(Some(phase.from_s)),
+                    "to_s" => Cell::Number(Some(phase.to_s)),
+                    "measured_s" => Cell::Number(Some(phase.measured_s)),
+                    _ => metric(&phase.metrics, name),
+                })
             }
             "stations" => {
                 let cell = report.cells.get(at.entry)?;
@@ -214,6 +227,7 @@ impl Reports {
             "queues" => text(&report.queues),
             "flows" => text(&report.flows),
             "groups" => text(&report.groups),
+            "phases" => text(&report.phases),
             "cells" => text(&report.cells),
             "distributions" => text(&report.distributions),
             "series" => text(&report.series),
@@ -236,6 +250,7 @@ impl Reports {
                 "queues" => names.extend(report.queues.iter().flat_map(|queue| queue.metrics.keys())),
                 "flows" => names.extend(report.flows.iter().flat_map(|flow| flow.metrics.keys())),
                 "groups" => names.extend(report.groups.iter().flat_map(|group| group.metrics.keys())),
+                "phases" => names.extend(report.phases.iter().flat_map(|phase| phase.metrics.keys())),
                 _ => {}
             }
         }

@@ -15,7 +15,7 @@ pub(crate) use record::{class, Record};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
-use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server, Traced};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -43,10 +43,22 @@ pub(crate) enum Station {
 pub(crate) enum Medium {
     /// Full duplex point to point.
     Link,
+    /// As a link, whose rate follows a trace.
+    Trace,
     /// A station of this bus.
     Bus { bus: u32, station: Station },
     /// This station of an 802.11 cell.
     Cell { cell: u32, station: u32 },
+}
+
+/// How far a link has come with its trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Follows {
+    pub trace: Traced,
+    /// A packet is being sent.
+    pub sending: bool,
+    /// Bits that it could send, and that it sent, when the measurement began.
+    pub before: [f64; 2],
 }
 
 /// One direction of a link, or one station's interface on a bus, under a discipline of the algorithm library.
@@ -80,6 +92,8 @@ pub(crate) struct Port {
     pub framing: Option<Framing>,
     pub probe: Probe,
     pub medium: Medium,
+    /// What the link may send, where that follows a trace.
+    pub follows: Option<Box<Follows>>,
     pub device: Option<Device>,
     /// The discipline is dAQM, whose hits are measured.
     pub is_daqm: bool,

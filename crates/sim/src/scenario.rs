@@ -5,6 +5,7 @@
 
 pub(crate) mod bounds;
 mod cell;
+mod change;
 mod document;
 mod flow;
 mod link;
@@ -14,14 +15,18 @@ mod routes;
 mod sets;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use bounds::bounds;
 pub use cell::{CellTable, Profile};
-pub use document::{BusTable, ChangeTable, Document, NodeTable, PortTable, SeriesTable};
+pub use change::ChangeTable;
+pub use document::{BusTable, Document, NodeTable, PortTable, SeriesTable};
 pub use flow::*;
 pub use link::LinkTable;
-pub use network::{Bus, Cell, Change, Flow, Network, Port, PortKind, Start, Transport};
+pub use network::{Bus, Cell, Change, Flow, Network, Phases, Port, PortKind, Start, Transport};
 pub use sojourn_document::{Directed, Error, OrNone, Quantity, Scheme, Unit};
+
+pub use trace::{StateTable, Trace, TraceTable};
 
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Path};
@@ -30,8 +35,22 @@ use sojourn_document::{line_and_column, read, Path};
 /// and checks it whole. `source` is the file's name in errors.
 ///
 /// # Errors
-/// The first thing that is wrong: `FILE:LINE:COLUMN: key ...: why; allowed: ...`.
+/// The first thing that is wrong: `FILE:LINE:COLUMN: key ...: why; allowed: ...`. A file that the scenario names is.
 pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error> {
+    load_with(text, source, sets, &|_| Err("names a file, and none can be read here".to_owned()))
+}
+
+/// As [`load`], with the files that the scenario names: `read` gives the text of one, or why there is none. Their content takes
+/// their place in the document.
+///
+/// # Errors
+/// As [`load`]'s; of a file with its line.
+pub fn load_with(
+    text: &str,
+    source: &str,
+    sets: &[String],
+    read_file: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Document, Error> {
     let place = |origin: Origin| match origin {
         Origin::Text(at) => {
             let (line, column) = line_and_column(text, at);
@@ -48,7 +67,8 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
         let (path, origin, what) = e.into_parts();
         Error::new(path, what).at(place(origin.unwrap_or(tree.origin)))
     })?;
-    match document.resolve() {
+    let checked = document.take_files(read_file).and_then(|()| document.resolve());
+    match checked {
         Ok(_) => {
             document.links.iter_mut().for_each(LinkTable::normalise);
             Ok(document)
@@ -61,6 +81,38 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
 }
 
 impl Document {
+    /// Puts the content of the files that the document names into their place.
+    fn take_files(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<(), Error> {
+        let text = |file: &str, path: &Path| read(file).map_err(|why| Error::new(path.then("file"), why));
+        for (i, link) in self.links.iter_mut().enumerate() {
+            for (key, table) in [("trace", &mut link.trace), ("reverse_trace", &mut link.reverse_trace)] {
+                let Some((table, file)) =
+                    table.as_mut().and_then(|table| Some((table.file.clone()?, table)).map(|(f, t)| (t, f)))
+                else {
+                    continue;
+                };
+                let path = Path::from(["links".into(), i.into(), key.into()]);
+                let text = text(&file, &path)?;
+                table.take(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+            }
+        }
+        if self.changes.iter().any(|change| change.file.is_some()) {
+            let mut all = Vec::new();
+            for (i, change) in std::mem::take(&mut self.changes).into_iter().enumerate() {
+                let Some(file) = &change.file else {
+                    all.push(change);
+                    continue;
+                };
+                let path = Path::from(["changes".into(), i.into()]);
+                let text = text(file, &path)?;
+                let read = change.read(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+                all.extend(read);
+            }
+            self.changes = all;
+        }
+        Ok(())
+    }
+
     /// What its writer should change although it is accepted, with the key of each: names of nodes that are probably
     /// slips, and former names of presets.
     #[must_use]

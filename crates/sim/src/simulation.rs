@@ -12,10 +12,11 @@ mod ports;
 mod report;
 mod state;
 mod step;
+mod traced;
 
 pub use report::{
-    CellReport, Conservation, Distribution, FlowReport, Metrics, QueueReport, QueueWindow, RunReport, Series,
-    StationReport, Switched,
+    CellReport, Conservation, Distribution, FlowReport, Metrics, PhaseReport, QueueReport, QueueWindow, RunReport,
+    Series, StationReport, Switched,
 };
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
@@ -27,6 +28,7 @@ use net::Net;
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
 use sojourn_units::{Instant, Span};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What happens.
@@ -64,6 +66,8 @@ enum What {
     Measure,
     /// A point of the time series.
     Sample,
+    /// A phase of the scenario's timeline begins.
+    Phase(u32),
     /// A change of the scenario's timeline.
     Change(u32),
 }
@@ -202,6 +206,8 @@ struct Flow {
     echo: Option<Box<Echo>>,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
+    /// It has started.
+    begun: bool,
     random: crate::random::Stream,
 }
 
@@ -215,6 +221,20 @@ struct Hosts {
     before: Vec<TcpCounts>,
     /// One-way delays of data packets, by group of flows.
     delays: Vec<Histogram>,
+    /// Flows that a change has stopped.
+    paused: BTreeMap<u32, Paused>,
+}
+
+/// What a flow needs to go on.
+#[derive(Clone, Debug, Default)]
+struct Paused {
+    source: Option<Source>,
+    /// What a finite transfer had yet to write.
+    unwritten: u64,
+    /// Its emission is still scheduled.
+    pending: bool,
+    /// It would have started in the meantime.
+    due: bool,
 }
 
 /// A simulation of one network under one scheme, seed and replication.
@@ -226,6 +246,8 @@ pub struct Simulation {
     net: Net,
     hosts: Hosts,
     recorder: Option<report::Recorder>,
+    /// Statistics of phases, where there are any.
+    phases: Option<Box<report::PhaseBook>>,
     /// Payload delivered before the last restart of its measurement, for windows that reach over one.
     payload_before: u64,
 }
@@ -285,6 +307,7 @@ impl Simulation {
             What::Stop(flow) => self.stop(flow),
             What::Measure => self.begin_measurement(),
             What::Sample => self.sample(),
+            What::Phase(number) => self.begin_phase(number),
             What::Change(index) => self.change(index),
         }
     }

@@ -188,6 +188,10 @@ def _print(options: argparse.Namespace, results: Results) -> None:
     from sojourn.cli import text
 
     print(text.single(results) if results.kind == "run" else text.comparison(results))
+    if results.phase_names:
+        print(f"\n{text.phases(results)}")
+        if results.kind == "run":
+            print()
     if differences := text.differences(results):
         print(f"\n{differences}\n")
     if len(results.labels) > 1 and len(groups.of(results)) > 1:

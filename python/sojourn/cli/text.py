@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _DIFFERENCES: Final[tuple[str, ...]] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio")
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
-    """Lay out a table; with `numbers`, every column but the first is aligned to the right.
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False, texts: int = 1) -> str:
+    """Lay out a table; with `numbers`, every column but the first `texts` is aligned to the right.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: boo
 
     def layout(line: Sequence[str]) -> str:
         cells = [
-            cell.rjust(width) if numbers and column else cell.ljust(width)
+            cell.rjust(width) if numbers and column >= texts else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         return "  ".join(cells).rstrip()
@@ -68,6 +68,30 @@ def groups(results: Results) -> str:
         rows.append([label, *(_estimate(one, scale) for one, scale in found)])
     body = table(headers, [which, units, *rows], numbers=True).split("\n")
     return "\n".join([body[0], *body[2:4], body[1], *body[4:]])
+
+
+def phases(results: Results) -> str:
+    """Return the main metrics of each phase, a row for each scheme; phases of one name count together."""
+    names = [name for name in metrics.MAIN if _is_of_phases(results, name)]
+    columns = [metrics.find(name) for name in names]
+    several = len(results.labels) > 1
+    heads = [*(["scheme"] if several else []), "phase", "time", *(_short(column) for column in columns)]
+    units = [*([""] if several else []), "", "s", *(column.shown_unit for column in columns)]
+    rows = []
+    for label in results.labels:
+        for phase in results.phase_names:
+            time = results.values(label, "measured_s", phase=phase).mean()
+            found = [(results.estimate(label, column.name, phase=phase), column.scale) for column in columns]
+            cells = [phase, f"{time:g}", *(_estimate(one, scale) for one, scale in found)]
+            rows.append([*([label] if several else []), *cells])
+    body = table(heads, [units, *rows], numbers=True, texts=2 if several else 1).split("\n")
+    return "\n".join([body[0], body[2], body[1], *body[3:]])
+
+
+def _is_of_phases(results: Results, name: str) -> bool:
+    """Whether phases have a metric, and it is not always 0 because its cause is missing (marks without ECN)."""
+    frame = results.phases
+    return name in frame and (name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any()))
 
 
 def single(results: Results) -> str:

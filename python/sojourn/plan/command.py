@@ -114,7 +114,7 @@ def _add_results(verbs: Any) -> None:
         "query",
         help="query a store in SQL",
         description="Query a store in SQL (DuckDB). Views: results (cells with the metrics of their runs), cells, "
-        "runs, queues, flows, distributions, series, groups, stations.",
+        "runs, queues, flows, distributions, series, groups, phases, stations.",
         epilog="example: sojourn results query out/store "
         "'SELECT label, rate, avg(sojourn_ms_mean) FROM results GROUP BY ALL'",
     )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def connect(store: Store) -> duckdb.DuckDBPyConnection:
     """Return a connection of DuckDB to a store.
 
-    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups`` and ``stations`` as they are
-    stored;
+    Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups``, ``phases`` and ``stations``
+    as they are stored;
     ``cells`` with a row for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which
     is ``cells`` with the columns of ``runs``.
     """

@@ -1,7 +1,7 @@
 """Reports as the rows of a store: one row for each run, queue, flow, point of a distribution, or sample of a series.
 
 The columns are the same in every file: all metrics that there are, empty where a run has none. There is also a row
-for each group of flows and, with 802.11 cells, for each station.
+for each group of flows, with changes for each phase, and with 802.11 cells for each station.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from sojourn.plan.identity import Run
 
 NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
 STATIONS: Final = "stations"
-OPTIONAL: Final = ("groups", STATIONS)
-"""Data sets that a part of a store may lack: it was written before there were groups, or has no 802.11 cells."""
+PHASES: Final = "phases"
+OPTIONAL: Final = ("groups", PHASES, STATIONS)
+"""Data sets that a part of a store may lack: it was written before there were groups, or has no phases or cells."""
 EVERY: Final = (*NAMES, *OPTIONAL)
 
 KEY: Final = "run"
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group"}
+_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
 
 _FACTS: Final = {
     "duration_s": (pa.float64(), "s"),
@@ -53,6 +54,12 @@ _OWN: Final[dict[str, dict[str, pa.DataType]]] = {
     "distributions": {"quantity": pa.string(), "value": pa.float64(), "cumulative": pa.float64()},
     "series": {"name": pa.string(), "unit": pa.string(), "t_s": pa.float64(), "value": pa.float64()},
     "groups": {"group": pa.string()},
+    "phases": {
+        "phase": pa.string(),
+        "occurrence": pa.int64(),
+        "group": pa.string(),
+        **dict.fromkeys(("from_s", "to_s", "measured_s"), pa.float64()),
+    },
     "stations": {
         "cell": pa.string(),
         "node": pa.string(),
@@ -78,6 +85,8 @@ def schema(table: str) -> pa.Schema:
         fields += [_with_unit(name, kind, unit) for name, (kind, unit) in _FACTS.items()]
     if table == "series":
         fields = [_with_unit("t_s", pa.float64(), "s") if field.name == "t_s" else field for field in fields]
+    if table == PHASES:
+        fields = [_with_unit(f.name, f.type, "s" if f.name.endswith("_s") else "") for f in fields]
     if table == STATIONS:
         fields = [_with_unit(f.name, f.type, "packets") if f.name == "retry_drops" else f for f in fields]
     for name in metric_names(table):
@@ -119,7 +128,11 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
         ("queues", {"name": "queue", "scheme": "configured"}),
         ("flows", {"name": "flow"}),
         ("groups", {"name": "group"}),
+        (PHASES, {}),
     ):
+        if not _is_lists(reports.get(name)):
+            made[name] = schema(name).empty_table()
+            continue
         parents, rows = _flat(reports[name])
         columns = {renamed.get(key, key): column for key, column in _fields(rows).items()}
         kept = {key: columns.get(key) for key in _OWN[name]}
@@ -144,6 +157,11 @@ def _fields(column: pa.Array | None) -> dict[str, pa.Array]:
     if column is None or not pa.types.is_struct(column.type):
         return {}
     return {field.name: pc.struct_field(column, field.name) for field in column.type}
+
+
+def _is_lists(column: pa.Array | None) -> bool:
+    """Return whether some report has elements of a list that may be absent."""
+    return column is not None and pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type)
 
 
 def _flat(column: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -187,7 +205,7 @@ def _series(ids: pa.Array, column: pa.Array | None) -> pa.Table:
 
 
 def _stations(ids: pa.Array, column: pa.Array | None) -> pa.Table:
-    if column is None or not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+    if not _is_lists(column):
         return schema(STATIONS).empty_table()
     runs, cells = _flat(column)
     fields = _fields(cells)

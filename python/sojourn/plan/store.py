@@ -5,6 +5,7 @@
 ``manifest.jsonl``           size and digest of every file, see :mod:`sojourn.plan.manifest`
 ``runs/``                    one row per run; likewise ``queues/``, ``flows/``, ``distributions/``, ``series/``
 ``groups/``                  one row a group of flows
+``phases/``                  one row a phase between changes
 ``stations/``                one row per station, of runs with 802.11 cells
 ``recipes/``                 what each run is made from, a second time: for repair
 ``scenarios/HASH.json``      the canonical scenarios
@@ -159,7 +160,7 @@ class Store:
         Parameters
         ----------
         table
-            ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups`` or ``stations``.
+            ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups``, ``phases`` or ``stations``.
         columns
             All by default.
         runs

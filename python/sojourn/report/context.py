@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from markupsafe import Markup
 
 from sojourn import groups, metrics, stats
@@ -136,6 +137,44 @@ def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
         for label in results.labels
     )
     return Table(present, rows)
+
+
+_PHASES: Final = (
+    "sojourn_ms_mean",
+    "sojourn_ms_p50",
+    "sojourn_ms_p99",
+    "goodput_bit_s",
+    "utilisation",
+    "drops_packets",
+    "loss_ratio",
+    "mark_ratio",
+)
+
+
+def phase_tables(results: Results) -> list[tuple[str, str, Table]]:
+    """Return the name of each phase, when it was, and its main metrics."""
+    frame = results.phases
+    looks = results.plot.looks
+    found = []
+    for phase in results.phase_names:
+        own = frame[frame["phase"] == phase]
+        names = [name for name in _PHASES if name in own and np.isfinite(own[name]).any()]
+        names = [name for name in names if name != "mark_ratio" or (own[name].fillna(0) != 0).any()]
+        columns = tuple(metrics.find(name) for name in names)
+        rows = tuple(
+            Row(
+                label,
+                svg.swatch(looks[label]),
+                tuple(cell(results.estimate(label, metric.name, phase=phase), metric) for metric in columns),
+            )
+            for label in results.labels
+        )
+        first = own[own["occurrence"] == 0].iloc[0]
+        times = max(int(own["occurrence"].max()), 1)
+        spell = f"{first['from_s']:g} to {first['to_s']:g} s"
+        when = spell if times == 1 else f"{times} times, {first['measured_s']:g} s in all, within {spell}"
+        found.append((phase, when, Table(columns, rows)))
+    return found
 
 
 def differences_table(results: Results, baseline: str, names: Sequence[str] = _DIFFERENCES) -> Table | None:
@@ -334,6 +373,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "drops": drops_table(results),
         "differences": differences_table(results, results.labels[0]),
         "baseline": results.labels[0],
+        "phases": phase_tables(results),
         "figures": figures(results, prefix),
         "facts": facts(results),
         "elements": words.elements(results.scenario),

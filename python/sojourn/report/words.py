@@ -17,7 +17,7 @@ class Item:
     Parameters
     ----------
     what
-        ``link``, ``bus``, ``cell`` or ``flows``.
+        ``link``, ``bus``, ``cell``, ``flows`` or ``change``.
     name
         Of the element.
     text
@@ -33,21 +33,36 @@ class Item:
 
 
 def elements(scenario: Mapping[str, Any]) -> list[Item]:
-    """Describe every link, bus, cell and group of flows of a canonical scenario."""
+    """Describe every link, bus, cell and group of flows of a canonical scenario, and its first changes."""
     counts = {node["name"]: int(node.get("count") or 1) for node in scenario.get("nodes") or ()}
     return [
         *(_link(link, counts) for link in scenario.get("links") or ()),
         *(_bus(bus, counts) for bus in scenario.get("buses") or ()),
         *(_cell(cell, counts) for cell in scenario.get("cells") or ()),
         *(_flow(flow, counts) for flow in scenario.get("flows") or ()),
+        *_changes(scenario.get("changes") or ()),
     ]
+
+
+_MOST_CHANGES: Final = 20
+
+
+def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    for change in changes[:_MOST_CHANGES]:
+        when = f"{_zero(change['at'])}" + (f", then every {change['every']}" if change.get("every") else "")
+        where = change.get("queue") or change.get("link") or ""
+        phase = f"phase “{change['phase']}”" if change.get("phase") else ""
+        what = _rest(change, ("at", "every", "queue", "link", "phase"))
+        yield Item("change", f"at {when}", _sentence([where, what, phase]), "")
+    if len(changes) > _MOST_CHANGES:
+        yield Item("change", "and more", f"{len(changes) - _MOST_CHANGES} further changes", "")
 
 
 def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
     number = max(counts.get(link["from"], 1), counts.get(link["to"], 1))
     parts = [
         f"{_times(number)}{link['from']} – {link['to']}",
-        _both(link, "rate", ""),
+        _rates(link),
         _both(link, "delay", " each way"),
         f"{link['framing']} framing" if link.get("framing") else "",
         *(_effect(link, key, words) for key, words in _EFFECTS.items()),
@@ -63,6 +78,8 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "to",
         "rate",
         "reverse_rate",
+        "trace",
+        "reverse_trace",
         "delay",
         "reverse_delay",
         "framing",
@@ -81,6 +98,20 @@ def _both(link: Mapping[str, Any], key: str, same: str) -> str:
     """Say what a key is in the two directions, which `same` follows where it is the same."""
     there, back = link[key], link.get(f"reverse_{key}")
     return f"{there}{same}" if back is None else f"{there} ({back} back)"
+
+
+def _rates(link: Mapping[str, Any]) -> str:
+    """Say how fast a link is in the two directions; of a trace its name or kind."""
+    there = _trace(link["trace"]) if link.get("trace") else str(link["rate"])
+    back = _trace(link["reverse_trace"]) if link.get("reverse_trace") else link.get("reverse_rate")
+    return there if back is None else f"{there} ({back} back)"
+
+
+def _trace(trace: Mapping[str, Any]) -> str:
+    if trace.get("states"):
+        states = ", ".join(f"{state['rate']} for {state['mean']} on average" for state in trace["states"])
+        return f"a random rate ({states})"
+    return f"the rate of the trace {trace['name']}" if trace.get("name") else "a rate that changes over time"
 
 
 def _effect(link: Mapping[str, Any], key: str, words: str) -> str:

@@ -17,6 +17,11 @@ pub(super) struct Shaper {
 const BIT_NS: u64 = 8_000_000_000;
 
 impl Shaper {
+    /// This rate from when the packet sent under `old` is out.
+    pub fn after(self, old: &Self) -> Self {
+        Self { next: old.next, failsafe: old.failsafe, ..self }
+    }
+
     pub(super) fn new(rate: BitRate) -> Self {
         Self { bit_s: rate.bit_s().max(1), next: Instant::ZERO, remainder: 0, failsafe: Instant::ZERO }
     }

@@ -162,6 +162,12 @@ impl Tin {
         }
     }
 
+    /// The parameters of `next`; what has been learnt, and what waits, is kept.
+    pub(super) fn keep(&mut self, next: Self) {
+        (self.share, self.quantum, self.control) = (next.share, next.quantum, next.control);
+        (self.frame, self.byte) = (next.frame, next.byte);
+    }
+
     /// A packet of `size` bytes uses the share. A tin that lags behind catches up packet by packet, and none is ever
     /// ahead by more than the last packet's time.
     pub(super) fn charge(&mut self, now: Instant, size: u64) {

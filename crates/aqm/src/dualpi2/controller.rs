@@ -54,6 +54,11 @@ impl Controller {
         }
     }
 
+    /// What `old` has learnt.
+    pub fn keep(&mut self, old: &Self) {
+        (self.base, self.delay_old) = (old.base.min(self.cap), old.delay_old);
+    }
+
     /// Line 3 of the RFC's `dualpi2_update`.
     fn update(&mut self, delay: i128) {
         let step = self.alpha * (delay - self.target) + self.beta * (delay - self.delay_old);

@@ -242,6 +242,10 @@ fn a_rate_change_reaches_every_queue_at_the_old_rate() {
     impl Algorithm for Probe {
         type Params = crate::pfifo::PfifoParams;
         const ABOUT: crate::About = Pfifo::ABOUT;
+        fn set_params(&mut self, params: &Self::Params) {
+            *self = Self::new(params);
+        }
+
         fn new(_params: &Self::Params) -> Self {
             Self(BitRate::ZERO)
         }

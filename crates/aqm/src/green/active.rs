@@ -39,6 +39,13 @@ impl Active {
         Self { window, most, places, entries, free: ENDS, expiry: Instant::ZERO + window }
     }
 
+    /// Flows are active for another time from now on.
+    pub(super) fn set_window(&mut self, window: Span) {
+        // No later than either says: it is looked at once more than it had to be.
+        self.expiry = if window < self.window { Instant::ZERO } else { self.expiry };
+        self.window = window;
+    }
+
     /// Active flows, as of the last call of another method.
     pub(super) fn len(&self) -> usize {
         self.places.len()

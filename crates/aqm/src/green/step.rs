@@ -36,6 +36,12 @@ impl Step {
         }
     }
 
+    /// What `old` has learnt.
+    pub(super) fn keep(&mut self, old: &mut Self, interval: Span) {
+        self.ticks = core::mem::replace(&mut old.ticks, Ticks::new(interval)).every(interval);
+        (self.arrived_bytes, self.estimate, self.probability) = (old.arrived_bytes, old.estimate, old.probability);
+    }
+
     pub(super) fn probability(&self) -> f64 {
         self.probability
     }

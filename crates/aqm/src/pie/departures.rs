@@ -31,6 +31,11 @@ impl Departures {
         Self { threshold: threshold.get() as f64, weight, measurement: None, bytes_s: 0.0 }
     }
 
+    /// What `old` has measured.
+    pub(super) fn keep(&mut self, old: &Self) {
+        (self.measurement, self.bytes_s) = (old.measurement, old.bytes_s);
+    }
+
     pub(super) fn restart(&mut self) {
         self.measurement = None;
         self.bytes_s = 0.0;

@@ -65,7 +65,6 @@ impl Average {
         self.avg
     }
 
-    #[cfg(test)]
     pub(crate) fn set(&mut self, avg: f64) {
         self.avg = avg;
     }

@@ -49,6 +49,11 @@ impl Early {
         })
     }
 
+    /// What `old` has learnt.
+    pub fn keep(&mut self, old: Self) {
+        (self.queues, self.counts) = (old.queues, old.counts);
+    }
+
     pub fn reset(&mut self) {
         self.queues.fill(Learnt::default());
     }

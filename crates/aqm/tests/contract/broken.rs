@@ -3,6 +3,7 @@
 use crate::body::{self, Promise, Subject};
 use sojourn_aqm::{Backlog, Config, Cx, Dequeued, Discipline, DropsAt, Ecn, Packet, Reason};
 use sojourn_units::{BitRate, Instant};
+use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -127,6 +128,10 @@ impl Discipline for Broken {
             }
         }
         given
+    }
+
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        self.inner.set_params(cx, params)
     }
 
     fn set_rate(&mut self, _cx: &mut Cx<'_>, _rate: BitRate) {

@@ -14,13 +14,13 @@ pub(crate) struct Bound<T> {
 
 pub(crate) const TIME: Bound<Span> = Bound {
     most: Span::from_secs(366 * 86_400),
-    keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`",
+    keys: "`duration`, `start`, `stop`, `changes.at`, periods and gaps of `traffic`, times of `trace`",
     why: "a year; sums of such times stay far below the 584 years that the clock counts in nanoseconds",
 };
 
 pub(crate) const DELAY: Bound<Span> = Bound {
     most: Span::from_secs(86_400),
-    keys: "`delay` of links and buses, the most that `jitter` makes of it, times of `transport`",
+    keys: "`delay` of links and buses, the most that `jitter` makes of it, times of `transport`, `window` of traces",
     why: "a day; packets in flight are held in memory",
 };
 
@@ -69,12 +69,18 @@ pub(crate) const RETRIES: Bound<u32> =
 
 pub(crate) const CHANGES: Bound<u64> = Bound {
     most: 100_000,
-    keys: "changes that one entry of `changes` makes by `every`",
+    keys: "changes of a run, those that `every` repeats included",
     why: "they are in memory before a run begins",
 };
 
 pub(crate) const REPLICATIONS: Bound<u32> =
     Bound { most: 1_000_000, keys: "`replications`", why: "each has a report in memory" };
+
+/// Changes of a Markov-modulated rate in a run, on average at the shortest of its times.
+pub(crate) const TRACE_ENTRIES: f64 = 10e6;
+
+/// Names of phases.
+pub(crate) const PHASES: usize = 1000;
 
 /// More nodes, or flows, than this are a slip of the pen.
 pub(crate) const MOST: u64 = 1_000_000;
@@ -142,6 +148,12 @@ pub fn bounds() -> Vec<[String; 3]> {
             TABLE_ENTRIES.to_string(),
             "their tables are in memory before a run begins",
         ),
+        own(
+            "changes of a Markov-modulated rate in a run",
+            TRACE_ENTRIES.to_string(),
+            "they are in memory during a run",
+        ),
+        own("phases of different names", PHASES.to_string(), "each has its statistics in memory"),
         own("values of all time series of a run", SERIES_VALUES.to_string(), "they are in memory until a run ends"),
         own(
             "`shape`",

@@ -237,6 +237,7 @@ impl CellTable {
         let port = |station: usize, rate| Port {
             impairments: Impairments::default(),
             framing: None,
+            trace: None,
             name: format!("{}:{}", self.name, names.nodes[station]),
             kind: PortKind::Cell { cell: index, station, access_point, rate },
             queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),

@@ -2,11 +2,12 @@
 //! so that a canonical document keeps its meaning when a default changes.
 
 use super::cell::CellTable;
+use super::change::ChangeTable;
 use super::flow::FlowTable;
 use super::link::LinkTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::{Config, Loss};
+use sojourn_aqm::Config;
 use sojourn_document::{Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
@@ -52,38 +53,9 @@ pub struct Document {
     /// Groups of flows: who sends what to whom.
     #[serde(default)]
     pub flows: Vec<FlowTable>,
-    /// Changes of queues and links during the run.
+    /// Changes of queues, links and flows during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeTable>,
-}
-
-/// A queue gets another scheme during the run, or its link another rate, delay or loss. With a new scheme, packets that wait move
-/// to it and keep their age; packets that it has no room for are dropped. With a new rate or delay, the packet that is being
-/// sent still has the old one. A shorter delay lets packets overtake those on their way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct ChangeTable {
-    /// Time of the change; must be before the end of the run.
-    pub at: Quantity<Span>,
-    /// Repeat the change after each such time, until the end of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every: Option<Quantity<Span>>,
-    /// Name of the queue as in results, for example `left->right` or `lan:client0`; without it, every queue under
-    /// test changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// The new scheme.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheme: Option<Scheme>,
-    /// The new rate, in the direction of this queue; only of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Quantity<BitRate>>,
-    /// The new propagation delay, in the direction of this queue; only of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Quantity<Span>>,
-    /// The new random loss, in the direction of this queue; only of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Quantity<Loss>>,
 }
 
 /// Time series that a run records.

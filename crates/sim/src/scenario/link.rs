@@ -4,6 +4,7 @@ use super::bounds::{self, up_to};
 use super::document::default_queue;
 use super::network::{Port, PortKind};
 use super::resolve::{device, moving, names::Names};
+use super::trace::{Trace, TraceTable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Framing, Impairments, Jitter, Loss};
@@ -24,13 +25,20 @@ pub struct LinkTable {
     pub from: String,
     /// Node or group at the other end.
     pub to: String,
-    /// Rate, in each direction unless `reverse_rate` is given.
-    pub rate: Directed<Quantity<BitRate>>,
+    /// Rate, in each direction unless `reverse_rate` or `reverse_trace` is given; needed where there is no `trace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Directed<Quantity<BitRate>>>,
+    /// A rate that changes over time, in place of `rate`; in each direction unless `reverse_rate` or `reverse_trace` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceTable>,
     /// Propagation delay, in each direction unless `reverse_delay` is given.
     pub delay: Directed<Quantity<Span>>,
     /// Rate from `to` to `from`, where it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_rate: Option<Quantity<BitRate>>,
+    /// A rate that changes over time, from `to` to `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_trace: Option<TraceTable>,
     /// Propagation delay from `to` to `from`, where it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_delay: Option<Quantity<Span>>,
@@ -81,10 +89,17 @@ fn plain_queue() -> Directed<Scheme> {
     Directed::Plain(default_queue())
 }
 
+/// How fast a link sends.
+#[derive(Clone)]
+enum Rate {
+    Constant(BitRate),
+    Trace(Arc<Trace>),
+}
+
 /// One direction of a link.
 #[derive(Clone)]
 pub(super) struct Direction {
-    rate: BitRate,
+    rate: Rate,
     delay: Span,
     overhead: Bytes,
     framing: Option<Framing>,
@@ -125,16 +140,18 @@ fn said<T: Clone>(
 impl<T: Copy> Said<Quantity<T>> {
     /// Both values, of a key that no direction can do without: one value stands for both.
     fn both(&self) -> Result<[T; 2], Error> {
-        let missing = |direction: &'static str| {
-            let place = self.table.clone().unwrap_or_default().then(direction);
-            Error::new(place, "is missing; allowed: both directions, as in { down = ..., up = ... }")
-        };
         match (self.values, &self.table) {
             ([Some(down), Some(up)], _) => Ok([down.0, up.0]),
             ([Some(one), None], None) => Ok([one.0; 2]),
-            ([Some(_), None], Some(_)) => Err(missing("up")),
-            ([None, _], _) => Err(missing("down")),
+            ([Some(_), None], Some(_)) => Err(self.missing("up")),
+            ([None, _], _) => Err(self.missing("down")),
         }
+    }
+
+    /// A direction that a table leaves out.
+    fn missing(&self, direction: &'static str) -> Error {
+        let place = self.table.clone().unwrap_or_default().then(direction);
+        Error::new(place, "is missing; allowed: both directions, as in { down = ..., up = ... }")
     }
 
     /// The values without their unit.
@@ -166,7 +183,7 @@ fn spread_option<T: Clone>(value: &mut Option<Directed<T>>, reverse: &mut Option
 impl LinkTable {
     /// Brings a table that has been checked to the form in which the other direction has keys of its own.
     pub(super) fn normalise(&mut self) {
-        spread(&mut self.rate, &mut self.reverse_rate, || None);
+        spread_option(&mut self.rate, &mut self.reverse_rate);
         spread(&mut self.delay, &mut self.reverse_delay, || None);
         spread_option(&mut self.loss, &mut self.reverse_loss);
         spread_option(&mut self.jitter, &mut self.reverse_jitter);
@@ -180,8 +197,8 @@ impl LinkTable {
     }
 
     /// What the table says of each direction, towards `to` first.
-    pub(super) fn directions(&self, path: &Path) -> Result<[Direction; 2], Error> {
-        let rates = said(path, "rate", Some(&self.rate), self.reverse_rate.as_ref())?;
+    pub(super) fn directions(&self, duration: Span, path: &Path) -> Result<[Direction; 2], Error> {
+        let rates = self.rates(duration, path)?;
         let delays = said(path, "delay", Some(&self.delay), self.reverse_delay.as_ref())?;
         let losses = said(path, "loss", self.loss.as_ref(), self.reverse_loss.as_ref())?.each();
         let jitters = said(path, "jitter", self.jitter.as_ref(), self.reverse_jitter.as_ref())?;
@@ -191,8 +208,6 @@ impl LinkTable {
         let queues = said(path, "queue", Some(&self.queue), reverse)?.values;
         let reverse = Some(&self.reverse_under_test).filter(|is_under_test| **is_under_test);
         let under_test = said(path, "under_test", Some(&self.under_test), reverse)?.values;
-        let mut each = rates.both()?.into_iter().zip(&rates.places);
-        each.try_for_each(|(rate, place)| moving(rate, place.clone()))?;
         let mut each = delays.both()?.into_iter().zip(&delays.places);
         each.try_for_each(|(delay, place)| up_to(delay, &bounds::DELAY, || place.clone()))?;
         let most = jitters.each().map(|jitter| jitter.map_or(Span::ZERO, Jitter::most));
@@ -204,10 +219,10 @@ impl LinkTable {
             let what = "is given beside `framing`, which says it; allowed: one of the two";
             return Err(Error::new(path.then("overhead"), what));
         }
-        let (rates, delays, jitters) = (rates.both()?, delays.both()?, jitters.each());
+        let (delays, jitters) = (delays.both()?, jitters.each());
         let scheme = |at: usize| queues[at].clone().unwrap_or_else(default_queue).0;
         Ok([0, 1].map(|at| Direction {
-            rate: rates[at],
+            rate: rates[at].clone(),
             delay: delays[at],
             overhead: self.overhead.0,
             framing: self.framing.map(|framing| framing.0),
@@ -219,16 +234,58 @@ impl LinkTable {
     }
 }
 
+impl LinkTable {
+    /// The rates of the two directions, towards `to` first.
+    fn rates(&self, duration: Span, path: &Path) -> Result<[Rate; 2], Error> {
+        let said = said(path, "rate", self.rate.as_ref(), self.reverse_rate.as_ref())?;
+        let framed = self.overhead.0 > Bytes::ZERO;
+        let one = |at: usize, trace: &Option<TraceTable>, key: &'static str| -> Result<Option<Rate>, Error> {
+            Ok(match (said.each()[at], trace) {
+                (Some(_), Some(_)) => {
+                    let what =
+                        format!("is given together with `{}`; allowed: one of the two", ["rate", "reverse_rate"][at]);
+                    return Err(Error::new(path.then(key), what));
+                }
+                (Some(rate), None) => {
+                    moving(rate, said.places[at].clone())?;
+                    Some(Rate::Constant(rate))
+                }
+                (None, Some(_)) if self.framing.is_some() => {
+                    let what = "is given together with `framing`; allowed: one of the two";
+                    return Err(Error::new(path.then(key), what));
+                }
+                (None, Some(table)) => Some(Rate::Trace(Arc::new(table.resolve(framed, duration, &path.then(key))?))),
+                (None, None) => None,
+            })
+        };
+        let there = one(0, &self.trace, "trace")?.ok_or_else(|| match &said.table {
+            Some(_) => said.missing("down"),
+            None => Error::new(path.then("rate"), "is missing; allowed: a rate, as in \"10 Mbit/s\", or a `trace`"),
+        })?;
+        let back = match (one(1, &self.reverse_trace, "reverse_trace")?, &said.table) {
+            (Some(back), _) => back,
+            (None, None) => there.clone(),
+            (None, Some(_)) => return Err(said.missing("up")),
+        };
+        Ok([there, back])
+    }
+}
+
 impl Direction {
     /// The port that sends into it.
     pub(super) fn port(&self, names: &Names, from: usize, to: usize) -> Port {
+        let (rate, trace) = match &self.rate {
+            Rate::Constant(rate) => (*rate, None),
+            Rate::Trace(trace) => (trace.rate(), Some(Arc::clone(trace))),
+        };
         Port {
             name: format!("{}->{}", names.nodes[from], names.nodes[to]),
-            kind: PortKind::Link { rate: self.rate, delay: self.delay, overhead: self.overhead, from, to },
+            kind: PortKind::Link { rate, delay: self.delay, overhead: self.overhead, from, to },
             queue: Arc::clone(&self.queue),
             under_test: self.under_test,
             impairments: self.impairments,
             framing: self.framing,
+            trace,
             device_queue: self.device_queue,
         }
     }

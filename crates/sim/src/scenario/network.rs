@@ -1,6 +1,8 @@
 //! The resolved network: names have become indices, groups their members, routes lists of ports.
 
 use super::bounds::{SERIES_VALUES, TABLE_ENTRIES};
+use super::change::check_parameters;
+use super::trace::Trace;
 use crate::traffic::Traffic;
 use crate::transport;
 use sojourn_aqm::{Config, Dscp, Framing, Impairments, Loss};
@@ -31,6 +33,8 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// What changes during the run, in the order of the document.
     pub changes: Vec<Change>,
+    /// Phases of the run, which have statistics of their own.
+    pub phases: Phases,
     /// Time series, where any are kept, have each flow's goodput.
     pub flow_series: bool,
     /// Packets of a window of each queue under test; `None` for no windows.
@@ -58,6 +62,15 @@ impl Network {
             return Err(format!("{what} have {entries} entries in {queues} queues; allowed: up to {TABLE_ENTRIES}"));
         }
         Ok(())
+    }
+
+    /// Whether every change of parameters is one that `scheme` can take, in place of those under test.
+    ///
+    /// # Errors
+    /// What is wrong, and what is allowed.
+    pub fn check_changes(&self, scheme: Option<&Config>) -> Result<(), String> {
+        check_parameters(&self.changes, &self.ports, scheme)
+            .map_err(|(_, what)| format!("key `changes`: `parameters` do not fit the scheme: {what}"))
     }
 
     /// Whether time series sampled at this interval are possible: not all the time, and not more than fit into memory.
@@ -120,6 +133,20 @@ const SERIES: u64 = 4;
 /// Time series of a flow, where they are kept.
 const FLOW_SERIES: u64 = 5;
 
+/// Parts of a run that follow one another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Phases {
+    /// What each begins with, an index into `names`; rising, and neighbours differ.
+    pub begins: Vec<(Instant, usize)>,
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+impl Phases {
+    /// The name of what comes before the first that begins.
+    pub const START: &'static str = "start";
+}
+
 /// Another scheme for queues, or another rate, delay or loss for their links, at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -129,12 +156,18 @@ pub struct Change {
     pub ports: Vec<usize>,
     /// The new scheme, if it changes.
     pub scheme: Option<Config>,
+    /// New values of parameters of the scheme that the queue has then.
+    pub parameters: Option<Arc<str>>,
     /// The new rate.
     pub rate: Option<BitRate>,
     /// The new propagation delay.
     pub delay: Option<Span>,
     /// The new random loss.
     pub loss: Option<Loss>,
+    /// Groups of flows that stop sending: indices into [`Network::groups`].
+    pub stop: Vec<usize>,
+    /// Groups of flows that go on sending.
+    pub start: Vec<usize>,
 }
 
 /// A shared half-duplex channel with carrier sense.
@@ -212,6 +245,8 @@ pub struct Port {
     pub impairments: Impairments,
     /// Framing of the link in place of its overhead.
     pub framing: Option<Framing>,
+    /// A rate that changes over time, in place of that of `kind`; only of links.
+    pub trace: Option<Arc<Trace>>,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.
     pub device_queue: Option<Packets>,
 }

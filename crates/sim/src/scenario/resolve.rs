@@ -5,14 +5,15 @@ pub(super) mod names;
 pub(crate) mod traffic;
 
 use super::bounds::{self, up_to, MOST};
-use super::document::{BusTable, ChangeTable, Document, PortTable};
+use super::change::Targets;
+use super::document::{BusTable, Document, PortTable};
 use super::link::LinkTable;
-use super::network::{Bus, Cell, Change, Network, Port, PortKind};
+use super::network::{Bus, Cell, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
 use sojourn_aqm::Impairments;
-use sojourn_document::{did_you_mean, Error, Path};
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use sojourn_document::{Error, Path};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,9 +27,10 @@ impl Document {
     pub fn resolve(&self) -> Result<Network, Error> {
         self.check()?;
         let names = Names::of(self)?;
-        let Channels { ports, buses, cells } = self.ports(&names)?;
+        let Channels { ports, links, buses, cells } = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
-        let changes = self.changes(&ports)?;
+        let changes = self.changes(&Targets { ports: &ports, links: &links })?;
+        let phases = self.phases()?;
         let network = Network {
             name: self.name.clone(),
             duration: self.duration.0,
@@ -40,6 +42,7 @@ impl Document {
             groups: self.flows.iter().map(|flow| flow.name.clone()).collect(),
             flows,
             changes,
+            phases,
             flow_series: self.series.is_some_and(|series| series.flows),
             windows: self.windows.map(|packets| packets.0.get()),
         };
@@ -49,79 +52,6 @@ impl Document {
             network.check_series(series.interval.0).map_err(refused)?;
         }
         Ok(network)
-    }
-
-    fn changes(&self, ports: &[Port]) -> Result<Vec<Change>, Error> {
-        let one = |(i, table): (usize, &ChangeTable)| {
-            let path = Path::from(["changes".into(), i.into()]);
-            if table.at.0 >= self.duration.0 {
-                let what = format!(
-                    "is {}, the end of the run or later; allowed: less than `duration`, {}",
-                    table.at.0, self.duration.0
-                );
-                return Err(Error::new(path.then("at"), what));
-            }
-            let is_meant = |port: &Port| table.queue.as_ref().map_or(port.under_test, |name| *name == port.name);
-            let chosen: Vec<usize> = (0..ports.len()).filter(|index| is_meant(&ports[*index])).collect();
-            match (&table.queue, chosen.is_empty()) {
-                (_, false) => {}
-                (Some(name), true) => {
-                    let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-                    let hint = did_you_mean(name, &names);
-                    let what = format!("is \"{name}\", and no queue has that name{hint}; allowed: {}", listed(ports));
-                    return Err(Error::new(path.then("queue"), what));
-                }
-                (None, true) => {
-                    let what = format!("is missing, and no queue is under test; allowed: {}", listed(ports));
-                    return Err(Error::new(path.then("queue"), what));
-                }
-            }
-            let link = |key: &'static str| {
-                let other = chosen.iter().map(|index| &ports[*index]).find(|port| !port.is_link());
-                other.map_or(Ok(()), |port| {
-                    let what = format!("changes {}, which is no queue of a link; allowed: queues of links", port.name);
-                    Err(Error::new(path.then(key), what))
-                })
-            };
-            if let Some(rate) = table.rate {
-                moving(rate.0, path.then("rate"))?;
-                link("rate")?;
-            }
-            if let Some(delay) = table.delay {
-                up_to(delay.0, &bounds::DELAY, || path.then("delay"))?;
-                link("delay")?;
-            }
-            if table.loss.is_some() {
-                link("loss")?;
-            }
-            if table.scheme.is_none() && table.rate.is_none() && table.delay.is_none() && table.loss.is_none() {
-                let what = "changes nothing; allowed: at least one of `scheme`, `rate`, `delay` and `loss`";
-                return Err(Error::new(path, what));
-            }
-            let times = match table.every {
-                None => 1,
-                Some(every) => {
-                    positive(every.0, path.then("every"))?;
-                    self.duration.0.saturating_sub(table.at.0).nanos().div_ceil(every.0.nanos())
-                }
-            };
-            if times > bounds::CHANGES.most {
-                let what = format!("makes {times} changes; allowed: up to {}", bounds::CHANGES.most);
-                return Err(Error::new(path.then("every"), what));
-            }
-            let change = Change {
-                at: Instant::ZERO + table.at.0,
-                ports: chosen,
-                scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
-                rate: table.rate.map(|rate| rate.0),
-                delay: table.delay.map(|delay| delay.0),
-                loss: table.loss.map(|loss| loss.0),
-            };
-            let every = table.every.unwrap_or_default().0;
-            Ok((0..times).map(move |time| Change { at: change.at + every * time, ..change.clone() }))
-        };
-        let all = self.changes.iter().enumerate().map(one).collect::<Result<Vec<_>, Error>>()?;
-        Ok(all.into_iter().flatten().collect())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -160,10 +90,12 @@ impl Document {
 
     fn ports(&self, names: &Names) -> Result<Channels, Error> {
         let mut ports = Vec::new();
+        let mut links = Vec::new();
         let mut linked = BTreeMap::new();
         for (i, link) in self.links.iter().enumerate() {
             let path = Path::from(["links".into(), i.into()]);
-            let [there, back] = link.directions(&path)?;
+            let [there, back] = link.directions(self.duration.0, &path)?;
+            let first = ports.len();
             for (from, to) in pairs(link, names, &path)? {
                 if from == to {
                     return Err(Error::new(
@@ -181,6 +113,7 @@ impl Document {
                 ports.push(there.port(names, from, to));
                 ports.push(back.port(names, to, from));
             }
+            links.push(first..ports.len());
         }
         let mut buses = Vec::new();
         for (i, bus) in self.buses.iter().enumerate() {
@@ -204,13 +137,15 @@ impl Document {
             ports.extend(interfaces);
         }
         ports.shrink_to_fit();
-        Ok(Channels { ports, buses, cells })
+        Ok(Channels { ports, links, buses, cells })
     }
 }
 
 /// What connects the nodes.
 struct Channels {
     ports: Vec<Port>,
+    /// The ports of each link table.
+    links: Vec<Range<usize>>,
     buses: Vec<Bus>,
     cells: Vec<Cell>,
 }
@@ -267,6 +202,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 under_test,
                 impairments: Impairments::default(),
                 framing: None,
+                trace: None,
                 device_queue: device(bus.device_queue.0),
             });
         }
@@ -278,16 +214,6 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
         ));
     }
     Ok(ports)
-}
-
-/// Names of queues; not all when there are many.
-fn listed(ports: &[Port]) -> String {
-    const SHOWN: usize = 8;
-    let names: Vec<&str> = ports.iter().take(SHOWN).map(|port| port.name.as_str()).collect();
-    match ports.len().saturating_sub(SHOWN) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }
 
 pub(super) fn device(packets: Packets) -> Option<Packets> {
@@ -307,7 +233,7 @@ fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Err
     Ok(())
 }
 
-fn positive(span: Span, path: Path) -> Result<(), Error> {
+pub(crate) fn positive(span: Span, path: Path) -> Result<(), Error> {
     if span.is_zero() {
         return Err(Error::new(path, "is 0; allowed: a time above 0, as in \"5 ms\""));
     }

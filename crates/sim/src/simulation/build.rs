@@ -4,13 +4,13 @@ use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Approach, Device, Dropped, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
+use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
-use crate::scenario::{self, Network, PortKind, Start, Transport};
+use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
-use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
 use sojourn_measure::{Histogram, Level};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -65,17 +65,23 @@ impl Simulation {
                 meters: network.flows.iter().map(meter).collect(),
                 before: vec![TcpCounts::default(); count],
                 delays: vec![Histogram::default(); network.groups.len()],
+                paused: BTreeMap::new(),
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
                 report::Recorder::new(interval, flows)
             }),
+            phases: report::PhaseBook::new(&network),
             payload_before: 0,
             network: Arc::clone(&network),
             options,
         };
         // Before the flows: what starts with the measurement is measured.
         simulation.net.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        // Before the changes: what happens with them is of the phase that they begin.
+        for (number, (at, _)) in network.phases.begins.iter().enumerate() {
+            simulation.net.wheel.push(*at, What::Phase(number as u32));
+        }
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
@@ -145,6 +151,7 @@ impl Simulation {
             source,
             echo,
             next_bytes: 0,
+            begun: false,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
         });
         let start = match flow.start {
@@ -331,6 +338,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             _ => &*port.queue,
         };
         let (medium, rate, delay, overhead) = match port.kind {
+            PortKind::Link { rate, delay, overhead, .. } if port.trace.is_some() => {
+                (Medium::Trace, rate, delay, overhead)
+            }
             PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
             PortKind::Bus { bus, .. } => {
                 let channel = &network.buses[bus];
@@ -358,6 +368,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         places.push(Place::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
         let channel = make_channel(port, delay, changing.loss, options);
+        let follows = |trace: &Trace| {
+            let name = format!("rates/{}", port.name);
+            let rates = trace.rates(network.duration, options.seed, options.replication, &name);
+            Box::new(Follows { trace: Traced::new(rates, trace.window), sending: false, before: [0.0; 2] })
+        };
         let device = port.device_queue.map(|limit| Device { limit: limit.get() as usize, handles: VecDeque::new() });
         ports.push(Port {
             busy_until: Instant::ZERO,
@@ -374,6 +389,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             framing: port.framing,
             probe: Probe::new(port.under_test, record),
             medium,
+            follows: port.trace.as_deref().map(follows),
             device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,

@@ -1,7 +1,7 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::Net;
-use super::{Hosts, Simulation, Tcp, TcpCounts, What};
+use super::{Hosts, Paused, Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Packet};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data};
@@ -20,7 +20,12 @@ fn codepoint(data: &Data) -> Ecn {
 impl Simulation {
     /// A flow begins.
     pub(super) fn start(&mut self, index: u32) {
-        let flow = &self.hosts.flows[index as usize];
+        if let Some(paused) = self.hosts.paused.get_mut(&index) {
+            paused.due = true;
+            return;
+        }
+        let flow = &mut self.hosts.flows[index as usize];
+        flow.begun = true;
         if let Some(stop) = flow.stop {
             self.net.wheel.push(stop, What::Stop(index));
         }
@@ -33,8 +38,57 @@ impl Simulation {
         self.pump(index);
     }
 
+    /// A change stops a flow: its application sends nothing until it goes on.
+    pub(super) fn pause(&mut self, index: u32) {
+        if self.hosts.paused.contains_key(&index) {
+            return;
+        }
+        let mut paused = Paused::default();
+        let flow = &mut self.hosts.flows[index as usize];
+        if flow.begun {
+            paused.source = flow.source.take();
+            paused.pending = paused.source.is_some();
+            if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+                paused.unwritten = std::mem::take(&mut tcp.unwritten);
+                if tcp.transfer == u64::MAX && !paused.pending {
+                    tcp.sender.pause();
+                }
+            }
+        }
+        self.hosts.paused.insert(index, paused);
+    }
+
+    /// A change lets a flow go on.
+    pub(super) fn resume(&mut self, index: u32) {
+        let Some(paused) = self.hosts.paused.remove(&index) else { return };
+        if paused.due {
+            return self.start(index);
+        }
+        let flow = &mut self.hosts.flows[index as usize];
+        if !flow.begun || flow.stop.is_some_and(|stop| stop <= self.net.now) {
+            return;
+        }
+        let is_packets = paused.source.is_some();
+        flow.source = paused.source;
+        if is_packets {
+            if !paused.pending {
+                self.schedule_emission(index);
+            }
+            return;
+        }
+        if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+            if tcp.transfer == u64::MAX {
+                tcp.sender.release();
+            } else {
+                tcp.unwritten = paused.unwritten;
+            }
+        }
+        self.pump(index);
+    }
+
     /// A flow's application ends: what it handed over is still sent.
     pub(super) fn stop(&mut self, index: u32) {
+        self.hosts.paused.remove(&index);
         self.hosts.flows[index as usize].source = None;
         if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
             tcp.unwritten = 0;
@@ -56,6 +110,10 @@ impl Simulation {
         let now = self.net.now;
         let flow = &self.hosts.flows[index as usize];
         if flow.source.is_none() {
+            if let Some(paused) = self.hosts.paused.get_mut(&index) {
+                paused.pending = false;
+                return;
+            }
             if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
                 tcp.sender.release();
             }

@@ -43,6 +43,8 @@ impl Net {
             self.settle_lazy(index, until);
         } else if port.waking && port.busy_until == until && port.is_link() {
             self.link_free(index, until);
+        } else if port.is_traced() {
+            self.traced_settle(index, until);
         } else {
             port.ask_late(until, &mut self.dropped);
         }

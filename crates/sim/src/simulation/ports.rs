@@ -83,6 +83,9 @@ impl Net {
 
     /// Another rate, delay or loss for a port that runs a discipline and sends into a link, now. What is being sent keeps its own.
     pub(super) fn change_link(&mut self, index: u32, &Change { rate, delay, loss, .. }: &Change) {
+        if rate.is_none() && delay.is_none() && loss.is_none() {
+            return;
+        }
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
@@ -132,6 +135,45 @@ impl Net {
         }
         let port = &mut self.ports[index as usize];
         port.lazy = port.may_be_lazy();
+        if port.lazy {
+            port.call_back(index, &mut self.wheel);
+        }
+    }
+
+    /// Other parameters for the scheme of a port that runs a discipline and began with `first`, now. They have been checked.
+    pub(super) fn change_parameters(&mut self, index: u32, parameters: &str, first: &Config) {
+        let now = self.now;
+        self.settle(index, now);
+        let port = &mut self.ports[index as usize];
+        let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
+        let Ok(scheme) = present.with(parameters) else { return };
+        self.dropped.logs = port.is_logged();
+        let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
+        self.dropped.logs = false;
+        debug_assert!(_is_same, "parameters of another algorithm");
+        port.switched.push((now, scheme));
+        self.count_drops(index, now);
+        let port = &mut self.ports[index as usize];
+        if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
+            record.switched(now);
+        }
+        // A shaper that held a packet back may let it go, and what was none may have become one.
+        let is_lazy = port.may_be_lazy();
+        if port.lazy && !is_lazy {
+            port.lazy = false;
+            if port.waking {
+                self.wheel.push(port.busy_until, What::Free(index));
+            }
+            // Bound: what is on its way there.
+            while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+                self.wheel.push(at, What::Enqueue(handle));
+            }
+        }
+        if !is_lazy && self.ports[index as usize].probe.waiting.get() > 0 {
+            self.serve(index, now);
+        }
+        let port = &mut self.ports[index as usize];
+        port.lazy = is_lazy;
         if port.lazy {
             port.call_back(index, &mut self.wheel);
         }
@@ -209,6 +251,7 @@ impl Net {
                     }
                 }
             }
+            Medium::Trace => self.traced_serve(index, now),
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
             Medium::Cell { cell, station } => self.cell_serve(cell, station),
@@ -313,6 +356,8 @@ impl Net {
             // An arrival at this instant may have come here before.
             Medium::Link if port.waking && port.busy_until == now => self.link_free(index, now),
             Medium::Link => {}
+            Medium::Trace if port.waking && port.busy_until == now => self.traced_free(index, now),
+            Medium::Trace => {}
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;
                 self.sent(index, now);

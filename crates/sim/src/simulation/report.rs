@@ -14,11 +14,14 @@ use std::collections::BTreeMap;
 mod cells;
 mod flows;
 mod metrics;
+mod phases;
 mod queues;
 mod series;
 
 pub use cells::{CellReport, StationReport};
 pub use metrics::Metrics;
+pub(crate) use phases::PhaseBook;
+pub use phases::PhaseReport;
 pub(crate) use series::Recorder;
 
 /// One run.
@@ -48,6 +51,9 @@ pub struct RunReport {
     pub flows: Vec<FlowReport>,
     /// One entry a group of flows, in the scenario's order.
     pub groups: Vec<GroupReport>,
+    /// One entry a phase, and one for all phases of one name together; none without changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseReport>,
     /// One entry an 802.11 cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellReport>,
@@ -194,6 +200,7 @@ impl Simulation {
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
             port.channel_before = port.channel.as_ref().map(|channel| channel.counts()).unwrap_or_default();
+            port.restart_trace(now);
             port.probe.daqm = daqm;
         }
         for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
@@ -219,6 +226,7 @@ impl Simulation {
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(snapshot);
         }
+        self.measure_phases();
     }
 
     /// Closes the books.
@@ -241,8 +249,9 @@ impl Simulation {
         let conservation = self.audit()?;
         let measured = self.end - (Instant::ZERO + self.network.warm_up);
         let mut metrics = Metrics::new();
-        let tested = self.merge_tested(measured);
+        let tested = self.merge_tested(self.end, measured);
         tested.metrics(&mut metrics, true);
+        let phases = self.phase_reports();
         let (flows, groups) = self.flow_reports(measured, &mut metrics);
         let cells = self.cell_reports(measured);
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
@@ -270,6 +279,7 @@ impl Simulation {
             queues,
             flows,
             groups,
+            phases,
             cells,
             distributions,
             series: series.unwrap_or_default(),

@@ -149,15 +149,31 @@ impl Simulation {
     pub(super) fn change(&mut self, index: u32) {
         let network = std::sync::Arc::clone(&self.network);
         let Some(change) = network.changes.get(index as usize) else { return };
-        // Ports that change are simulated (`make_ports`).
-        let changed = |port: &usize| match self.net.places.get(*port) {
-            Some(Place::Port(port)) => Some(*port),
-            Some(Place::Line(_)) | None => None,
-        };
-        for port in change.ports.iter().filter_map(changed).collect::<Vec<_>>() {
+        for number in &change.ports {
+            // Ports that change are simulated (`make_ports`).
+            let (Some(Place::Port(port)), Some(spec)) = (self.net.places.get(*number), network.ports.get(*number))
+            else {
+                continue;
+            };
+            let port = *port;
             self.net.change_link(port, change);
             if let Some(scheme) = &change.scheme {
                 self.net.replace_scheme(port, scheme);
+            }
+            if let Some(parameters) = &change.parameters {
+                let first = self.options.scheme.as_ref().filter(|_| spec.under_test).unwrap_or(&spec.queue);
+                self.net.change_parameters(port, parameters, first);
+            }
+        }
+        if change.stop.is_empty() && change.start.is_empty() {
+            return;
+        }
+        for (index, flow) in (0..).zip(&network.flows) {
+            if change.stop.contains(&flow.group) {
+                self.pause(index);
+            }
+            if change.start.contains(&flow.group) {
+                self.resume(index);
             }
         }
     }

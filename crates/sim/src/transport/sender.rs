@@ -127,6 +127,11 @@ impl Sender {
         with!(&mut self.0, core => core.source.hold(first));
     }
 
+    /// Nothing more than has been sent, until [`Sender::release`].
+    pub fn pause(&mut self) {
+        with!(&mut self.0, core => core.pause());
+    }
+
     /// It has, unless it has been closed.
     pub fn release(&mut self) {
         with!(&mut self.0, core => core.source.release());

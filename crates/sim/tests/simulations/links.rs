@@ -78,7 +78,10 @@ fn changes_that_mean_nothing_are_refused() {
     let refused =
         |changes: &str| scenario::load(&link("", "1 Mbit/s", changes), "test", &[]).expect_err("refused").to_string();
     let nothing = refused("[[changes]]\nat = \"1 s\"\n");
-    assert!(nothing.contains("`changes[0]`: changes nothing; allowed: at least one of `scheme`, `rate`"), "{nothing}");
+    assert!(
+        nothing.contains("`changes[0]`: changes nothing; allowed: at least one of `scheme`, `parameters`, `rate`"),
+        "{nothing}"
+    );
     let stopped = refused("[[changes]]\nat = \"1 s\"\nrate = \"0 bit/s\"\n");
     assert!(stopped.contains("`changes[0].rate`: is 0; allowed: a rate above 0"), "{stopped}");
     let negative = refused("[[changes]]\nat = \"1 s\"\ndelay = \"-1 ms\"\n");

@@ -12,7 +12,7 @@ use sojourn_units::{Instant, Span};
 use std::collections::BTreeSet;
 
 /// What several queues, or one, measured.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Merged {
     pub waiting: Level,
     system: Level,
@@ -87,6 +87,39 @@ fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> 
 }
 
 impl Merged {
+    /// What was measured since this was as `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            waiting: self.waiting.since(&earlier.waiting),
+            system: self.system.since(&earlier.system),
+            sojourn: self.sojourn.since(&earlier.sojourn),
+            dropped: self.dropped.since(&earlier.dropped),
+            spacing: Mode::default(),
+            counters: since(&self.counters, &earlier.counters),
+            daqm: None,
+            // A run of losses over a boundary belongs to the earlier side.
+            lost: self.lost - earlier.lost,
+            runs: self.runs.saturating_sub(earlier.runs),
+            on_link: self.on_link.since(&earlier.on_link),
+            busy: self.busy.saturating_sub(earlier.busy),
+            capacity: self.capacity.saturating_sub(earlier.capacity),
+        }
+    }
+
+    /// Adds what was measured at another time.
+    pub fn merge(&mut self, other: &Self) {
+        self.waiting.merge(&other.waiting);
+        self.system.merge(&other.system);
+        self.sojourn.merge(&other.sojourn);
+        self.dropped.merge(&other.dropped);
+        add(&mut self.counters, &other.counters);
+        self.lost += other.lost;
+        self.runs += other.runs;
+        self.on_link = self.on_link.plus(&other.on_link);
+        self.busy += other.busy;
+        self.capacity += other.capacity;
+    }
+
     pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
         let counters = &self.counters;
         let drops = counters.dropped_total().packets;
@@ -126,17 +159,12 @@ impl Merged {
 }
 
 impl Simulation {
-    /// What the port of the network's number `index` measured.
-    fn merged(&self, index: usize, measured: Span) -> Merged {
+    /// What the port of the network's number `index` measured up to `now`, in the time `measured`.
+    fn merged(&self, index: usize, now: Instant, measured: Span) -> Merged {
         let port = match self.net.places[index] {
             Place::Port(port) => &self.net.ports[port as usize],
             Place::Line(line) => {
-                return merged_line(
-                    &self.net.lines[line as usize],
-                    &self.net.line_queues[line as usize],
-                    self.end,
-                    measured,
-                )
+                return merged_line(&self.net.lines[line as usize], &self.net.line_queues[line as usize], now, measured)
             }
         };
         let counters = since(port.server.counters(), &port.probe.before);
@@ -155,17 +183,27 @@ impl Simulation {
                 .as_ref()
                 .map(|channel| channel.counts().since(&port.channel_before))
                 .unwrap_or_default(),
-            busy: port.probe.busy.total(self.end),
+            busy: match port.offered_and_sent(now) {
+                // The share of what the link could send, in place of a share of time.
+                Some([offered, sent]) => {
+                    if offered > 0.0 {
+                        measured.scaled((sent / offered).min(1.0))
+                    } else {
+                        Span::ZERO
+                    }
+                }
+                None => port.probe.busy.total(now),
+            },
             capacity: measured,
         }
     }
 
-    /// All queues under test together.
-    pub(super) fn merge_tested(&self, measured: Span) -> Merged {
+    /// All queues under test together, up to `now`, in the time `measured`.
+    pub(super) fn merge_tested(&self, now: Instant, measured: Span) -> Merged {
         let mut all = Merged::default();
         let (mut buses, mut cells) = (BTreeSet::new(), BTreeSet::new());
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
-            let one = self.merged(index, measured);
+            let one = self.merged(index, now, measured);
             all.sojourn.merge(&one.sojourn);
             all.dropped.merge(&one.dropped);
             all.spacing.merge(&one.spacing);
@@ -188,7 +226,7 @@ impl Simulation {
                 PortKind::Cell { cell, .. } => {
                     // Stations that collide hold the channel together.
                     if cells.insert(cell) {
-                        all.busy += self.net.cells[cell].tested.total(self.end);
+                        all.busy += self.net.cells[cell].tested.total(now);
                         all.capacity += measured;
                     }
                 }
@@ -216,7 +254,7 @@ impl Simulation {
             _ => &*spec.queue,
         };
         let mut metrics = Metrics::new();
-        self.merged(index, measured).metrics(&mut metrics, spec.under_test);
+        self.merged(index, self.end, measured).metrics(&mut metrics, spec.under_test);
         if let Place::Line(line) = self.net.places[index] {
             // It has been reported: room for the reports that follow.
             self.net.line_queues[line as usize] = LineQueue::new(0);

@@ -199,6 +199,12 @@ impl<R: Strategy> Core<R> {
         taken
     }
 
+    pub fn pause(&mut self) {
+        if !self.source.closed {
+            self.source.written = self.board.next;
+        }
+    }
+
     pub fn close(&mut self) {
         if self.config.unlimited && !self.source.closed {
             self.source.written = self.board.next;

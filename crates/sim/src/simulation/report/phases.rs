@@ -1,0 +1,283 @@
+//! Statistics of the phases between changes: what was measured in each, and in all of one name together.
+
+use super::super::Simulation;
+use super::metrics::ratio;
+use super::queues::Merged;
+use super::Metrics;
+use crate::scenario::{Network, Phases};
+use serde::Serialize;
+use sojourn_measure::{Histogram, Moments};
+use sojourn_units::{Instant, Span};
+
+/// Phases of a run that are reported one by one at most; of more, only those of one name together.
+const SINGLE: usize = 1000;
+
+/// A phase, or all of one name together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseReport {
+    /// Its name.
+    pub phase: String,
+    /// Which of this name, counted from 1; 0 for all of them together.
+    pub occurrence: u64,
+    /// The group of flows that it is of; empty for all traffic.
+    pub group: String,
+    /// Begin in seconds; of several the first.
+    pub from_s: f64,
+    /// End in seconds; of several the last.
+    pub to_s: f64,
+    /// Measured time in seconds.
+    pub measured_s: f64,
+    /// Metrics as of the run, or of a group.
+    pub metrics: Metrics,
+}
+
+/// What flows did.
+#[derive(Clone, Debug, Default)]
+struct Flows {
+    payload: u64,
+    ip_bytes: u64,
+    sent: u64,
+    dropped: u64,
+    delay: Moments,
+    delays: Histogram,
+    retransmitted: u64,
+    timeouts: u64,
+}
+
+impl Flows {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            payload: self.payload - earlier.payload,
+            ip_bytes: self.ip_bytes - earlier.ip_bytes,
+            sent: self.sent - earlier.sent,
+            dropped: self.dropped - earlier.dropped,
+            delay: self.delay.since(&earlier.delay),
+            delays: self.delays.since(&earlier.delays),
+            retransmitted: self.retransmitted - earlier.retransmitted,
+            timeouts: self.timeouts - earlier.timeouts,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.payload += other.payload;
+        self.ip_bytes += other.ip_bytes;
+        self.sent += other.sent;
+        self.dropped += other.dropped;
+        self.delay.merge(&other.delay);
+        self.delays.merge(&other.delays);
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+    }
+
+    fn metrics(&self, measured: Span, of_group: bool, metrics: &mut Metrics) {
+        let rate = |bytes: u64| (!measured.is_zero()).then(|| bytes as f64 * 8.0 / measured.seconds());
+        metrics.insert("goodput_bit_s", rate(self.payload));
+        metrics.insert("throughput_bit_s", rate(self.ip_bytes));
+        metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
+        metrics.insert("one_way_delay_ms_p50", self.delays.quantile_ms(0.5));
+        metrics.insert("one_way_delay_ms_p99", self.delays.quantile_ms(0.99));
+        metrics.insert("sent_packets", Some(self.sent as f64));
+        metrics.insert("delivered_packets", Some(self.delay.count() as f64));
+        metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
+        metrics.insert("timeouts", Some(self.timeouts as f64));
+        if of_group {
+            metrics.insert("loss_ratio", ratio(self.dropped, self.sent));
+        }
+    }
+}
+
+/// All that is measured, up to an instant or between two.
+#[derive(Clone, Default)]
+struct Part {
+    queues: Merged,
+    groups: Vec<Flows>,
+}
+
+impl Part {
+    fn since(&self, earlier: &Self) -> Self {
+        let groups = self.groups.iter().zip(&earlier.groups).map(|(now, before)| now.since(before)).collect();
+        Self { queues: self.queues.since(&earlier.queues), groups }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.queues.merge(&other.queues);
+        self.groups.resize_with(other.groups.len(), Flows::default);
+        self.groups.iter_mut().zip(&other.groups).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    fn metrics(&self, measured: Span) -> Metrics {
+        let mut all = Flows::default();
+        self.groups.iter().for_each(|group| all.merge(group));
+        let mut metrics = Metrics::new();
+        self.queues.metrics(&mut metrics, false);
+        all.metrics(measured, false, &mut metrics);
+        metrics.finish();
+        metrics
+    }
+}
+
+/// All phases of one name.
+#[derive(Clone, Default)]
+struct Kind {
+    name: String,
+    times: u64,
+    span: Option<(Instant, Instant)>,
+    measured: Span,
+    sum: Part,
+}
+
+/// Collects the statistics of phases.
+#[derive(Clone)]
+pub(crate) struct PhaseBook {
+    kinds: Vec<Kind>,
+    /// The present phase's place in `kinds`, and its begin; that of the measurement, if it began before.
+    now: usize,
+    since: Option<Instant>,
+    /// What had been measured then.
+    before: Part,
+    single: Vec<PhaseReport>,
+    /// Phases in all.
+    count: usize,
+}
+
+impl PhaseBook {
+    /// For a network with changes that begin phases.
+    pub fn new(network: &Network) -> Option<Box<Self>> {
+        let Phases { begins, names } = &network.phases;
+        if begins.is_empty() {
+            return None;
+        }
+        let kind = |name: &str| Kind { name: name.to_owned(), ..Kind::default() };
+        let mut kinds: Vec<Kind> = names.iter().map(|name| kind(name)).collect();
+        // Of one name with a phase that begins later, both are of one kind.
+        let start = names.iter().position(|name| name == Phases::START).unwrap_or(kinds.len());
+        if start == kinds.len() {
+            kinds.push(kind(Phases::START));
+        }
+        Some(Box::new(Self { kinds, now: start, since: None, before: Part::default(), single: Vec::new(), count: 0 }))
+    }
+
+    /// The present phase ends at `now`, when `all` has been measured.
+    fn close(&mut self, now: Instant, all: &Part) {
+        let Some(since) = self.since.filter(|since| *since < now) else { return };
+        let part = all.since(&self.before);
+        let Some(kind) = self.kinds.get_mut(self.now) else { return };
+        let measured = now - since;
+        kind.times += 1;
+        kind.measured += measured;
+        kind.span = Some((kind.span.map_or(since, |(from, _)| from), now));
+        kind.sum.merge(&part);
+        self.count += 1;
+        if self.single.len() < SINGLE {
+            self.single.push(PhaseReport {
+                phase: kind.name.clone(),
+                occurrence: kind.times,
+                group: String::new(),
+                from_s: since.seconds(),
+                to_s: now.seconds(),
+                measured_s: measured.seconds(),
+                metrics: part.metrics(measured),
+            });
+        }
+    }
+
+    /// Every name with all of its phases together, each followed by the groups of flows, then the single phases.
+    fn reports(self, groups: &[String]) -> Vec<PhaseReport> {
+        let mut kinds: Vec<Kind> = self.kinds.into_iter().filter(|kind| kind.times > 0).collect();
+        kinds.sort_by_key(|kind| kind.span);
+        let mut reports = Vec::new();
+        for Kind { name, span, measured, sum, .. } in kinds {
+            let (from, to) = span.unwrap_or_default();
+            let report = |group: &str, metrics| PhaseReport {
+                phase: name.clone(),
+                occurrence: 0,
+                group: group.to_owned(),
+                from_s: from.seconds(),
+                to_s: to.seconds(),
+                measured_s: measured.seconds(),
+                metrics,
+            };
+            reports.push(report("", sum.metrics(measured)));
+            for (group, flows) in groups.iter().zip(&sum.groups) {
+                let mut metrics = Metrics::new();
+                flows.metrics(measured, true, &mut metrics);
+                metrics.finish();
+                reports.push(report(group, metrics));
+            }
+        }
+        if self.count <= SINGLE {
+            reports.extend(self.single);
+        }
+        reports
+    }
+}
+
+impl Simulation {
+    /// Everything that has been measured, as of now.
+    fn part(&mut self) -> Part {
+        let now = self.net.now;
+        for port in self.net.ports.iter_mut().filter(|port| port.probe.under_test) {
+            port.probe.finish(now);
+        }
+        if let Some((waiting, system)) = &mut self.net.total {
+            waiting.settle(now);
+            system.settle(now);
+        }
+        let measured = now.since(Instant::ZERO + self.network.warm_up);
+        let mut groups: Vec<Flows> =
+            self.hosts.delays.iter().map(|delays| Flows { delays: delays.clone(), ..Flows::default() }).collect();
+        for (index, spec) in self.network.flows.iter().enumerate() {
+            let Some(group) = groups.get_mut(spec.group) else { continue };
+            let (meter, tcp) = (&self.hosts.meters[index], self.hosts.tcp_counts(index));
+            let before = &self.hosts.before[index];
+            group.payload += self.payload(index);
+            group.ip_bytes += meter.delivered_ip_bytes;
+            group.sent += meter.sent_packets + tcp.sent - before.sent;
+            group.dropped += self.net.losses[index].packets;
+            group.delay.merge(&meter.delay);
+            group.retransmitted += tcp.retransmitted - before.retransmitted;
+            group.timeouts += tcp.timeouts - before.timeouts;
+        }
+        Part { queues: self.merge_tested(now, measured), groups }
+    }
+
+    /// The measurement begins, in the phase that the run is in.
+    pub(super) fn measure_phases(&mut self) {
+        if self.phases.is_some() {
+            let part = self.part();
+            let now = self.net.now;
+            if let Some(book) = &mut self.phases {
+                (book.since, book.before) = (Some(now), part);
+            }
+        }
+    }
+
+    /// A phase begins.
+    pub(in crate::simulation) fn begin_phase(&mut self, number: u32) {
+        let Some(next) = self.network.phases.begins.get(number as usize).map(|(_, next)| *next) else { return };
+        let now = self.net.now;
+        if self.phases.as_ref().is_some_and(|book| book.since.is_some()) {
+            self.net.settle_before();
+            let part = self.part();
+            if let Some(book) = &mut self.phases {
+                book.close(now, &part);
+                (book.since, book.before) = (Some(now), part);
+            }
+        }
+        if let Some(book) = &mut self.phases {
+            book.now = next;
+        }
+    }
+
+    /// The run has ended.
+    pub(super) fn phase_reports(&mut self) -> Vec<PhaseReport> {
+        if self.phases.is_none() {
+            return Vec::new();
+        }
+        let part = self.part();
+        let now = self.net.now;
+        let Some(mut book) = self.phases.take() else { return Vec::new() };
+        book.close(now, &part);
+        book.reports(&self.network.groups)
+    }
+}

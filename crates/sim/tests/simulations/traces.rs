@@ -1,0 +1,168 @@
+//! Links whose rate follows a trace.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use crate::common::{metric, runs};
+use sojourn_sim::{scenario, RunReport};
+
+/// Datagrams of 1500 B at `rate` for 4 s over one link with these keys, and a queue of 100 packets.
+fn link(keys: &str, rate: &str) -> String {
+    format!(
+        "name = \"t\"\nduration = \"4 s\"\nwarm_up = \"0 s\"\n\
+         [[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\ndelay = \"10 ms\"\n\
+         queue = \"pfifo limit 100p\"\nunder_test = true\n{keys}\n\
+         [[flows]]\nname = \"there\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{kind = \"udp\", header = \"0 B\"}}\n\
+         traffic = {{kind = \"cbr\", rate = \"{rate}\", packet_size = \"1500 B\"}}\n"
+    )
+}
+
+fn one(text: &str) -> RunReport {
+    runs(text, None, 1, 1).remove(0)
+}
+
+fn mean_delay_ms(report: &RunReport) -> f64 {
+    metric(report, "one_way_delay_ms_mean")
+}
+
+#[test]
+fn a_trace_of_one_rate_is_a_link_of_that_rate() {
+    // The same metrics bit for bit, for several schemes, on a link that is full of TCP and one of datagrams.
+    let text = |rate: &str, scheme: &str| {
+        format!(
+            "name = \"t\"\nduration = \"5 s\"\nwarm_up = \"1 s\"\n\
+             [[nodes]]\nname = \"s\"\ncount = 2\n\
+             [[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\ndelay = \"10 ms\"\n{rate}\nunder_test = true\n\
+             queue = \"{scheme}\"\noverhead = \"18 B\"\n\
+             [[links]]\nname = \"in\"\nfrom = \"s\"\nto = \"a\"\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n\
+             [[flows]]\nname = \"bulk\"\nfrom = \"s\"\nto = \"b\"\n\
+             [[flows]]\nname = \"udp\"\nfrom = \"s0\"\nto = \"b\"\ntransport = {{kind = \"udp\"}}\n\
+             traffic = {{kind = \"poisson\", rate = \"1 Mbit/s\", packet_size = \"300 B\"}}\n"
+        )
+    };
+    for scheme in ["pfifo limit 50p", "codel", "pie", "fq_codel", "red", "cake bandwidth 5Mbit/s", "avq", "dualpi2"] {
+        let constant = one(&text("rate = \"7 Mbit/s\"", scheme));
+        let traced = one(&text("trace = {rates = [[\"0 s\", \"7 Mbit/s\"]]}", scheme));
+        // What the link could send is counted in another way.
+        let but_utilisation = |report: &RunReport| {
+            let metrics = report.metrics.iter().filter(|(name, _)| *name != "utilisation").collect::<Vec<_>>();
+            (metrics, report.groups.iter().map(|group| group.metrics.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(but_utilisation(&constant), but_utilisation(&traced), "{scheme}");
+        let [a, b] = [&constant, &traced].map(|report| metric(report, "utilisation"));
+        assert!((a - b).abs() < 2e-3, "{scheme}: {a}, {b}");
+    }
+}
+
+#[test]
+fn opportunities_set_the_pace() {
+    // An opportunity every 3 ms: 4 Mbit/s. 2 Mbit/s of 1500 B, one each 6 ms from 0 or 6 ms on: each waits for the next
+    // opportunity, at 3, 9, ... ms, so 3 ms, and takes no time to be sent.
+    let report = one(&link("trace = {opportunities = \"3\"}", "2 Mbit/s"));
+    assert_eq!((mean_delay_ms(&report), metric(&report, "sojourn_ms_mean")), (13.0, 3.0));
+    // Half of the opportunities are used.
+    assert!((metric(&report, "utilisation") - 0.5).abs() < 1e-3);
+    // 8 Mbit/s are offered: half is dropped, but for the 100 that wait at the end. All opportunities are used.
+    let report = one(&link("trace = {opportunities = \"3\"}", "8 Mbit/s"));
+    assert!((metric(&report, "drops_packets") - (2667.0 - 1333.0 - 100.0)).abs() <= 2.0);
+    assert!((metric(&report, "utilisation") - 1.0).abs() < 1e-3);
+    assert_eq!(
+        report.conservation.sent,
+        report.conservation.delivered + report.conservation.dropped + report.conservation.in_flight
+    );
+}
+
+#[test]
+fn an_outage_keeps_packets_in_the_queue() {
+    // 12 Mbit/s for 1 s, nothing for 0.1 s, 12 Mbit/s from then on. 1.2 Mbit/s of 1500 B: one each 10 ms. The ten that come
+    // within the outage are sent at its end.
+    let keys =
+        "trace = {rates = [[\"0 s\", \"12 Mbit/s\"], [\"1 s\", \"0 bit/s\"], [\"1.1 s\", \"12 Mbit/s\"]], hold = true}";
+    let report = one(&link(keys, "1.2 Mbit/s"));
+    // Those that come at 1000, 1010, ..., 1110 ms leave at 1100, 1101, ..., 1111 ms: they wait 100, 91, ..., 10 and 1 ms. Four of
+    // 400 packets, 1 %, waited longer than the fifth, 64 ms, which is known to 0.8 %.
+    assert!((metric(&report, "sojourn_ms_p99") - 64.0).abs() < 0.6 && metric(&report, "drops_packets") == 0.0);
+    let sum = metric(&report, "sojourn_ms_mean") * metric(&report, "arrivals_packets");
+    assert!((sum - 606.0).abs() < 0.01, "{sum}");
+    // An outage without end: nothing more arrives, and all packets are accounted for.
+    let keys = "trace = {rates = [[\"0 s\", \"12 Mbit/s\"], [\"1 s\", \"0 bit/s\"]], hold = true}";
+    let report = one(&link(keys, "1.2 Mbit/s"));
+    assert!((metric(&report, "delivered_packets") - 100.0).abs() <= 2.0);
+}
+
+#[test]
+fn a_random_rate_is_another_in_each_replication_and_the_same_for_each_scheme() {
+    let keys =
+        "trace = {states = [{rate = \"8 Mbit/s\", mean = \"200 ms\"}, {rate = \"1 Mbit/s\", mean = \"100 ms\"}]}";
+    let text = link(keys, "20 Mbit/s");
+    let bits = |scheme: &str| -> Vec<f64> {
+        runs(&text, Some(scheme), 20, 1).iter().map(|report| metric(report, "throughput_bit_s")).collect()
+    };
+    let (left, right) = (bits("pfifo limit 100p"), bits("codel limit 100p"));
+    assert!(left.iter().zip(&right).all(|(a, b)| (a - b).abs() < 0.02 * a), "{left:?} {right:?}");
+    // Two thirds of 8 Mbit/s and a third of 1: 5.67 Mbit/s. The variance of the mean over 4 s is about 2 v tau / 4 s with
+    // v = 49 * 2/9 and tau = 1 / (5 + 10) s: 0.36, and of 20 means 0.018: 0.13 Mbit/s; three of them, and what is on its way.
+    let mean = left.iter().sum::<f64>() / left.len() as f64;
+    assert!((mean / 1e6 - 5.67).abs() < 0.42, "{mean}");
+    assert!(left.iter().zip(&left[1..]).all(|(a, b)| a != b));
+}
+
+#[test]
+fn bad_traces_are_refused_with_their_place() {
+    let refused = |keys: &str| scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect_err("refused").to_string();
+    let both = refused("rate = \"1 Mbit/s\"\ntrace = {opportunities = \"1\"}");
+    assert!(both.contains("key `links[0].trace`: is given together with `rate`; allowed: one of the two"), "{both}");
+    let none = refused("");
+    assert!(
+        none.contains("key `links[0].rate`: is missing; allowed: a rate, as in \"10 Mbit/s\", or a `trace`"),
+        "{none}"
+    );
+    let framed = refused("overhead = \"4 B\"\ntrace = {opportunities = \"1\"}");
+    assert!(
+        framed.contains("`links[0].trace.opportunities`: counts bytes of IP, and the link has `overhead`"),
+        "{framed}"
+    );
+    let zero = refused("trace = {opportunities = \"0x5\"}");
+    assert!(zero.contains("has delivery opportunities at 0 only"), "{zero}");
+    let two = refused("trace = {opportunities = \"1\", rates = []}");
+    assert!(
+        two.contains("`links[0].trace`: has none or several of `file`, `opportunities`, `rates` and `states`"),
+        "{two}"
+    );
+    let still = refused("trace = {rates = [[\"0 s\", \"0 bit/s\"]]}");
+    assert!(still.contains("`links[0].trace.rates`: has no rate above 0"), "{still}");
+    let back = refused("trace = {rates = [[\"0 s\", \"1 Mbit/s\"], [\"0 s\", \"2 Mbit/s\"]]}");
+    assert!(back.contains("entry 2 is not later than the one above it"), "{back}");
+    let negative = refused("trace = {rates = [[\"0 s\", \"-1 Mbit/s\"]]}");
+    assert!(negative.contains("negative"), "{negative}");
+    let file = refused("trace = {file = \"x\"}");
+    assert!(file.contains("key `links[0].trace.file`: names a file, and none can be read here"), "{file}");
+    let next = refused("trace = {states = [{rate = \"1 Mbit/s\", mean = \"1 s\"}, {rate = \"0 bit/s\", mean = \"1 s\", next = [0, 0]}]}");
+    assert!(next.contains("`links[0].trace.states[1].next`: is [0.0, 0.0]; allowed: 2 weights"), "{next}");
+    let fast =
+        refused("trace = {states = [{rate = \"1 Mbit/s\", mean = \"1 ns\"}, {rate = \"0 bit/s\", mean = \"1 s\"}]}");
+    assert!(fast.contains("makes 4000000000 changes in a run"), "{fast}");
+}
+
+#[test]
+fn files_become_part_of_the_document() {
+    let read = |name: &str| match name {
+        "up" => Ok("5\n10\n".to_owned()),
+        "down.csv" => Ok("time_s,rate_mbit_s\n0,1\n2,3\n".to_owned()),
+        "bad" => Ok("5\n4\n".to_owned()),
+        _ => Err("there is no such file".to_owned()),
+    };
+    let load = |keys: &str| scenario::load_with(&link(keys, "1 Mbit/s"), "t", &[], &read);
+    let document =
+        load("trace = {file = \"up\"}\nreverse_trace = {file = \"down.csv\", window = \"1 s\"}").expect("good");
+    let text = document.to_json();
+    assert!(text.contains("\"trace\":{\"name\":\"up\",\"opportunities\":\"5x2\",\"window\":\"100 ms\"}"), "{text}");
+    assert!(text.contains("\"rates\":[[\"0 ns\",\"1 Mbit/s\"],[\"2 s\",\"3 Mbit/s\"]]"), "{text}");
+    assert_eq!(scenario::load(&text, "canonical", &[]).expect("good").to_json(), text);
+    let bad = load("trace = {file = \"bad\"}").expect_err("refused").to_string();
+    assert!(
+        bad.contains("key `links[0].trace.file`: bad: line 2: is 4, after 5; allowed: times that never fall"),
+        "{bad}"
+    );
+    let none = load("trace = {file = \"none\"}").expect_err("refused").to_string();
+    assert!(none.contains("key `links[0].trace.file`: there is no such file"), "{none}");
+}

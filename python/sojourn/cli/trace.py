@@ -1,0 +1,119 @@
+"""``sojourn trace``: look at the rate of a link over time, or make a trace."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.cli.options import add_json, add_out
+from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches
+from sojourn.core import SojournError
+
+MAKERS: Final = ("lte", "starlink")
+_SHARES: Final = (0.05, 0.5, 0.95)
+_DPI: Final = 300
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``trace``."""
+    parser = verbs.add_parser(
+        "trace",
+        description="Look at a trace of a link's rate: length, mean, quantiles of the rate over short windows and "
+        "the longest gap; --out draws it. With --make, write a trace like those of a cellular link or of Starlink to "
+        "standard output.",
+        epilog="example: sojourn trace lte --out lte.svg",
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a trace in Mahimahi's format, a table of time and rate, or one that comes with Sojourn (lte, starlink)",
+    )
+    parser.add_argument("--window", default="100ms", metavar="TIME", help="length of a window (default 100ms)")
+    parser.add_argument(
+        "--hold", action="store_true", help="the last rate of a table holds; by default the table repeats"
+    )
+    parser.add_argument("--make", choices=MAKERS, help="make a trace like those of such a link")
+    parser.add_argument("--duration", default="60s", metavar="TIME", help="with --make: its length (default 60s)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="with --make: its seed (default 1)")
+    parser.add_argument(
+        "--width", default=WIDTH, metavar="WIDTH", help=f"of the picture as printed (default {WIDTH})"
+    )
+    add_out(parser, metavar="FILE", help=f"draw it into this file, {', '.join(FORMATS)}")
+    add_json(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Look at a trace, or make one."""
+    from sojourn import trace
+    from sojourn.units import to_ns
+
+    if (options.file is None) == (options.make is None):
+        raise SojournError("trace: allowed: a FILE to look at, or --make with one of lte, starlink")
+    if options.make:
+        maker = trace.lte if options.make == "lte" else trace.starlink
+        print(maker(duration=options.duration, seed=options.seed).text, end="")
+        return
+    window_s = to_ns("--window", options.window) / 1e9
+    if window_s <= 0:
+        raise SojournError(f'--window "{options.window}": allowed: a time above 0')
+    found = trace.read(options.file, hold=options.hold)
+    facts = _facts(found, window_s)
+    if options.json:
+        print(json.dumps({"trace": found.name, **facts}, allow_nan=False))
+    else:
+        print(_shown(found, facts, window_s))
+    if options.out:
+        _draw(found, window_s, options)
+
+
+def _facts(found: Any, window_s: float) -> dict[str, Any]:
+    import numpy as np
+
+    rates = found.rate_bit_s(window_s)
+    return {
+        "format": "mahimahi" if found.kind == "opportunities" else "table of time and rate",
+        "duration_s": found.length_s,
+        "window_s": window_s,
+        "rate_bit_s_mean": found.mean_bit_s,
+        **{f"rate_bit_s_p{share * 100:g}": float(np.quantile(rates, share)) for share in _SHARES},
+        "rate_bit_s_min": float(rates.min()),
+        "rate_bit_s_max": float(rates.max()),
+        "longest_gap_s": found.longest_gap_s,
+    }
+
+
+def _shown(found: Any, facts: dict[str, Any], window_s: float) -> str:
+    from sojourn.cli import text
+
+    def mbit(name: str) -> str:
+        return f"{facts[name] / 1e6:.3g} Mbit/s"
+
+    over = f"rate over {window_s * 1e3:g} ms"
+    gap = f"{facts['longest_gap_s'] * 1e3:.0f} ms"
+    rows = [
+        ["format", facts["format"]],
+        ["duration", f"{facts['duration_s']:g} s"],
+        ["mean rate", mbit("rate_bit_s_mean")],
+        [f"{over}, lowest", mbit("rate_bit_s_min")],
+        *([f"{over}, {share * 100:g} % quantile", mbit(f"rate_bit_s_p{share * 100:g}")] for share in _SHARES),
+        [f"{over}, highest", mbit("rate_bit_s_max")],
+        ["longest time without sending" if found.kind == "rates" else "longest time between opportunities", gap],
+    ]
+    return text.table([found.name, ""], rows)
+
+
+def _draw(found: Any, window_s: float, options: argparse.Namespace) -> None:
+    from sojourn import folder, plot
+
+    target = Path(options.out)
+    if target.suffix not in FORMATS:
+        raise SojournError(f'--out "{target}": allowed: a name that ends in {", ".join(FORMATS)}')
+    folder.refuse_results(target, force=options.force)
+    with plot.sheet(inches(options.width)), folder.aside(target) as file:
+        stamp: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(target.suffix, {})
+        found.plot(window_s).savefig(file, format=target.suffix[1:], metadata=stamp or None, dpi=_DPI)
+    print(target)

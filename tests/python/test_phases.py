@@ -1,0 +1,109 @@
+"""Statistics of phases in results, tables, files and reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from shared import Command
+from sojourn import SojournError
+from sojourn.results import Results
+
+NET = (
+    sj.Network(name="turns", duration=sj.s(9), warm_up=sj.s(1))
+    .link(
+        name="l",
+        from_="a",
+        to="b",
+        rate=sj.mbit_s(10),
+        delay=sj.ms(10),
+        queue="pfifo limit 20p",
+        under_test=True,
+    )
+    .flow(name="bulk", from_="a", to="b", count=2)
+    .flow(name="call", from_="a", to="b", transport=sj.udp(), traffic=sj.cbr(rate="200 kbit/s", packet_size="500 B"))
+    .change(at=sj.s(3), every=sj.s(4), rate=sj.mbit_s(2), phase="slow")
+    .change(at=sj.s(5), every=sj.s(4), rate=sj.mbit_s(10), phase="fast")
+)
+SCHEMES = ["pfifo limit 20p", "codel"]
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return sj.compare(NET, SCHEMES, replicates=3, seed=1)
+
+
+def test_each_phase_has_its_own_results(results: Results) -> None:
+    assert results.phase_names == ("start", "slow", "fast")
+    frame = results.phases
+    own = frame[(frame["scheme"] == "codel") & (frame["replication"] == 0) & (frame["group"] == "")]
+    times = own.loc[own["occurrence"] > 0, ["phase", "occurrence", "from_s", "to_s"]].to_numpy().tolist()
+    assert times == [["start", 1, 1, 3], ["slow", 1, 3, 5], ["fast", 1, 5, 7], ["slow", 2, 7, 9]]
+    slow = results.estimate("codel", "goodput_bit_s", phase="slow")
+    assert slow.replications == 3
+    assert slow.half_width is not None
+    assert 1.5e6 < slow.mean < 2e6
+    # Groups of flows add up, and so do phases weighted by their time.
+    both = [results.values("codel", "goodput_bit_s", group, phase="slow") for group in ("bulk", "call")]
+    assert np.allclose(sum(both), results.values("codel", "goodput_bit_s", phase="slow"))
+    parts = [
+        results.values("codel", "goodput_bit_s", phase=name) * results.values("codel", "measured_s", phase=name)
+        for name in results.phase_names
+    ]
+    assert np.allclose(sum(parts), 8.0 * results.values("codel", "goodput_bit_s"))
+    paired = results.difference("codel", "sojourn_ms_mean", SCHEMES[0], phase="slow")
+    assert paired.mean < 0
+
+
+def test_what_there_is_not_is_refused(results: Results) -> None:
+    with pytest.raises(SojournError, match=r"unknown phase `slo`.*did you mean"):
+        results.values("codel", "goodput_bit_s", phase="slo")
+    with pytest.raises(SojournError, match="unknown group of flows `bulks`"):
+        results.values("codel", "goodput_bit_s", "bulks", phase="slow")
+    with pytest.raises(SojournError, match="unknown metric `flow_start_s` of a phase"):
+        results.values("codel", "flow_start_s", phase="slow")
+    assert sj.run(sj.dumbbell(flows=1, duration=sj.s(1), warm_up=sj.ms(100)), series=None).phases.empty
+
+
+def test_phases_survive_a_run_folder_a_store_and_arrow(results: Results, tmp_path: Path) -> None:
+    results.to_parquet(tmp_path / "folder")
+    again = Results.read(tmp_path / "folder")
+    stored = sj.compare(NET, SCHEMES, replicates=3, seed=1, out=tmp_path / "store")
+    for other in (again, stored, Results.read(tmp_path / "store")):
+        assert other.phase_names == results.phase_names
+        for group in (None, "call"):
+            values = other.values("codel", "one_way_delay_ms_p99", group, phase="slow")
+            assert values.tolist() == results.values("codel", "one_way_delay_ms_p99", group, phase="slow").tolist()
+    table = results.arrow("phases")
+    assert table.num_rows == len(results.phases)
+    assert table.schema.field("from_s").metadata == {b"unit": b"s"}
+    rows = results.to_document()["runs"][0]["phases"]
+    assert rows[0]["phase"] == "start"
+    assert rows[0]["metrics"]["goodput_bit_s"] > 0
+
+
+def test_summary_and_report_show_them(results: Results, command: Command, tmp_path: Path) -> None:
+    page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'id="phases"' in page
+    assert "Phases" in page
+    (tmp_path / "turns.toml").write_text(NET.to_toml())
+    done = command("run", tmp_path / "turns.toml")
+    assert done.returncode == 0, done.stderr
+    heads = next(line for line in done.stdout.splitlines() if line.startswith("phase "))
+    assert heads.split()[:3] == ["phase", "time", "delay"]
+    assert any(line.startswith("slow ") for line in done.stdout.splitlines())
+
+
+def test_rfc_7928s_varying_capacity_is_ready_made() -> None:
+    text = sj.bundled_scenarios()["varying"]
+    assert len(text.splitlines()) < 40
+    net = sj.load("varying", sets=["duration=45 s"])
+    results = sj.run(net, series=None)
+    assert results.phase_names == ("100 Mbit/s", "10 Mbit/s")
+    fast, slow = (results.values(results.labels[0], "goodput_bit_s", phase=name)[0] for name in results.phase_names)
+    # Payload is 1448 of 1500 bytes, and 25 of 45 s are fast, 1 s of them with flows that start.
+    assert 0.85 * 96.5e6 < fast < 96.6e6
+    assert 0.95 * 9.65e6 < slow < 1.01 * 9.66e6
