@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sojourn.stats import Estimate
     from sojourn.stepping import Simulation, Window
     from sojourn.topologies import dumbbell, lan
+    from sojourn.traces import DecisionLogs, PacketTraces
     from sojourn.traffic import (
         bulk,
         cbr,
@@ -58,8 +59,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_SCHEMES",
+    "DecisionLogs",
     "Estimate",
     "Network",
+    "PacketTraces",
     "Quantity",
     "Results",
     "Scheme",
@@ -110,6 +113,7 @@ _HOME = {
     "sojourn.stats": ("Estimate",),
     "sojourn.stepping": ("Simulation", "Window"),
     "sojourn.topologies": ("dumbbell", "lan"),
+    "sojourn.traces": ("DecisionLogs", "PacketTraces"),
     "sojourn.traffic": (
         "bulk",
         "cbr",

@@ -86,6 +86,7 @@ impl Simulation {
         if let Some(series) = simulation.options.series {
             simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
         }
+        simulation.open_traces();
         simulation
     }
 
@@ -330,7 +331,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let record = record.map(|every| Record::new(every, rate, wire.overhead()));
         let changing = changing[index];
         let stays = port.loss.is_none() && !changing.any;
-        let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
+        let plain = !port.under_test
+            && !options.traces(index)
+            && stays
+            && port.device_queue.is_none()
+            && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
             lines.push(Line::new(wire, delay));

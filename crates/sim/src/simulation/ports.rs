@@ -42,10 +42,13 @@ impl Net {
         let sent = slab.get(handle);
         let packet = port.stamp(handle, sent, &hashes[sent.flow as usize]);
         port.probe.offered(now, sent);
-        if port.probe.watch.is_some() {
-            dropped.logs = port.is_logged();
+        if let Some(watch) = &mut port.probe.watch {
+            dropped.attend(Some(watch));
             if dropped.logs {
-                dropped.note(now, packet.serial, trace::What::Arrived((&packet).into()));
+                dropped.note_of(now, packet.serial, trace::What::Arrived((&packet).into()), sent.flow);
+            }
+            if let Some(tap) = &mut watch.tap {
+                tap.arrived(now, &packet, sent);
             }
         }
         port.server.arrive(now, dropped, packet);
@@ -87,7 +90,7 @@ impl Net {
             lossy.change(loss);
         }
         if let Some(rate) = rate {
-            self.dropped.logs = port.is_logged();
+            self.dropped.attend(port.probe.watch.as_deref());
             port.server.set_rate(now, &mut self.dropped, rate);
             self.dropped.logs = false;
             self.count_drops(index, now);
@@ -103,7 +106,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
-        self.dropped.logs = port.is_logged();
+        self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
@@ -155,7 +158,7 @@ impl Net {
         let port = &mut ports[index as usize];
         let is_watched = port.probe.watch.is_some();
         if is_watched {
-            dropped.logs = port.is_logged();
+            dropped.attend(port.probe.watch.as_deref());
         }
         let mut taken = None;
         match port.server.depart(now, dropped) {
@@ -400,11 +403,6 @@ impl Port {
         let bytes = sent.bytes() + self.server.wire.overhead();
         let (serial, ecn) = (self.server.number(), sent.ecn());
         Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
-    }
-
-    /// Its decisions are logged.
-    pub(super) fn is_logged(&self) -> bool {
-        self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)
     }
 }
 

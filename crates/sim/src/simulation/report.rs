@@ -227,6 +227,7 @@ impl Simulation {
             waiting.settle(self.end);
             system.settle(self.end);
         }
+        self.finish_traces()?;
         let conservation = self.audit()?;
         let measured = self.end - (Instant::ZERO + self.network.warm_up);
         let mut metrics = Metrics::new();
