@@ -32,9 +32,9 @@ DOCS = ROOT / "docs"
 #: The sections, with the pages that come first in each; further pages of the folder follow by name.
 SECTIONS: Final = {
     "Tutorial": ("tutorial", ["first-comparison"]),
-    "Guides": ("guides", ["plans", "tune", "adaptive", "place", "gateway", "add-your-own"]),
+    "Guides": ("guides", ["plans", "tune", "adaptive", "traces", "place", "gateway", "add-your-own"]),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
-    "Reference": ("reference", ["scenario", "algorithms", "metrics", "device", "commands", "python"]),
+    "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),
 }

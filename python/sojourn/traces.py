@@ -43,7 +43,7 @@ COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "time_ns": ("ns", "time since the start of the run"),
     "packet": (
         "",
-        "number of the packet in the order of arrival at this queue, from 0; the same packet has it throughout",
+        "number of the packet in the order of arrival at this queue, from 0; all events of a packet have it",
     ),
     "event": ("", "arrived: offered to the scheme; dropped; marked: CE was set here; left: taken to be sent"),
     "reason": (
@@ -108,6 +108,36 @@ class DecisionLogs:
     force: bool = False
 
 
+WORDS: Final = {
+    "packet": "number of the packet in the order of arrival at this queue, from 0, as in the decision log",
+    "flow": "name of the flow, as in the table of flows",
+    "retransmission": "`yes`: the sender has sent these bytes before",
+    "sojourn_ms": "time from the arrival until the packet left the queue or was dropped",
+    "mark": "`ce`: the queue set CE",
+    "drop": "the queue dropped the packet, for this reason: `overflow`, `early` or `flow`, as in the decision log",
+    "waiting": "`yes`: the packet was still in the queue when the run ended",
+}
+"""The words of a packet's comment, in their order."""
+
+HEADERS: Final = {
+    "Ethernet": "locally administered addresses, `02:00:` and the IPv4 address; no frame check sequence",
+    "addresses": "10.0.0.1 and so on, in the order in which the scenario names its nodes; the file has their names",
+    "ports": "a pair for each flow: the source port is 49152 plus the flow's number, the destination port 48600",
+    "length": "the packet's; the payload is zeros and is cut to the snap length",
+    "identification": "the packet's number among those of its flow, modulo 65536; 0 for acknowledgements",
+    "ECN and DSCP": "as the packet carries them at this point: on arrival, or on departure",
+    "checksums": "right, for a payload of zeros",
+    "sequence numbers": "those of the sender; the initial number is 0, so the first byte of data has the number 1",
+    "acknowledgements": "those of the receiver, with up to three SACK blocks",
+    "flags": "SYN, FIN, PSH, ACK, ECE and CWR as the two ends set them",
+    "window": "the receiver's, scaled; the sender's is 65535",
+    "timestamps": "in milliseconds, where the flow uses them; data echoes none, and an acknowledgement has the time at "
+    "which the segment that it echoes arrived",
+    "SYN": "options for maximum segment size, window scale and, where they are used, SACK and timestamps",
+}
+"""How the fields of a packet's headers are made."""
+
+
 Packets: TypeAlias = PacketTraces | str | Path | None
 Decisions: TypeAlias = DecisionLogs | str | Path | None
 
@@ -126,12 +156,11 @@ class Writing:
         asked = {"packets": self._packets, "decisions": self._decisions}
         places = {name: one for name, one in asked.items() if one is not None}
         resolved = [Path(one.folder).expanduser().resolve() for one in places.values()]
-        if any(a != b and b.is_relative_to(a) for a in resolved for b in resolved) or len({*resolved}) < len(
-            resolved
-        ):
+        pairs = [(resolved[0], resolved[-1]), (resolved[-1], resolved[0])] if len(resolved) > 1 else []
+        if any(one == other or one in other.parents for one, other in pairs):
+            named = " and ".join(repr(str(one.folder)) for one in places.values())
             raise SojournError(
-                f"packet traces and decision logs need folders of their own, neither in the other: {places['packets'].folder}, "
-                f"{places['decisions'].folder}"
+                f"packet traces and decision logs need folders of their own, neither in the other: {named}"
             )
         for name, one in places.items():
             self._staged[name] = stack.enter_context(folder.staged(one.folder, force=one.force))
@@ -230,7 +259,7 @@ def _table(records: np.ndarray[Any, Any], flows: Sequence[str], schema: pa.Schem
     import pyarrow as pa
 
     event = records["event"]
-    arrived, dropped, left = event == 0, event == 1, event == 3  # noqa: PLR2004 - as in EVENTS
+    arrived, dropped, left = event == 0, event == 1, event == 3
 
     def words(name: str, known: Sequence[str], where: np.ndarray[Any, Any] | None) -> pa.Array:
         mask = None if where is None else ~where

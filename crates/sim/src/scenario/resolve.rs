@@ -40,6 +40,7 @@ impl Document {
             flows,
             changes,
             flow_series: self.series.is_some_and(|series| series.flows),
+            internal_series: self.series.is_some_and(|series| series.internals),
             windows: self.windows.map(|packets| packets.0.get()),
         };
         network.check_tables(None).map_err(|what| Error::new(Path::default(), what))?;

@@ -68,7 +68,9 @@ impl Simulation {
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
-                report::Recorder::new(interval, flows)
+                let tested =
+                    network.ports.iter().enumerate().filter(|(_, port)| network.internal_series && port.under_test);
+                report::Recorder::new(interval, flows, tested.map(|(index, _)| index).collect())
             }),
             payload_before: 0,
             network: Arc::clone(&network),
