@@ -115,7 +115,7 @@ WORDS: Final = {
     "sojourn_ms": "time from the arrival until the packet left the queue or was dropped",
     "mark": "`ce`: the queue set CE",
     "drop": "the queue dropped the packet, for this reason: `overflow`, `early` or `flow`, as in the decision log",
-    "waiting": "`yes`: the packet was still in the queue when the run ended",
+    "waiting": "`yes`: the packet was still in the queue when the run ended, or when 262,144 more had arrived",
 }
 """The words of a packet's comment, in their order."""
 
@@ -131,8 +131,8 @@ HEADERS: Final = {
     "acknowledgements": "those of the receiver, with up to three SACK blocks",
     "flags": "SYN, FIN, PSH, ACK, ECE and CWR as the two ends set them",
     "window": "the receiver's, scaled; the sender's is 65535",
-    "timestamps": "in milliseconds, where the flow uses them; data echoes none, and an acknowledgement has the time at "
-    "which the segment that it echoes arrived",
+    "timestamps": "in milliseconds, where the flow uses them; data echoes none, and an acknowledgement has the time "
+    "of arrival of the segment that it echoes",
     "SYN": "options for maximum segment size, window scale and, where they are used, SACK and timestamps",
 }
 """How the fields of a packet's headers are made."""
