@@ -446,8 +446,9 @@ def traced() -> str:
         + "[The guide](../guides/traces.md) shows how a run writes these files.\n\n"
         + "## Packet traces\n\n"
         + "`QUEUE.pcapng` has every packet that arrived at the queue, in the order and at the time of arrival. "
-        + "`QUEUE.departures.pcapng` has those that left it to be sent, at the time of departure. Times are in "
-        + "nanoseconds and begin with 0 at the start of the run. A packet's comment consists of words `NAME=VALUE`:\n\n"
+        + "`QUEUE.departures.pcapng` has those that left it to be sent, at the time of departure. "
+        + "Times are in nanoseconds and begin with 0 at the start of the run. "
+        + "A packet's comment consists of words `NAME=VALUE`:\n\n"
         + table(["word", "meaning"], words)
         + "\nA packet of the simulator has no bytes. Its headers are made from the simulated fields:\n\n"
         + table(["field", "value"], traces.HEADERS.items())

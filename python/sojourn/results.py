@@ -433,6 +433,37 @@ class Results:
 
         return fairness.over_time(self, window, flows)
 
+    def delay_variation(self, label: str, group: str | None = None, share: float = 0.99) -> Estimate:
+        """Return a quantile of the packet delay variation in ms (RFC 5481, section 4.2), a mean over replications.
+
+        The variation of a packet is its one-way delay minus the least delay of the replication. Both are read from
+        buckets of 1/128 of the delay.
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        group
+            A group of flows; by default all traffic.
+        share
+            Of the packets below the quantile.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or group.
+        """
+        quantity = "one_way_delay_ms" if group is None else f"one_way_delay_ms:{group}"
+        points = self.distributions
+        points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
+        if points.empty:
+            raise SojournError(f"the results have no distribution of {quantity}")
+        found = []
+        for _, part in points.groupby("replication"):
+            place = min(int(np.searchsorted(part["cumulative"], share)), len(part) - 1)
+            found.append(float(part["value"].iloc[place] - part["value"].iloc[0]))
+        return stats.estimate(np.array(found))
+
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.
 

@@ -96,6 +96,21 @@ def test_series_are_found_by_name(sampled: sj.Results) -> None:
         assert sampled.plot.draw(name).axes
 
 
+def test_delay_variation_is_above_the_least_delay(sampled: sj.Results) -> None:
+    label = sampled.labels[0]
+    for group in (None, "cubic", "bbr"):
+        quantity = "one_way_delay_ms" if group is None else f"one_way_delay_ms:{group}"
+        own = sampled.distributions[sampled.distributions["quantity"] == quantity]
+        # The way takes 12 ms of propagation, and 1500 B at 100, 10 and 100 Mbit/s 0.12 + 1.2 + 0.12 ms: 13.44 ms, and
+        # then the queue.
+        least = float(own["value"].min())
+        assert 13.44 * (1 - 1 / 64) < least < 20
+        p99 = sampled.quantile(label, quantity, 0.99).mean
+        assert sampled.delay_variation(label, group).mean == pytest.approx(p99 - least, rel=1 / 32)
+    with pytest.raises(sj.SojournError, match="no distribution"):
+        sampled.delay_variation(label, "nobody")
+
+
 def test_groups_are_one_column_away(sampled: sj.Results, tmp_path: Path) -> None:
     summary = sampled.summary(by="group")
     assert list(summary.columns[:3]) == ["scheme", "group", "metric"]
