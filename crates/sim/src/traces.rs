@@ -98,3 +98,49 @@ pub fn file_stem(network: &Network, port: usize) -> String {
         name
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    const SCENARIO: &str = r#"
+        name = "names"
+        duration = "1 s"
+        links = [
+            { name = "a", from = "x", to = "y", rate = "1 Mbit/s", delay = "1 ms", under_test = true },
+            { name = "b", from = "x_to_y", to = "z", rate = "1 Mbit/s", delay = "1 ms" },
+            { name = "c", from = "x", to = "y_to_z", rate = "1 Mbit/s", delay = "1 ms" },
+            { name = "d", from = "y", to = "z", rate = "1 Mbit/s", delay = "1 ms" },
+        ]
+        flows = [{ name = "f", from = "x", to = "y" }]
+    "#;
+
+    #[test]
+    fn every_queue_has_a_file_of_its_own() {
+        let network = scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
+        let stem = |name: &str| {
+            let port = network.ports.iter().position(|port| port.name == name).unwrap();
+            (port, file_stem(&network, port))
+        };
+        assert_eq!(stem("x->y").1, "x_to_y");
+        // Both would be x_to_y_to_z.
+        let ((first, one), (second, other)) = (stem("x_to_y->z"), stem("x->y_to_z"));
+        assert_eq!((one, other), (format!("x_to_y_to_z-{first}"), format!("x_to_y_to_z-{second}")));
+    }
+
+    #[test]
+    fn queues_are_found_by_name_and_those_under_test_without() {
+        let network = scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
+        let find = |names: &[&str]| ports(&network, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let tested = network.ports.iter().position(|port| port.under_test).unwrap();
+        assert_eq!(find(&[]), Ok(BTreeSet::from([tested])));
+        assert_eq!(find(&["all"]).map(|found| found.len()), Ok(8));
+        assert_eq!(find(&["x->y", "x->y"]), Ok(BTreeSet::from([tested])));
+        let refused = find(&["x-y"]).unwrap_err();
+        assert!(
+            refused.starts_with("there is no queue \"x-y\" (did you mean \"x->y\"?); allowed: all, x->y"),
+            "{refused}"
+        );
+    }
+}
