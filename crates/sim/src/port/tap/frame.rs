@@ -89,7 +89,7 @@ impl Frame {
         let there = Ends { from: flow.from, to: flow.to, ports: (source, destination) };
         let back = Ends { from: flow.to, to: flow.from, ports: (destination, source) };
         let length = packet.bytes();
-        let tos = dscp << 2 | ecn as u8;
+        let tos = (dscp << 2) | ecn as u8;
         match &packet.body {
             Body::Data(load, data) => {
                 self.ipv4(there, length, tos, load.ordinal as u16, TCP);
@@ -224,7 +224,7 @@ impl Frame {
         self.put(tcp + 2, &ends.ports.1.to_be_bytes());
         self.put(tcp + 4, &seq.to_be_bytes());
         self.put(tcp + 8, &ack.to_be_bytes());
-        self.put(tcp + 12, &[((20 + options) / 4 << 4) as u8, flags]);
+        self.put(tcp + 12, &[(((20 + options) / 4) << 4) as u8, flags]);
         self.put(tcp + 14, &window.to_be_bytes());
         let checksum = !folded(self.pseudo(length, TCP) + sum(&self.bytes[tcp..tcp + 20 + options]));
         self.put(tcp + 16, &checksum.to_be_bytes());

@@ -20,9 +20,12 @@ pub(crate) struct Recorder {
     last: Snapshot,
     /// Of each flow, where wanted.
     flows: Vec<OfFlow>,
-    /// Of each queue under test, where wanted: its port in the network, and the scheme's internals by name.
-    queues: Vec<(usize, BTreeMap<&'static str, Vec<Option<f64>>>)>,
+    /// Of each queue under test, where wanted.
+    queues: Vec<OfQueue>,
 }
+
+/// A queue's: its port in the network, and the scheme's internals by name.
+type OfQueue = (usize, BTreeMap<&'static str, Vec<Option<f64>>>);
 
 /// A flow's series.
 #[derive(Clone, Debug, Default)]
