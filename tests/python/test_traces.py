@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sojourn as sj
+from shared import Command
 from sojourn import traces
 
 SCENARIO = """
@@ -336,3 +337,18 @@ def test_bad_traces_are_refused(tmp_path: Path, given: dict[str, Any], why: str)
     with pytest.raises(sj.SojournError, match=why):
         sj.run(tmp_path / "one.toml", series=None, **asked)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["one.toml"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--pcapng-at", "left->right"], "--pcapng-at needs a folder"),
+        (["--pcapng-departures"], "--pcapng-departures needs a folder"),
+        (["--decisions-at", "all"], "--decisions-at needs a folder"),
+        (["--tc", "--pcapng", "p"], "--tc prints the state of queues"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(command: Command, options: list[str], why: str) -> None:
+    done = command("run", "dumbbell", *options)
+    assert done.returncode == 2
+    assert why in done.stderr

@@ -132,7 +132,6 @@ def _traces_of(parser: argparse.ArgumentParser) -> None:
     traces.add_argument(
         "--pcapng-snaplen",
         type=int,
-        default=128,
         metavar="BYTES",
         help="bytes of each packet that are kept, Ethernet header included (default 128)",
     )
@@ -157,9 +156,11 @@ def _traces_of(parser: argparse.ArgumentParser) -> None:
 
 def _traced(options: argparse.Namespace) -> dict[str, Any]:
     """Return the traces that are asked for."""
-    for name in ("pcapng", "decisions"):
-        if getattr(options, f"{name}_at") and not getattr(options, name):
-            raise SojournError(f"--{name}-at names queues, but no folder is given; add --{name} DIR")
+    needs = {"pcapng": ("at", "snaplen", "departures"), "decisions": ("at",)}
+    for name, parts in needs.items():
+        for part in parts:
+            if getattr(options, f"{name}_{part}") and not getattr(options, name):
+                raise SojournError(f"--{name}-{part} needs a folder for what is written; add --{name} DIR")
     if not (options.pcapng or options.decisions):
         return {}
     from sojourn.traces import DecisionLogs, PacketTraces
@@ -167,7 +168,7 @@ def _traced(options: argparse.Namespace) -> dict[str, Any]:
     packets = options.pcapng and PacketTraces(
         folder=options.pcapng,
         at=options.pcapng_at,
-        snaplen_bytes=options.pcapng_snaplen,
+        snaplen_bytes=128 if options.pcapng_snaplen is None else options.pcapng_snaplen,
         departures=options.pcapng_departures,
         force=options.force,
     )
@@ -180,6 +181,8 @@ def _traced(options: argparse.Namespace) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> int:
     """Run a scenario as it is written."""
     if options.tc:
+        if _traced(options):
+            raise SojournError("--tc prints the state of queues and nothing else: leave out --pcapng and --decisions")
         from sojourn.cli import tc
 
         tc.run(options)
