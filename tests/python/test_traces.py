@@ -269,8 +269,15 @@ def test_tshark_finds_what_the_report_says(traced: tuple[sj.Results, Path]) -> N
     assert count(arrived, again) == flows["retransmissions_segments"].sum()
     assert count(arrived, again) == count(arrived, 'frame.comment contains "retransmission=yes"')
     # The same blocks as the independent reader.
-    blocks = [frame for frame in read(place / "p" / "right_to_left.pcapng") if frame.sack]
-    assert count("right_to_left.pcapng", "tcp.options.sack_le") == len(blocks) > 0
+    back = place / "p" / "right_to_left.pcapng"
+    asked = ["-o", "tcp.relative_sequence_numbers:FALSE", "-T", "fields", "-e", "tcp.options.sack_le"]
+    command = ["tshark", "-r", str(back), "-Y", "tcp.options.sack_le", *asked, "-e", "tcp.options.sack_re"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    blocks = [frame.sack for frame in read(back) if frame.sack]
+    assert [[edges.split(",") for edges in line.split("\t")] for line in found] == [
+        [[str(edge) for edge in edges] for edges in zip(*of, strict=True)] for of in blocks
+    ]
+    assert len(blocks) > 10
     # No header is malformed, and every checksum that can be verified is right.
     assert count(arrived, "_ws.malformed or ip.checksum.status == 0") == 0
 
