@@ -69,6 +69,8 @@ NEVER: Final = {
     "ssh": "needs another machine",
     "sqlite3": "needs a device that has measured",
     "flent": "is another program",
+    "tshark": "is another program",
+    "mergecap": "is another program",
     "docker": "needs another program",
     "prometheus": "is another program",
     "sojournd run": "needs root and network interfaces",

@@ -16,7 +16,7 @@ from typing import Any
 
 import builders
 
-from sojourn import _native
+from sojourn import _native, traces
 from sojourn.scaffold import kinds
 
 DOCS = Path(__file__).parent
@@ -457,6 +457,29 @@ FOLDERS = {
 }
 
 
+def traced() -> str:
+    """The page of packet traces and decision logs."""
+    columns = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in traces.COLUMNS.items()]
+    words = [(f"`{name}`", meaning) for name, meaning in traces.WORDS.items()]
+    return (
+        NOTE
+        + "# Packet traces and decision logs\n\n"
+        + "[The guide](../guides/traces.md) shows how a run writes these files.\n\n"
+        + "## Packet traces\n\n"
+        + "`QUEUE.pcapng` has every packet that arrived at the queue, in the order and at the time of arrival. "
+        + "`QUEUE.departures.pcapng` has those that left it to be sent, at the time of departure. "
+        + "Times are in nanoseconds and begin with 0 at the start of the run. "
+        + "A packet's comment consists of words `NAME=VALUE`:\n\n"
+        + table(["word", "meaning"], words)
+        + "\nA packet of the simulator has no bytes. Its headers are made from the simulated fields:\n\n"
+        + table(["field", "value"], traces.HEADERS.items())
+        + "\n## Decision logs\n\n"
+        + "`QUEUE.parquet` has one row for each event at the queue, in the order of time. The units and meanings of "
+        + "the columns are also in the file, in the metadata of its fields.\n\n"
+        + table(["column", "unit", "meaning"], columns)
+    )
+
+
 def places(name: str) -> str:
     """The places of one kind, and what is left to do, as `sojourn new` has them."""
     kind = kinds.kind(name)
@@ -485,6 +508,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,
     "reference/scenario.md": scenario,
+    "reference/traces.md": traced,
     **{f"reference/algorithms/{entry['name']}.md": partial(algorithm, entry) for entry in ENTRIES},
 }
 

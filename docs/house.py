@@ -32,7 +32,7 @@ MODULES: Final = {
     "metrics": "metrics tables",
     "results": "results export inert groups folder under_load",
     "pictures": "palette canvas plot trace",
-    "runs": "runner comparison stepping demo",
+    "runs": "runner comparison stepping demo traces",
 }
 """Modules directly in the package; each of its folders is a part by itself."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sojourn.stats import Estimate
     from sojourn.stepping import Simulation, Window
     from sojourn.topologies import dumbbell, lan
+    from sojourn.traces import DecisionLogs, PacketTraces
     from sojourn.traffic import (
         bulk,
         cbr,
@@ -60,8 +61,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_SCHEMES",
+    "DecisionLogs",
     "Estimate",
     "Network",
+    "PacketTraces",
     "Quantity",
     "Results",
     "RrulSummary",
@@ -117,6 +120,7 @@ _HOME = {
     "sojourn.stats": ("Estimate",),
     "sojourn.stepping": ("Simulation", "Window"),
     "sojourn.topologies": ("dumbbell", "lan"),
+    "sojourn.traces": ("DecisionLogs", "PacketTraces"),
     "sojourn.traffic": (
         "bulk",
         "cbr",

@@ -15,9 +15,10 @@ from sojourn.stats import Estimate
 if TYPE_CHECKING:
     from sojourn.results import Results
 
-__all__ = ["DIFFERENCES", "SUMMARY", "differences", "document", "summary"]
+__all__ = ["DIFFERENCES", "SUMMARY", "SUMMARY_BY_GROUP", "differences", "document", "summary", "summary_by_group"]
 
 SUMMARY: Final = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
+SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[1:])
 DIFFERENCES: Final = (
     *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
     *("effect", "effect_low", "effect_high", "p", "p_holm"),
@@ -30,6 +31,19 @@ def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tu
         for name in results.metric_names() if names is None else names:
             found = results.estimate(label, name)
             yield label, name, metrics.unit_of(name), *_limits(found), found.replications
+
+
+def summary_by_group(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a summary of each group of flows: columns :data:`SUMMARY_BY_GROUP`."""
+    rows = tables.rows(results.frames, "groups")
+    known = tables.metric_names("groups", rows[0]) if rows else []
+    for label in results.labels:
+        for group in dict.fromkeys(str(row["group"]) for row in rows):
+            for name in known if names is None else names:
+                found = results.estimate(label, name, group)
+                if found.replications or names is not None:
+                    unit = metrics.unit_of(name, "group")
+                    yield label, group, name, unit, *_limits(found), found.replications
 
 
 def differences(

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from sojourn import groups, metrics, stats, suggest
+from sojourn import groups, metrics, stats, suggest, tables
 from sojourn.canvas import (
     NARROW,
     PAPER_POINTS,
@@ -52,6 +52,12 @@ _GROUP_BAND: Final = 0.75
 """Share of a scheme's row in which its groups of flows are drawn."""
 _LOG_FROM: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
+_SERIES: Final = "series:"
+"""Before the name of a time series, the name of its picture."""
+_OWN_DELAY: Final = "one_way_delay_ms:"
+"""Before the name of a group of flows, the distribution of its delay."""
+_MOST_CURVES: Final = 12
+"""More curves in a panel get no legend."""
 _SHORT: Final = 18
 """Longest labels, in characters, of which a column holds two side by side."""
 
@@ -88,6 +94,8 @@ class Plots:
             Unknown name, or the results have no data for it.
         """
         names = self.names()
+        if name.startswith(_SERIES) and name in names:
+            return self.over_time(stem := name.removeprefix(_SERIES), self._title(stem))
         if name not in names:
             raise SojournError(suggest.unknown("figure", name, names))
         return {
@@ -97,6 +105,7 @@ class Plots:
             "flow_shares": self.flow_shares,
             "differences": self.differences,
             "groups": self.groups,
+            "delay_cdf_by_group": self.delay_cdf_by_group,
         }[name]()
 
     def names(self) -> list[str]:
@@ -111,7 +120,10 @@ class Plots:
             "flow_shares": not results.flows.empty,
             "differences": len(results.labels) > 1 and results.replications > 1,
         }
-        return [name for name, there in has.items() if there]
+        curves = results.distributions["quantity"]
+        has["delay_cdf_by_group"] = bool(curves.str.startswith(_OWN_DELAY).any())
+        series = tables.stems(results.series["name"].unique())
+        return [*(name for name, there in has.items() if there), *(f"{_SERIES}{stem}" for stem in series)]
 
     def _height(self, least: float) -> float:
         """Return the height, in inches, of a picture with a legend of every scheme beside it."""
@@ -213,6 +225,59 @@ class Plots:
             _legend(axes)
         return figure
 
+    def delay_cdf_by_group(self) -> Picture:
+        """Draw the distribution function of the one-way delay of each group of flows, a panel for each scheme.
+
+        Raises
+        ------
+        SojournError
+            If the scenario has one group of flows, or more than 16.
+        """
+        found = self._results.distributions
+        found = found[found["quantity"].str.startswith(_OWN_DELAY)]
+        if found.empty:
+            raise SojournError("delays by group of flows need a scenario with 2 to 16 groups")
+        names = [str(name) for name in found["quantity"].str.removeprefix(_OWN_DELAY).unique()]
+        own = looks(names, names)
+        shown = [label for label in self._looks if (found["scheme"] == label).any()]
+        columns = 1 if len(shown) == 1 else 2
+        rows = math.ceil(len(shown) / columns)
+        with new_figure(WIDTH, 0.9 + 1.9 * rows, rows=6 * rows) as figure:
+            panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+            right = 0.0
+            for axes, label in zip(panels.flat, shown, strict=False):
+                for name in names:
+                    part = found[(found["scheme"] == label) & (found["quantity"] == f"{_OWN_DELAY}{name}")]
+                    curves = [
+                        (run["value"].to_numpy(dtype=np.float64), run["cumulative"].to_numpy(dtype=np.float64))
+                        for _, run in part.groupby("replication")
+                    ]
+                    curves = [(value, share) for value, share in curves if value.size]
+                    if not curves:
+                        continue
+                    value, share = stats.mean_cdf(curves)
+                    axes.step(
+                        value, share, where="post", color=own[name].color, linestyle=own[name].dashes, label=name
+                    )
+                    right = max(right, _quantile(value, share, 0.999))
+                axes.set_title(self._looks[label].short, color=INK, fontsize=points(9.5), pad=3)
+            for axes in list(panels.flat)[len(shown) :]:
+                axes.set_visible(False)
+            panels[0, 0].set_xlim(0, right * 1.02 or 1.0)
+            panels[0, 0].set_ylim(0, 1.01)
+            figure.supxlabel("One-way delay (ms)", fontsize=points(9.5))
+            figure.supylabel("Share of packets at or below", fontsize=points(9.5))
+            _legend(panels[0, columns - 1] if len(shown) >= columns else panels[0, 0])
+        return figure
+
+    def _title(self, stem: str) -> str:
+        """Return the words for the axis of a time series."""
+        samples = self._results.series
+        named = samples[(samples["name"] == stem) | samples["name"].str.startswith(f"{stem}:")]
+        unit = str(named["unit"].iloc[0])
+        words = stem.removesuffix("_bit_s").removesuffix("_packets_s").removesuffix("_packets").removesuffix("_ms")
+        return f"{words.replace('_', ' ')}{f' ({unit})' if unit else ''}"
+
     def queue_over_time(self) -> Picture:
         """Draw the number of waiting packets over time, a panel for each scheme, of the first replication.
 
@@ -229,7 +294,7 @@ class Plots:
         Parameters
         ----------
         name
-            Of the series.
+            Of the series; without the name of a flow or queue, all that have it are drawn.
         title
             Of the vertical axis.
 
@@ -239,7 +304,8 @@ class Plots:
             If the results have no such series.
         """
         samples = self._results.series
-        samples = samples[(samples["name"] == name) & (samples["replication"] == samples["replication"].min())]
+        is_named = (samples["name"] == name) | samples["name"].str.startswith(f"{name}:")
+        samples = samples[is_named & (samples["replication"] == samples["replication"].min())]
         if samples.empty:
             raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
         shown = [label for label in self._looks if (samples["scheme"] == label).any()]
@@ -251,7 +317,13 @@ class Plots:
             for axes, label in zip(panels.flat, shown, strict=False):
                 own = samples[samples["scheme"] == label]
                 look = self._looks[label]
-                axes.plot(own["t_s"], own["value"], color=look.color, linewidth=1.0)
+                parts = list(own.groupby("name", sort=False))
+                several = looks(names := [_of(str(of)) for of, _ in parts], names) if len(parts) > 1 else {}
+                for of, part in parts:
+                    one = several.get(_of(str(of)), look)
+                    axes.plot(part["t_s"], part["value"], color=one.color, linewidth=1.0, label=one.short)
+                if 1 < len(parts) <= _MOST_CURVES:
+                    axes.legend(fontsize=points(7), loc="upper right", ncols=2, handlelength=1.0)
                 axes.set_title(look.short, color=INK, fontsize=points(9.5), pad=3)
                 peaks.append(float(own["value"].quantile(0.95)))
             for axes in list(panels.flat)[len(shown) :]:
@@ -261,7 +333,8 @@ class Plots:
             if is_log:
                 first.set_yscale("symlog", linthresh=1.0)
                 first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            first.set_ylim(bottom=0)
+            if not (samples["value"] < 0).any():
+                first.set_ylim(bottom=0)
             warm_up = float(self._results.runs["warm_up_s"].iloc[0])
             for axes in panels.flat:
                 if warm_up > 0:
@@ -406,6 +479,11 @@ def _bar(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float
         end = found.high * scale
         axes.plot([found.low * scale, end], [row, row], color=INK, linewidth=1.4)
     axes.annotate(f"{mean:.3g}", (end, row), (5, 0), textcoords="offset points", va="center", fontsize=points(9))
+
+
+def _of(name: str) -> str:
+    """Return the flow or queue that a time series is of."""
+    return name.partition(":")[2] or "all"
 
 
 def _legend(axes: Axes) -> None:

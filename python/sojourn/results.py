@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -138,6 +138,40 @@ class Results:
     def series(self) -> pd.DataFrame:
         """Sampled time series, empty unless they were asked for."""
         return self.frames["series"]
+
+    def time_series(self, name: str, scheme: str | None = None, replication: int | None = None) -> pd.DataFrame:
+        """Return a time series of one run, a column for each flow or queue that has it.
+
+        Parameters
+        ----------
+        name
+            As in the table of series, without a flow's or queue's name: ``cwnd_packets``, ``drop_probability``.
+        scheme
+            By default the first.
+        replication
+            By default the first that has time series.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``t_s``; columns are flows or queues, or the name itself where it is of the whole run.
+
+        Raises
+        ------
+        SojournError
+            No such series.
+        """
+        found = self.series
+        found = found[found["scheme"] == self._known(self.labels[0] if scheme is None else scheme)]
+        wanted = found["replication"].min() if replication is None else replication
+        is_named = (found["name"] == name) | found["name"].str.startswith(f"{name}:")
+        found = found[is_named & (found["replication"] == wanted)]
+        if found.empty:
+            known = self.series["name"].unique() if len(self.series) else ()
+            raise SojournError(suggest.unknown("time series", name, tables.stems(known)))
+        of = found["name"].str.removeprefix(f"{name}:")
+        wide = found.assign(of=of).pivot_table(index="t_s", columns="of", values="value", sort=False, dropna=False)
+        return wide.rename_axis(columns=None)
 
     @property
     def plot(self) -> Plots:
@@ -285,7 +319,7 @@ class Results:
         label
             Of the scheme.
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``.
+            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
         share
             Of the distribution below the quantile: 0.99.
 
@@ -302,7 +336,8 @@ class Results:
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
         ]
-        return metrics.find(f"{quantity}_p99").widened(stats.pooled_quantile(curves, share, seed=self.seed))
+        metric = metrics.find(f"{quantity.partition(':')[0]}_p99")
+        return metric.widened(stats.pooled_quantile(curves, share, seed=self.seed))
 
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
@@ -330,13 +365,15 @@ class Results:
         """
         return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
 
-    def summary(self, names: Sequence[str] | None = None) -> pd.DataFrame:
+    def summary(self, names: Sequence[str] | None = None, *, by: Literal["group"] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.
 
         Parameters
         ----------
         names
             Of metrics; by default all that at least one run has.
+        by
+            ``"group"``: of each group of flows by itself, with a column ``group`` behind ``scheme``.
 
         Returns
         -------
@@ -345,8 +382,12 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        from sojourn.export import SUMMARY, summary
+        from sojourn.export import SUMMARY, SUMMARY_BY_GROUP, summary, summary_by_group
 
+        if by == "group":
+            return _frame(SUMMARY_BY_GROUP, summary_by_group(self, names), 4)
+        if by is not None:
+            raise SojournError(f'by={by!r}; allowed: "group" or None')
         return _frame(SUMMARY, summary(self, names), 3)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -435,6 +476,37 @@ class Results:
         from sojourn.stats import fairness
 
         return fairness.over_time(self, window, flows)
+
+    def delay_variation(self, label: str, group: str | None = None, share: float = 0.99) -> Estimate:
+        """Return a quantile of the packet delay variation in ms (RFC 5481, section 4.2), a mean over replications.
+
+        The variation of a packet is its one-way delay minus the least delay of the replication. Both are read from
+        buckets of 1/128 of the delay.
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        group
+            A group of flows; by default all traffic.
+        share
+            Of the packets below the quantile.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or group.
+        """
+        quantity = "one_way_delay_ms" if group is None else f"one_way_delay_ms:{group}"
+        points = self.distributions
+        points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
+        if points.empty:
+            raise SojournError(f"the results have no distribution of {quantity}")
+        found = []
+        for _, part in points.groupby("replication"):
+            place = min(int(np.searchsorted(part["cumulative"], share)), len(part) - 1)
+            found.append(float(part["value"].iloc[place] - part["value"].iloc[0]))
+        return stats.estimate(np.array(found))
 
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from sojourn import core, tables
+from sojourn import core, tables, traces
 from sojourn.core import Document, SojournError
 from sojourn.network import Network, load
 from sojourn.processors import cores
@@ -38,6 +38,8 @@ def run(
     series: Series = "auto",
     sets: Sequence[str] = (),
     progress: bool | None = None,
+    pcapng: traces.Packets = None,
+    decisions: traces.Decisions = None,
 ) -> Results:
     """Run a network with the schemes that it names.
 
@@ -57,11 +59,15 @@ def run(
         Overrides ``key=value`` of the scenario. An override of ``series.flows`` takes its interval from `series`.
     progress
         Whether to show a progress bar on standard error; by default if that is a terminal.
+    pcapng
+        A new folder for the packets of the queues under test, as pcapng, or :class:`PacketTraces`.
+    decisions
+        A new folder for the decision logs of the queues under test, as Parquet, or :class:`DecisionLogs`.
 
     Raises
     ------
     SojournError
-        Bad scenario or option.
+        Bad scenario or option; a folder for traces that is not new or empty.
 
     Examples
     --------
@@ -71,7 +77,8 @@ def run(
     1
     """
     scenario = canonical(network, sets, series)
-    return _execute(scenario, None, replicates, seed, jobs, series, progress)
+    with traces.writing(pcapng, decisions) as written:
+        return _execute(scenario, None, replicates, seed, jobs, series, progress, written)
 
 
 def compare(
@@ -189,6 +196,7 @@ def _execute(
     jobs: int | None,
     series: Series,
     progress: bool | None,
+    written: traces.Writing | None = None,
 ) -> Results:
     first_seed, threads = _checked(scenario, replicates, seed, jobs)
     texts: list[str | None] = [None] if schemes is None else [scheme.text for scheme in schemes]
@@ -198,12 +206,15 @@ def _execute(
             "seed": first_seed,
             "replication": replication,
             "series": _series(series, scenario, replication),
+            **(written.task(replication, replicates) if written else {}),
         }
         for replication in range(replicates)
         for text in texts
     ]
     with _progress_bar(progress, len(tasks)) as advance:
         reports = core.run_reports(scenario, tasks, jobs=threads, progress=advance)
+    if written:
+        written.finish(scenario, tasks, reports)
     if schemes is None:
         under_test = reports.native.under_test(0)
         # One scheme in all queues under test names the run; otherwise it is the scenario as written.

@@ -253,6 +253,11 @@ def empty(name: str) -> pd.DataFrame:
     return pd.DataFrame(columns=[*KEYS[name], *(_STATION if name == "stations" else ())])
 
 
+def stems(names: Iterable[str]) -> list[str]:
+    """Return the names of curves without what follows a colon, the flow, group or queue; each once."""
+    return list(dict.fromkeys(str(name).partition(":")[0] for name in names))
+
+
 def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
     """Return the columns of a table that are metrics."""
     return metric_names(name, frame.columns)

@@ -4,7 +4,6 @@ mod about;
 mod af_packet;
 mod af_xdp;
 mod back_ends;
-mod capture;
 mod checksum;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
@@ -21,13 +20,13 @@ pub use about::{About, Open, Opened, INTERFACE};
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
 pub use back_ends::BackEnd;
-pub use capture::{Capture, Record, Writer};
 #[cfg(feature = "dpdk")]
 pub use dpdk::Dpdk;
 pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use pcap::{Now, Pace, Pcap};
+pub use sojourn_capture::{Capture, Record, Writer};
 pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
@@ -47,6 +46,12 @@ pub struct PortError {
     pub port: String,
     /// What happened, with the system's reason.
     pub what: String,
+}
+
+impl From<sojourn_capture::Error> for PortError {
+    fn from(sojourn_capture::Error { file, what }: sojourn_capture::Error) -> Self {
+        Self { port: file, what }
+    }
 }
 
 /// What a port counts, from its start on.

@@ -12,6 +12,7 @@ use serde_json::{json, Value};
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
+use sojourn_sim::traces::{self, DecisionLogs, PacketTraces, GREATEST_SNAPLEN, LEAST_SNAPLEN};
 use sojourn_sim::traffic;
 use sojourn_sim::transport::congestion;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
@@ -19,6 +20,7 @@ use sojourn_units::{Instant, Span};
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -191,6 +193,47 @@ struct Task {
     replication: u64,
     #[serde(default)]
     series: Option<String>,
+    #[serde(default)]
+    packets: Option<Packets>,
+    #[serde(default)]
+    decisions: Option<Decisions>,
+}
+
+/// Packets that a task writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Packets {
+    folder: PathBuf,
+    at: Vec<String>,
+    snaplen_bytes: u32,
+    departures: bool,
+}
+
+/// Decisions that a task writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decisions {
+    folder: PathBuf,
+    at: Vec<String>,
+}
+
+impl Packets {
+    fn traces(&self, network: &Network) -> PyResult<PacketTraces> {
+        let Self { folder, snaplen_bytes: snaplen, departures, .. } = self;
+        if !(LEAST_SNAPLEN..=GREATEST_SNAPLEN).contains(snaplen) {
+            let allowed = format!("allowed: {LEAST_SNAPLEN} to {GREATEST_SNAPLEN} bytes");
+            return Err(refuse(format!("packet traces: the snap length is {snaplen} bytes; {allowed}")));
+        }
+        let ports = traces::ports(network, &self.at).map_err(|what| refuse(format!("packet traces: {what}")))?;
+        Ok(PacketTraces { folder: folder.clone(), ports, snaplen: *snaplen, departures: *departures })
+    }
+}
+
+impl Decisions {
+    fn logs(&self, network: &Network) -> PyResult<DecisionLogs> {
+        let ports = traces::ports(network, &self.at).map_err(|what| refuse(format!("decision logs: {what}")))?;
+        Ok(DecisionLogs { folder: self.folder.clone(), ports })
+    }
 }
 
 impl Task {
@@ -202,7 +245,9 @@ impl Task {
         if let Some(interval) = series {
             network.check_series(interval).map_err(|what| refuse(format!("series: the interval {what}")))?;
         }
-        Ok(Options { scheme, seed: self.seed, replication: self.replication, series })
+        let packets = self.packets.as_ref().map(|it| it.traces(network)).transpose()?;
+        let decisions = self.decisions.as_ref().map(|it| it.logs(network)).transpose()?;
+        Ok(Options { scheme, seed: self.seed, replication: self.replication, series, packets, decisions })
     }
 }
 

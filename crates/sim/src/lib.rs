@@ -10,6 +10,7 @@ mod port;
 mod random;
 pub mod scenario;
 pub mod simulation;
+pub mod traces;
 pub mod traffic;
 pub mod transport;
 mod wlan;

@@ -1,17 +1,21 @@
 //! Where packets wait for a link or a bus.
 
 mod busy;
+mod decisions;
 mod line;
 mod pending;
 mod probe;
 mod record;
+mod tap;
 mod window;
 
 pub(crate) use busy::Busy;
+pub(crate) use decisions::Decisions;
 pub(crate) use line::{Approach, Line, LineQueue};
 pub(crate) use pending::Pending;
-pub(crate) use probe::Probe;
+pub(crate) use probe::{Probe, Watch};
 pub(crate) use record::{class, Record};
+pub(crate) use tap::{Run, Tap};
 pub(crate) use window::Window;
 
 use crate::random::Stream;
@@ -109,16 +113,38 @@ pub(crate) struct Dropped {
     pub packets: Vec<(Packet, Reason)>,
     /// The decision log of one port, where one is kept.
     pub log: Option<Vec<Event>>,
-    /// That port's discipline is at work.
+    /// Decision logs that are written.
+    pub decisions: Option<Box<Decisions>>,
+    /// The discipline of a port whose decisions are logged is at work: that of this number.
     pub logs: bool,
+    pub port: u32,
 }
 
 impl Dropped {
+    /// The discipline of a port begins to work, which `watch` observes.
+    #[inline(always)]
+    pub fn attend(&mut self, watch: Option<&Watch>) {
+        self.logs = false;
+        if let Some(number) = watch.and_then(|watch| watch.logged) {
+            (self.logs, self.port) = (true, number);
+        }
+    }
+
     /// An event of the port whose decisions are logged.
     #[cold]
     pub fn note(&mut self, at: Instant, serial: u64, what: What) {
+        self.note_of(at, serial, what, 0);
+    }
+
+    /// An event of a packet of this flow.
+    #[cold]
+    pub fn note_of(&mut self, at: Instant, serial: u64, what: What, flow: u32) {
+        let event = Event { at, serial, what };
+        if let Some(decisions) = &mut self.decisions {
+            decisions.write(self.port, &event, flow);
+        }
         if let Some(log) = &mut self.log {
-            log.push(Event { at, serial, what });
+            log.push(event);
         }
     }
 }

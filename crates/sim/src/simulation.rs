@@ -12,6 +12,7 @@ mod ports;
 mod report;
 mod state;
 mod step;
+mod taps;
 mod traced;
 
 pub use report::{
@@ -22,6 +23,7 @@ pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
 use crate::scenario::Network;
+use crate::traces::{DecisionLogs, PacketTraces};
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
 use net::Net;
@@ -90,9 +92,13 @@ pub struct Options {
     pub replication: u64,
     /// Spacing of time series; `None` for none.
     pub series: Option<Span>,
+    /// Packets that are written. The queues are simulated, also where a plain tail drop would be computed.
+    pub packets: Option<PacketTraces>,
+    /// Decisions that are written, likewise.
+    pub decisions: Option<DecisionLogs>,
 }
 
-/// A run that cannot be trusted: the engine's own books do not balance.
+/// A run that cannot be trusted, because the engine's own books do not balance, or whose traces cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError(pub(crate) String);
 
@@ -256,7 +262,7 @@ impl Simulation {
     /// Runs to the end of the scenario.
     ///
     /// # Errors
-    /// Packets are not conserved: a defect of the engine or of an algorithm, never of the input.
+    /// Packets are not conserved: a defect of the engine or of an algorithm, never of the input. Or a trace cannot be written.
     pub fn run(mut self) -> Result<RunReport, RunError> {
         self.run_until(self.end);
         self.finish()

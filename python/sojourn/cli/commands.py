@@ -35,6 +35,7 @@ def add(verbs: Any) -> None:
         help="print only the state of the queues under test at the end of one run, as JSON in the form of "
         "`tc -s -j qdisc show`",
     )
+    _traces_of(one)
     one.set_defaults(command=run)
 
     several = verbs.add_parser(
@@ -113,9 +114,75 @@ def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:
     add_json(parser)
 
 
+def _traces_of(parser: argparse.ArgumentParser) -> None:
+    traces = parser.add_argument_group("packet traces and decision logs")
+    traces.add_argument(
+        "--pcapng",
+        metavar="DIR",
+        help="write the packets that arrive at each queue under test as pcapng; a comment says what the queue did "
+        "with each",
+    )
+    traces.add_argument(
+        "--pcapng-at",
+        action="append",
+        default=[],
+        metavar="QUEUE",
+        help="the queues for --pcapng, repeatable: a name, as in --pcapng-at 'left->right', or all",
+    )
+    traces.add_argument(
+        "--pcapng-snaplen",
+        type=int,
+        metavar="BYTES",
+        help="bytes of each packet that are kept, Ethernet header included (default 128)",
+    )
+    traces.add_argument(
+        "--pcapng-departures",
+        action="store_true",
+        help="write a second file of each queue with the packets as they leave it, with CE where they were marked",
+    )
+    traces.add_argument(
+        "--decisions",
+        metavar="DIR",
+        help="write each arrival, drop, mark and departure at queues under test as a row of a Parquet file",
+    )
+    traces.add_argument(
+        "--decisions-at",
+        action="append",
+        default=[],
+        metavar="QUEUE",
+        help="the queues for --decisions, repeatable: a name or all",
+    )
+
+
+def _traced(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the traces that are asked for."""
+    needs = {"pcapng": ("at", "snaplen", "departures"), "decisions": ("at",)}
+    for name, parts in needs.items():
+        for part in parts:
+            if getattr(options, f"{name}_{part}") and not getattr(options, name):
+                raise SojournError(f"--{name}-{part} needs a folder for what is written; add --{name} DIR")
+    if not (options.pcapng or options.decisions):
+        return {}
+    from sojourn.traces import DecisionLogs, PacketTraces
+
+    packets = options.pcapng and PacketTraces(
+        folder=options.pcapng,
+        at=options.pcapng_at,
+        snaplen_bytes=128 if options.pcapng_snaplen is None else options.pcapng_snaplen,
+        departures=options.pcapng_departures,
+        force=options.force,
+    )
+    decisions = options.decisions and DecisionLogs(
+        folder=options.decisions, at=options.decisions_at, force=options.force
+    )
+    return {"pcapng": packets or None, "decisions": decisions or None}
+
+
 def run(options: argparse.Namespace) -> int:
     """Run a scenario as it is written."""
     if options.tc:
+        if _traced(options):
+            raise SojournError("--tc prints the state of queues and nothing else: leave out --pcapng and --decisions")
         from sojourn.cli import tc
 
         tc.run(options)
@@ -170,7 +237,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
             # Before the runs, so that a folder that cannot be written is not found only after an hour.
             staging = stack.enter_context(folder.staged(options.out, force=options.force))
         replicates = 1 if options.replicates is None else options.replicates
-        results = runner.run(options.file, replicates=replicates, **given)
+        results = runner.run(options.file, replicates=replicates, **given, **_traced(options))
         if options.out:
             folder.write(results, staging, command=command)
     _print(options, results)

@@ -52,6 +52,11 @@ def add(verbs: Any) -> None:
     table.add_argument(
         "--metric", action="append", metavar="NAME", help="a column, repeatable (default: the report's)"
     )
+    table.add_argument(
+        "--by",
+        choices=("group",),
+        help="a row for each group of flows of each scheme, with every metric of groups; as CSV",
+    )
     add_out(table, metavar="FILE", help="the file (default: standard output)")
     table.set_defaults(command=tabulate)
 
@@ -142,7 +147,13 @@ def tabulate(options: argparse.Namespace) -> None:
 
     if options.out:
         folder.refuse_results(options.out, force=options.force)
-    text = _table(_results(Path(options.folder)), options.table, options.format, options.metric)
+    results = _results(Path(options.folder))
+    if options.by:
+        if options.format != "csv" or options.table != "summary":
+            raise SojournError("--by group: allowed with --table summary and --format csv")
+        text = results.summary(options.metric, by="group").to_csv(index=False)
+    else:
+        text = _table(results, options.table, options.format, options.metric)
     if options.out:
         folder.write_text(Path(options.out), text)
         print(options.out)

@@ -1,10 +1,10 @@
 //! Frames from a file of captured frames and into one.
 
 use super::about::{nothing, About, Open};
-use super::capture::{Capture, Writer};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
 use crate::pool::{Frame, Pool};
+use sojourn_capture::{Capture, Writer};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -152,7 +152,7 @@ impl Port for Pcap {
     }
 
     fn finish(&mut self) -> Result<(), PortError> {
-        self.output.as_mut().map_or(Ok(()), Writer::finish)
+        self.output.as_mut().map_or(Ok(()), Writer::finish).map_err(PortError::from)
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{class, Busy, Record, Window};
+use super::{class, Busy, Record, Tap, Window};
 use crate::packet::Packet;
 use sojourn_aqm::{Counters, Ecn, Reason};
 use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
@@ -34,8 +34,10 @@ pub(crate) struct Watch {
     pub window: Option<Window>,
     /// Windows of so many packets, where the scenario asks for them.
     pub record: Option<Record>,
-    /// The decisions are logged.
-    pub is_logged: bool,
+    /// The decisions are logged, under this number.
+    pub logged: Option<u32>,
+    /// Packets are written.
+    pub tap: Option<Box<Tap>>,
 }
 
 impl Probe {
@@ -162,6 +164,9 @@ impl Watch {
         if let Some(window) = &mut self.window {
             window.left(now, taken.enqueued);
         }
+        if let Some(tap) = &mut self.tap {
+            tap.left(now, taken, packet);
+        }
         if let Some(record) = &mut self.record {
             let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
             record.waiting(now, waiting);
@@ -173,6 +178,9 @@ impl Watch {
     fn dropped(&mut self, now: Instant, taken: &sojourn_aqm::Packet, reason: Reason, packet: &Packet, waiting: u64) {
         if let Some(window) = &mut self.window {
             window.dropped(now);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.dropped(now, taken, packet, reason);
         }
         if let Some(record) = &mut self.record {
             record.waiting(now, waiting);

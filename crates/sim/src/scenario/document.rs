@@ -65,9 +65,14 @@ pub struct SeriesTable {
     /// Time between samples.
     pub interval: Quantity<Span>,
     /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name, and of TCP's senders `srtt_ms:`,
-    /// `cwnd_packets:` and, where it paces, `pacing_rate_bit_s:`.
+    /// `cwnd_packets:`, `ssthresh_packets:` once it is set, `delivery_rate_bit_s:` (newly acknowledged or SACKed in the
+    /// interval) and, where it paces, `pacing_rate_bit_s:`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flows: bool,
+    /// Record the internal values of the scheme of each queue under test, too: the value's name and the queue's, as in
+    /// `drop_probability:left->right`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub internals: bool,
 }
 
 /// A node, or a group of nodes.

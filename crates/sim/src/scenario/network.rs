@@ -37,6 +37,8 @@ pub struct Network {
     pub phases: Phases,
     /// Time series, where any are kept, have each flow's goodput.
     pub flow_series: bool,
+    /// And the internals of the schemes under test.
+    pub internal_series: bool,
     /// Packets of a window of each queue under test; `None` for no windows.
     pub windows: Option<u64>,
 }
@@ -78,7 +80,10 @@ impl Network {
     /// # Errors
     /// What is wrong with the interval, and what is allowed.
     pub fn check_series(&self, interval: Span) -> Result<(), String> {
-        let series = SERIES + if self.flow_series { FLOW_SERIES * self.flows.len() as u64 } else { 0 };
+        let tested = self.ports.iter().filter(|port| port.under_test).count() as u64;
+        let series = SERIES
+            + if self.flow_series { FLOW_SERIES * self.flows.len() as u64 } else { 0 }
+            + if self.internal_series { INTERNAL_SERIES * tested } else { 0 };
         // Rounded up, so that what is allowed is within the bound.
         let least = Span::from_nanos((self.duration.nanos() / (SERIES_VALUES / series).max(1)).saturating_add(1));
         if interval.is_zero() {
@@ -131,7 +136,9 @@ fn table_entries(config: &Config) -> u64 {
 /// Series of a run besides those of its flows.
 const SERIES: u64 = 4;
 /// Time series of a flow, where they are kept.
-const FLOW_SERIES: u64 = 5;
+const FLOW_SERIES: u64 = 7;
+/// Internals of a scheme, at the most.
+const INTERNAL_SERIES: u64 = 16;
 
 /// Parts of a run that follow one another.
 #[derive(Clone, Debug, Default, PartialEq)]

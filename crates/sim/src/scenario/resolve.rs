@@ -44,6 +44,7 @@ impl Document {
             changes,
             phases,
             flow_series: self.series.is_some_and(|series| series.flows),
+            internal_series: self.series.is_some_and(|series| series.internals),
             windows: self.windows.map(|packets| packets.0.get()),
         };
         network.check_tables(None).map_err(|what| Error::new(Path::default(), what))?;

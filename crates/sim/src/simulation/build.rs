@@ -69,7 +69,9 @@ impl Simulation {
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
-                report::Recorder::new(interval, flows)
+                let tested =
+                    network.ports.iter().enumerate().filter(|(_, port)| network.internal_series && port.under_test);
+                report::Recorder::new(interval, flows, tested.map(|(index, _)| index).collect())
             }),
             phases: report::PhaseBook::new(&network),
             payload_before: 0,
@@ -92,6 +94,7 @@ impl Simulation {
         if let Some(series) = simulation.options.series {
             simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
         }
+        simulation.open_traces();
         simulation
     }
 
@@ -358,7 +361,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
         let record = record.map(|every| Record::new(every, rate, wire.overhead(), port.framing));
         let changing = changing[index];
         let stays = port.impairments.is_none() && port.framing.is_none() && !changing.any;
-        let plain = !port.under_test && stays && port.device_queue.is_none() && matches!(medium, Medium::Link);
+        let plain = !port.under_test
+            && !options.traces(index)
+            && stays
+            && port.device_queue.is_none()
+            && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
             places.push(Place::Line(lines.len() as u32));
             lines.push(Line::new(wire, delay));

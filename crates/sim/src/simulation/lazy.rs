@@ -152,7 +152,7 @@ impl Port {
     fn ask_empty(&mut self, dropped: &mut Dropped) {
         self.unasked = false;
         self.probe.out(self.busy_until);
-        dropped.logs = self.is_logged();
+        dropped.attend(self.probe.watch.as_deref());
         let _empty = self.server.depart(self.busy_until, dropped);
         dropped.logs = false;
         debug_assert!(matches!(_empty, Dequeued::Empty));

@@ -44,9 +44,13 @@ impl Net {
         let hashes = &hashes[sent.flow as usize];
         let packet = if port.probe.watch.is_some() {
             let packet = Packet { bytes: port.framed(sent.bytes()), ..port.stamp(handle, sent, hashes) };
-            dropped.logs = port.is_logged();
+            let watch = &mut port.probe.watch;
+            dropped.attend(watch.as_deref());
             if dropped.logs {
-                dropped.note(now, packet.serial, trace::What::Arrived((&packet).into()));
+                dropped.note_of(now, packet.serial, trace::What::Arrived((&packet).into()), sent.flow);
+            }
+            if let Some(tap) = watch.as_mut().and_then(|watch| watch.tap.as_mut()) {
+                tap.arrived(now, &packet, sent);
             }
             packet
         } else {
@@ -96,7 +100,7 @@ impl Net {
             channel.set_loss(loss);
         }
         if let Some(rate) = rate {
-            self.dropped.logs = port.is_logged();
+            self.dropped.attend(port.probe.watch.as_deref());
             port.server.set_rate(now, &mut self.dropped, rate);
             self.dropped.logs = false;
             self.count_drops(index, now);
@@ -112,7 +116,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
-        self.dropped.logs = port.is_logged();
+        self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
@@ -147,7 +151,7 @@ impl Net {
         let port = &mut self.ports[index as usize];
         let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
         let Ok(scheme) = present.with(parameters) else { return };
-        self.dropped.logs = port.is_logged();
+        self.dropped.attend(port.probe.watch.as_deref());
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
         debug_assert!(_is_same, "parameters of another algorithm");
@@ -203,7 +207,7 @@ impl Net {
         let port = &mut ports[index as usize];
         let is_watched = port.probe.watch.is_some();
         if is_watched {
-            dropped.logs = port.is_logged();
+            dropped.attend(port.probe.watch.as_deref());
         }
         let mut taken = None;
         match port.server.depart(now, dropped) {
@@ -480,11 +484,6 @@ impl Port {
             channel.set_delay(delay);
             self.delay = channel.least_delay();
         }
-    }
-
-    /// Its decisions are logged.
-    pub(super) fn is_logged(&self) -> bool {
-        self.probe.watch.as_ref().is_some_and(|watch| watch.is_logged)
     }
 }
 

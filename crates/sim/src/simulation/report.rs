@@ -9,6 +9,7 @@ use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
 use sojourn_measure::{Histogram, WindowRow};
 use sojourn_units::Instant;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod cells;
@@ -58,7 +59,7 @@ pub struct RunReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellReport>,
     /// Distribution functions.
-    pub distributions: BTreeMap<&'static str, Distribution>,
+    pub distributions: BTreeMap<Cow<'static, str>, Distribution>,
     /// Time series, where asked for.
     pub series: Vec<Series>,
     /// The final audit.
@@ -189,6 +190,9 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
     Distribution { value, cumulative }
 }
 
+/// Groups of flows whose delays are reported by distribution, at the most.
+const COMPARED_GROUPS: usize = 16;
+
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
@@ -246,6 +250,7 @@ impl Simulation {
             waiting.settle(self.end);
             system.settle(self.end);
         }
+        self.finish_traces()?;
         let conservation = self.audit()?;
         let measured = self.end - (Instant::ZERO + self.network.warm_up);
         let mut metrics = Metrics::new();
@@ -257,15 +262,22 @@ impl Simulation {
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();
+        let own_delays = std::mem::take(&mut self.hosts.delays);
         (self.hosts, self.net.slab, self.net.routes) = Default::default();
         (self.net.hashes, self.net.losses, self.net.wheel) = (Vec::new(), Vec::new(), Wheel::new(0));
         let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
-        distributions.insert("sojourn_ms", distribution(&tested.sojourn.histogram.cdf_ms()));
-        distributions.insert("queue_packets", distribution(&tested.waiting.cdf()));
-        distributions.insert("one_way_delay_ms", distribution(&delays.cdf_ms()));
+        distributions.insert("sojourn_ms".into(), distribution(&tested.sojourn.histogram.cdf_ms()));
+        distributions.insert("queue_packets".into(), distribution(&tested.waiting.cdf()));
+        distributions.insert("one_way_delay_ms".into(), distribution(&delays.cdf_ms()));
+        // Several groups of flows are compared with each other; many are not, and would fill the tables.
+        if (2..=COMPARED_GROUPS).contains(&own_delays.len()) {
+            for (name, delays) in self.network.groups.iter().zip(&own_delays) {
+                distributions.insert(format!("one_way_delay_ms:{name}").into(), distribution(&delays.cdf_ms()));
+            }
+        }
         let series = self.recorder.take();
-        let series = series.map(|it| it.series(flows.iter().map(|flow| flow.name.as_str())));
+        let series = series.map(|it| it.series(&self.network, flows.iter().map(|flow| flow.name.as_str())));
         Ok(RunReport {
             scenario: self.network.name.clone(),
             scheme: self.options.scheme.as_ref().map(sojourn_aqm::Config::text),

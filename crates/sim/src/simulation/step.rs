@@ -100,7 +100,7 @@ impl Simulation {
         Some(report)
     }
 
-    /// Begins the decision log of the network's port number `index`, in place of any before; false where it has no queue
+    /// Begins the decision log of the network's port number `index`, in place of any before, written ones included; false where it has no queue
     /// whose decisions are simulated. It grows until [`Simulation::take_log`].
     #[must_use]
     pub fn log(&mut self, index: usize) -> bool {
@@ -108,9 +108,9 @@ impl Simulation {
         self.net.settle_all(self.net.now);
         for (number, port) in (0..).zip(&mut self.net.ports) {
             if number == logged {
-                port.probe.watch().is_logged = true;
+                port.probe.watch().logged = Some(logged);
             } else if let Some(watch) = &mut port.probe.watch {
-                watch.is_logged = false;
+                watch.logged = None;
             }
         }
         self.net.dropped.log = Some(Vec::new());

@@ -22,7 +22,7 @@ impl Net {
         let port = &mut ports[index as usize];
         let Some(rate) = port.follows.as_ref().map(|follows| follows.trace.shown(now)) else { return };
         if rate.bit_s().max(1) != port.server.wire.rate().bit_s() {
-            dropped.logs = port.is_logged();
+            dropped.attend(port.probe.watch.as_deref());
             port.server.set_rate(now, dropped, rate);
             dropped.logs = false;
             if !dropped.packets.is_empty() {

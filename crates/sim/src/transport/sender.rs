@@ -256,6 +256,13 @@ impl Sender {
         Bytes::new(with!(&self.0, core => core.board.una.min(core.source.written)))
     }
 
+    /// Acknowledged or SACKed since the start; a SACKed segment counts as a full one.
+    #[must_use]
+    pub fn delivered(&self) -> Bytes {
+        let sacked = with!(&self.0, core => core.board.sacked_segments());
+        self.acknowledged() + Bytes::new(sacked * self.config().mss.get())
+    }
+
     /// ECN is in use: asked for, and agreed to where there is a handshake.
     #[must_use]
     pub fn ecn(&self) -> bool {

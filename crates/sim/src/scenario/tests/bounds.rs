@@ -111,10 +111,14 @@ fn the_interval_of_series_is_checked_wherever_it_comes_from() {
         network.check_series("0 s".parse().unwrap()).unwrap_err(),
         "is 0; allowed: a time above 0, as in \"50 ms\""
     );
-    // With those of flows there are 4 + 5 * 6 series, so 8.5 times as many.
+    // With those of flows there are 4 + 7 * 6 series, so 11.5 times as many.
     let network = with(&["series={interval = \"1 ms\", flows = true}"]).unwrap().resolve().unwrap();
-    assert!(network.check_series("6801 ns".parse().unwrap()).is_ok());
-    assert!(network.check_series("6800 ns".parse().unwrap()).is_err());
+    assert!(network.check_series("9201 ns".parse().unwrap()).is_ok());
+    assert!(network.check_series("9200 ns".parse().unwrap()).is_err());
+    // With those of the scheme under test at most 4 + 16, 5 times as many.
+    let network = with(&["series={interval = \"1 ms\", internals = true}"]).unwrap().resolve().unwrap();
+    assert!(network.check_series("4001 ns".parse().unwrap()).is_ok());
+    assert!(network.check_series("4000 ns".parse().unwrap()).is_err());
 }
 
 #[test]

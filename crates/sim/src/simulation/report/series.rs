@@ -1,9 +1,15 @@
 //! Time series.
 
+use super::super::net::Place;
 use super::super::{Simulation, What};
 use super::Series;
+use crate::scenario::Network;
 use crate::transport::Sender;
 use sojourn_units::{Instant, Span};
+use std::collections::BTreeMap;
+
+/// No threshold is this high; an unset one is.
+const UNSET: u64 = 1 << 48;
 
 /// Collects the points of time series.
 #[derive(Clone, Debug, Default)]
@@ -12,34 +18,52 @@ pub(crate) struct Recorder {
     t_s: Vec<f64>,
     values: [Vec<Option<f64>>; 4],
     last: Snapshot,
-    /// Of each flow, where wanted: payload at the last point, and the values of [`OF_FLOWS`].
-    flows: Vec<(u64, [Vec<Option<f64>>; OF_FLOWS.len()])>,
+    /// Of each flow, where wanted.
+    flows: Vec<OfFlow>,
+    /// Of each queue under test, where wanted.
+    queues: Vec<OfQueue>,
+}
+
+/// A queue's: its port in the network, and the scheme's internals by name.
+type OfQueue = (usize, BTreeMap<&'static str, Vec<Option<f64>>>);
+
+/// A flow's series.
+#[derive(Clone, Debug, Default)]
+struct OfFlow {
+    /// Payload at the last point.
+    payload: u64,
+    /// What had reached the receiver then, as the sender knew.
+    delivered: u64,
+    values: [Vec<Option<f64>>; OF_FLOWS.len()],
 }
 
 /// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without.
-const OF_FLOWS: [(&str, &str); 5] = [
+const OF_FLOWS: [(&str, &str); 7] = [
     ("goodput_bit_s", "bit/s"),
     ("srtt_ms", "ms"),
     ("cwnd_packets", "packets"),
     ("pacing_rate_bit_s", "bit/s"),
+    ("ssthresh_packets", "packets"),
+    ("delivery_rate_bit_s", "bit/s"),
     ("rtt_ms", "ms"),
 ];
 
 impl Recorder {
-    /// With those of the first `flows` flows.
-    pub fn new(interval: Span, flows: usize) -> Self {
-        Self { interval, flows: vec![Default::default(); flows], ..Self::default() }
+    /// With those of the first `flows` flows, and of the schemes at these ports of the network.
+    pub fn new(interval: Span, flows: usize, queues: Vec<usize>) -> Self {
+        let queues = queues.into_iter().map(|port| (port, BTreeMap::new())).collect();
+        Self { interval, flows: vec![OfFlow::default(); flows], queues, ..Self::default() }
     }
 
     /// The measurement begins.
     pub(super) fn begin(&mut self, snapshot: Snapshot) {
         self.last = snapshot;
         // The flows' payload is counted anew.
-        self.flows.iter_mut().for_each(|(last, _)| *last = 0);
+        self.flows.iter_mut().for_each(|flow| flow.payload = 0);
     }
 
     /// All series; `names` are the flows'.
-    pub(super) fn series<'a>(self, names: impl Iterator<Item = &'a str>) -> Vec<Series> {
+    pub(super) fn series<'a>(self, network: &Network, names: impl Iterator<Item = &'a str>) -> Vec<Series> {
         let named = SERIES.iter().zip(self.values);
         let series = named.map(|((name, unit), value)| Series {
             name: (*name).into(),
@@ -49,7 +73,7 @@ impl Recorder {
         });
         let flows = names
             .zip(self.flows)
-            .flat_map(|(name, (_, values))| OF_FLOWS.iter().zip(values).map(move |(of, value)| (name, of, value)));
+            .flat_map(|(name, flow)| OF_FLOWS.iter().zip(flow.values).map(move |(of, value)| (name, of, value)));
         let flows = flows.filter(|(_, of, value)| *of == &OF_FLOWS[0] || value.iter().any(Option::is_some));
         let flows = flows.map(|(name, (series, unit), value)| Series {
             name: format!("{series}:{name}"),
@@ -57,7 +81,13 @@ impl Recorder {
             t_s: self.t_s.clone(),
             value,
         });
-        series.chain(flows).collect()
+        let queues = self.queues.into_iter().flat_map(|(port, values)| {
+            let queue = &network.ports[port].name;
+            let named = move |(name, value)| (format!("{name}:{queue}"), value);
+            values.into_iter().map(named)
+        });
+        let queues = queues.map(|(name, value)| Series { name, unit: String::new(), t_s: self.t_s.clone(), value });
+        series.chain(flows).chain(queues).collect()
     }
 }
 
@@ -113,6 +143,22 @@ impl Simulation {
         }
     }
 
+    /// A point of the schemes' internals. A name that a scheme has had no value for before is without one until now.
+    fn internals(&self, recorder: &mut Recorder) {
+        let points = recorder.t_s.len();
+        for (port, values) in &mut recorder.queues {
+            let Place::Port(port) = self.net.places[*port] else { continue };
+            // Of a copy: what is looked at here is brought up to date, and the run's own is not looked at before its time.
+            let mut server = self.net.ports[port as usize].server.clone();
+            server.internals(self.net.now, &mut |name, value| {
+                let all = values.entry(name).or_default();
+                all.resize(points - 1, None);
+                all.push(value.is_finite().then_some(value));
+            });
+            values.values_mut().for_each(|all| all.resize(points, None));
+        }
+    }
+
     fn point(&mut self) {
         let snapshot = self.snapshot();
         let now = self.net.now;
@@ -132,17 +178,25 @@ impl Simulation {
         recorder.values[1].push((count > 0).then(|| sum as f64 / count as f64 / 1e6));
         recorder.values[2].push(Some(snapshot.payload.saturating_sub(last.payload) as f64 * 8.0 / elapsed.seconds()));
         recorder.values[3].push(Some(snapshot.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()));
-        for (index, (last, values)) in recorder.flows.iter_mut().enumerate() {
+        let a_second = |bytes: u64, before: u64| bytes.saturating_sub(before) as f64 * 8.0 / elapsed.seconds();
+        for (index, flow) in recorder.flows.iter_mut().enumerate() {
             let payload = self.payload(index);
-            let goodput = payload.saturating_sub(*last) as f64 * 8.0 / elapsed.seconds();
-            *last = payload;
+            let goodput = a_second(payload, flow.payload);
+            flow.payload = payload;
             let sender = self.hosts.tcp[index].as_ref().map(|tcp| &tcp.sender);
             let srtt = sender.filter(|it| !it.srtt().is_zero()).map(|it| it.srtt().millis());
             let cwnd = sender.map(|it| it.cwnd().get() as f64 / it.config().mss.get() as f64);
             let pacing = sender.and_then(Sender::pacing_rate).map(|rate| rate.bit_s() as f64);
+            let threshold = sender.filter(|it| it.ssthresh().get() < UNSET);
+            let threshold = threshold.map(|it| it.ssthresh().get() as f64 / it.config().mss.get() as f64);
+            let delivered = sender.map(|it| it.delivered().get());
+            let delivery = delivered.map(|bytes| a_second(bytes, flow.delivered));
+            flow.delivered = delivered.unwrap_or_default();
             let echo = self.hosts.flows[index].echo.as_mut().and_then(|echo| echo.since_last());
-            values.iter_mut().zip([Some(goodput), srtt, cwnd, pacing, echo]).for_each(|(all, value)| all.push(value));
+            let values = [Some(goodput), srtt, cwnd, pacing, threshold, delivery, echo];
+            flow.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
         }
+        self.internals(&mut recorder);
         self.recorder = Some(recorder);
     }
 }

@@ -9,8 +9,9 @@ pub fn runs(text: &str, scheme: Option<&str>, n: u64, jobs: usize) -> Vec<RunRep
     let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let scheme = scheme.map(|text| text.parse().unwrap_or_else(|e| panic!("{e}")));
-    let tasks: Vec<Options> =
-        (0..n).map(|replication| Options { scheme: scheme.clone(), seed: 7, replication, series: None }).collect();
+    let tasks: Vec<Options> = (0..n)
+        .map(|replication| Options { scheme: scheme.clone(), seed: 7, replication, ..Options::default() })
+        .collect();
     run_all(&network, &tasks, jobs, &Progress::default())
         .into_iter()
         .map(|report| report.unwrap().unwrap_or_else(|e| panic!("{e}")))

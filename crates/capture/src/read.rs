@@ -1,20 +1,15 @@
-//! Files of captured frames: pcap (libpcap's savefile, microseconds or nanoseconds) and pcapng are read, pcap is written.
+//! Reads pcap (libpcap's savefile, microseconds or nanoseconds) and pcapng.
 
-use super::PortError;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
+use crate::{said, Error, LONGEST};
+use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::{Block, PcapNgReader};
-use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
+use pcap_file::{DataLink, TsResolution};
 use sojourn_units::Instant;
-use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
-use std::time::Duration;
-
-/// Longest frame that is read or written.
-const LONGEST: u32 = 262_144;
 
 /// Latest time of a frame that is read: pcap counts seconds in 32 bits, until February 2106. The year that is left over is
 /// for frames that leave later than they came.
@@ -55,9 +50,9 @@ impl Capture {
     ///
     /// # Errors
     /// It cannot be read, is neither pcap nor pcapng, or of a link that is neither Ethernet nor raw IP.
-    pub fn open(path: &Path) -> Result<Self, PortError> {
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let failed = |what: String| PortError { port: name.clone(), what };
+        let failed = |what: String| Error { file: name.clone(), what };
         let mut file = File::open(path).map_err(|error| failed(error.to_string()))?;
         let mut magic = [0; 4];
         file.read_exact(&mut magic)
@@ -87,7 +82,7 @@ impl Capture {
     ///
     /// # Errors
     /// The file is damaged behind it.
-    pub fn take(&mut self) -> Result<Option<Record>, PortError> {
+    pub fn take(&mut self) -> Result<Option<Record>, Error> {
         match self.ahead.take() {
             None => Ok(None),
             record => {
@@ -97,7 +92,7 @@ impl Capture {
         }
     }
 
-    fn read(&mut self) -> Result<Option<Record>, PortError> {
+    fn read(&mut self) -> Result<Option<Record>, Error> {
         let raw = match &mut self.source {
             Source::Pcap(reader) => next_pcap(reader),
             Source::PcapNg(reader) => next_pcapng(reader),
@@ -109,15 +104,8 @@ impl Capture {
                 Ok(Some(record))
             }
             Ok(None) => Ok(None),
-            Err(what) => Err(PortError { port: self.name.clone(), what }),
+            Err(what) => Err(Error { file: self.name.clone(), what }),
         }
-    }
-}
-
-fn said(error: &PcapError) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }
 
@@ -193,62 +181,4 @@ fn frame(raw: Raw) -> Result<Record, String> {
     let at =
         at.ok_or_else(|| "contains a time after January 2105; pcap files hold times until February 2106".to_owned())?;
     Ok(Record { at, contents })
-}
-
-/// Writes frames with nanoseconds.
-pub struct Writer {
-    name: String,
-    /// `None` once all is written.
-    writer: Option<PcapWriter<BufWriter<File>>>,
-}
-
-impl fmt::Debug for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Writer {
-    /// Creates `path`, in place of what is there.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn create(path: &Path) -> Result<Self, PortError> {
-        let name = path.display().to_string();
-        let failed = |what: String| PortError { port: name.clone(), what };
-        let file = File::create(path).map_err(|error| failed(error.to_string()))?;
-        let header = PcapHeader {
-            snaplen: LONGEST,
-            datalink: DataLink::ETHERNET,
-            ts_resolution: TsResolution::NanoSecond,
-            endianness: Endianness::native(),
-            ..PcapHeader::default()
-        };
-        let writer = PcapWriter::with_header(BufWriter::new(file), header).map_err(|error| failed(said(&error)))?;
-        Ok(Self { name, writer: Some(writer) })
-    }
-
-    /// A frame, `at` nanoseconds since 1970.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn write(&mut self, at: Instant, contents: &[u8]) -> Result<(), PortError> {
-        let packet = PcapPacket {
-            timestamp: Duration::from_nanos(at.nanos()).min(Duration::from_secs(u64::from(u32::MAX))),
-            orig_len: contents.len() as u32,
-            data: Cow::Borrowed(contents),
-        };
-        let written = self.writer.as_mut().map_or(Ok(0), |writer| writer.write_packet(&packet));
-        written.map(|_| ()).map_err(|error| PortError { port: self.name.clone(), what: said(&error) })
-    }
-
-    /// Sees to it that all is in the file; nothing is written after it.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn finish(&mut self) -> Result<(), PortError> {
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let flushed = writer.into_writer().flush();
-        flushed.map_err(|error| PortError { port: self.name.clone(), what: error.to_string() })
-    }
 }
