@@ -55,6 +55,7 @@ PYTHON: Final = {
     "sojourn.topologies": "Ready-made networks",
     "sojourn.traffic": "Traffic and transport",
     "sojourn.draw": "Random quantities",
+    "sojourn.trace": "Rates over time",
     "sojourn.units": "Units",
     "sojourn.scheme": "Schemes",
     "sojourn.runner": "Running and comparing",
