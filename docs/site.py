@@ -60,6 +60,7 @@ PYTHON: Final = {
     "sojourn.under_load": "Results of RRUL",
     "sojourn.traffic": "Traffic and transport",
     "sojourn.draw": "Random quantities",
+    "sojourn.trace": "Rates over time",
     "sojourn.units": "Units",
     "sojourn.scheme": "Schemes",
     "sojourn.runner": "Running and comparing",

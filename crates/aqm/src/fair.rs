@@ -308,10 +308,9 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         self.quantum = i64::try_from(fair.quantum.get()).unwrap_or(i64::MAX);
         let params = fair.unlimited(params.clone());
         self.template = A::new(&params);
-        for flow in &mut self.flows {
-            flow.aqm.advance(cx.now, cx.rate, &flow.queue);
-            flow.aqm.set_params(&params);
-        }
+        // Updates that are due are of the old parameters.
+        self.set_rate(cx, cx.rate);
+        self.flows.iter_mut().for_each(|flow| flow.aqm.set_params(&params));
         true
     }
 
