@@ -64,6 +64,7 @@ PYTHON: Final = {
     "sojourn.units": "Units",
     "sojourn.scheme": "Schemes",
     "sojourn.runner": "Running and comparing",
+    "sojourn.traces": "Packet traces and decision logs",
     "sojourn.results": "Results",
     "sojourn.plot": "Figures",
     "sojourn.stats": "Estimates",

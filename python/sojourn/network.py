@@ -567,6 +567,8 @@ def _each(value: Any, written: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {direction: written(one) for direction, one in value.items()}
     return None if value is None else written(value)
+
+
 def _trace(trace: str | Mapping[str, object] | None) -> dict[str, object] | None:
     return {"file": trace} if isinstance(trace, str) else None if trace is None else dict(trace)
 
