@@ -377,6 +377,8 @@ def network(
                 "from": "router",
                 "to": "b",
                 "rate": f"{mbit_s:g} Mbit/s",
+                # Only the way to b is shaped.
+                "reverse_rate": "10 Gbit/s",
                 "delay": "0 ms",
                 "overhead": "14 B",
                 "under_test": True,
