@@ -81,6 +81,8 @@ pub struct AckEvent {
     pub in_flight: Bytes,
     /// In flight before it.
     pub prior_in_flight: Bytes,
+    /// Until pacing lets the next segment go; zero where it does not wait.
+    pub departs_in: Span,
     /// Newly taken as lost by it.
     pub lost: Bytes,
     /// Taken as lost since the start; what is lost again counts again.

@@ -18,9 +18,8 @@
 //!
 //! Deviations: rates and windows count bytes, targets are whole segments; floating point instead of 24-bit fractions; times have
 //! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Pacing lets Linux's offload bursts go
-//! (`tso_segs_goal`), for three of which the window has room; what is in flight is not projected to the departure of a burst
-//! already scheduled. Undo (DSACK, Eifel) does not exist here. Without a handshake the first pacing rate
-//! comes from the 1 ms that Linux takes where it has no RTT sample. Work: O(1).
+//! (`tso_segs_goal`), for three of which the window has room. Undo (DSACK, Eifel) does not exist here. Without a handshake the
+//! first pacing rate comes from the 1 ms that Linux takes where it has no RTT sample. Work: O(1).
 
 mod aggregation;
 mod filter;
@@ -266,15 +265,23 @@ impl Bbr {
         }
     }
 
+    /// What will be in the network when the next segment departs, in bytes, of which this much is in flight now. While the sender
+    /// asks for more, the burst that departs then is counted.
+    fn in_network(&self, ack: &AckEvent, in_flight: Bytes, gain: f64) -> u64 {
+        let burst = if gain > 1.0 { self.burst_segments() * self.mss } else { 0 };
+        let delivered = (self.bandwidth() * ack.departs_in.seconds()) as u64 / self.mss * self.mss;
+        (in_flight.get() + burst).saturating_sub(delivered)
+    }
+
     fn update_cycle(&mut self, ack: &AckEvent) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let full_length = self.min_rtt.is_some_and(|(rtt, _)| self.delivered_at.since(since) > rtt);
         let gain = self.pacing_gain();
         let bandwidth = self.bandwidth.get();
-        let in_flight = ack.prior_in_flight.get();
+        let in_flight = self.in_network(ack, ack.prior_in_flight, gain);
         let over = if gain > 1.0 {
             // Until what it asks for is in flight, unless a buffer is too small for that.
-            let reached = in_flight + self.burst_segments() * self.mss >= self.inflight(bandwidth, gain);
+            let reached = in_flight >= self.inflight(bandwidth, gain);
             full_length && (ack.lost > Bytes::ZERO || reached)
         } else if gain < 1.0 {
             // Until the queue is gone.
@@ -307,7 +314,7 @@ impl Bbr {
             self.mode = Mode::Drain;
             self.ssthresh = target;
         }
-        if self.mode == Mode::Drain && ack.in_flight.get() <= target {
+        if self.mode == Mode::Drain && self.in_network(ack, ack.in_flight, DRAIN_GAIN) <= target {
             self.enter_probe_bw();
         }
     }

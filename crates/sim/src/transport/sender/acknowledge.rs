@@ -269,6 +269,7 @@ impl<R: Strategy> Core<R> {
             delivered: Bytes::new(delivered),
             in_flight: Bytes::new(self.board.pipe()),
             prior_in_flight: Bytes::new(prior_in_flight),
+            departs_in: self.pacing.next.since(now),
             lost: Bytes::new(progress.lost),
             total_lost: Bytes::new(self.total_lost),
             phase: self.state.phase(),

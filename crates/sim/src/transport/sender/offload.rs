@@ -8,6 +8,8 @@
 //! * Room for less than that waits for more (`tcp_tso_should_defer`), while all of this holds: no loss is being repaired;
 //!   something has been sent within a millisecond; the room is less than the rest of the buffer and than a third of the window;
 //!   and the next acknowledgement is due within a millisecond or half an RTT, whichever is shorter.
+//! * A group is paced as a whole. If it leaves late, the next one may leave earlier by as much, at most by half of the group's time
+//!   (`tcp_update_skb_after_send`).
 //! * The last segment of a group of two or more has PSH (`__tcp_transmit_skb`), and so has the last segment of a write. Since
 //!   6.1.57 a receiver whose application has read everything acknowledges such a segment at once, whatever its size.
 //!

@@ -308,10 +308,19 @@ impl<R: Strategy> Core<R> {
                 Some(groups) => groups.following(),
                 None => self.congestion.pacing_burst().saturating_sub(1),
             };
-            pacing.next = now + time;
+            pacing.next = match &self.groups {
+                Some(_) => {
+                    // The whole group is paced at once; of how late it is, up to half of its time is made up for.
+                    let all = time * (pacing.burst_left + 1);
+                    now + all.saturating_sub(now.since(pacing.next).min(all / 2))
+                }
+                None => now + time,
+            };
         } else if pacing.burst_left > 0 {
             pacing.burst_left -= 1;
-            pacing.next += time;
+            if self.groups.is_none() {
+                pacing.next += time;
+            }
         } else {
             pacing.waits = true;
         }

@@ -290,6 +290,7 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
         delivered: Bytes::new(1000 * delivered),
         in_flight: Bytes::new(1000 * in_flight),
         prior_in_flight: Bytes::new(1000 * (in_flight + 1)),
+        departs_in: Span::ZERO,
         lost: Bytes::ZERO,
         total_lost: Bytes::ZERO,
         phase: Phase::Open,
@@ -322,6 +323,36 @@ fn pacing_by_hand() {
     // Marks change nothing.
     bbr.on_congestion(&CongestionEvent { now: at_ms(50), signal: Signal::Ecn, in_flight: Bytes::new(9_000) });
     assert_eq!(bbr.cwnd(), Bytes::new(11_000));
+}
+
+#[test]
+fn what_is_delivered_before_the_next_departure_is_not_in_the_network() {
+    let mut bbr = Bbr::new(&Parameters { seed: 1, ..parameters(1000) });
+    let mode = |bbr: &Bbr| {
+        let mut found = f64::NAN;
+        bbr.internals(&mut |name, value| found = if name == "mode" { value } else { found });
+        found
+    };
+    // At a constant 1 MB/s Startup ends after three rounds of 50 ms.
+    let mut n = 0;
+    while mode(&bbr) == 0.0 {
+        n += 1;
+        bbr.on_ack(&acked(50 + n, n, 150));
+    }
+    assert_eq!(mode(&bbr), 1.0);
+    // Drain ends with so many segments in flight, or fewer.
+    let last = |departs_in| {
+        let ends = |in_flight: &u64| {
+            let mut bbr = bbr.clone();
+            bbr.on_ack(&AckEvent { departs_in, ..acked(51 + n, n + 1, *in_flight) });
+            mode(&bbr) == 2.0
+        };
+        (0..150).rev().find(ends).unwrap()
+    };
+    // 50 segments are in a round trip, and there is room for three bursts of two.
+    assert_eq!(last(Span::ZERO), 56);
+    // In 5.9 ms at 1 MB/s five whole segments are delivered.
+    assert_eq!(last(Span::from_micros(5_900)), 61);
 }
 
 #[test]

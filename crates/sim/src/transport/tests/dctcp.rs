@@ -77,6 +77,7 @@ pub(super) fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
         delivered: segments(una),
         in_flight: segments(next - una),
         prior_in_flight: segments(next - una + n),
+        departs_in: Span::ZERO,
         lost: Bytes::ZERO,
         total_lost: Bytes::ZERO,
         phase: Phase::Open,

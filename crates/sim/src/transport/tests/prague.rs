@@ -21,6 +21,7 @@ fn acked(at: u64, n: u64, una: u64, next: u64, marked: u64, rtt: u64) -> AckEven
         delivered: Bytes::new(1000 * una),
         in_flight: Bytes::new(1000 * (next - una)),
         prior_in_flight: Bytes::new(1000 * (next - una + n)),
+        departs_in: Span::ZERO,
         lost: Bytes::ZERO,
         total_lost: Bytes::ZERO,
         phase: Phase::Open,

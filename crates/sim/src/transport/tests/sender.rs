@@ -352,6 +352,24 @@ fn pacing_spaces_segments() {
 }
 
 #[test]
+fn a_group_that_leaves_late_makes_up_for_half_of_its_time_at_the_most() {
+    let config = Config { unlimited: false, segmentation_offload: true, ..bulk("reno") };
+    let sender = Sender::with_congestion_control(config, Box::new(Paced(None, 0)));
+    let mut path = Path::with_sender(sender, every_segment(), ms(40));
+    let us = |n| Instant::ZERO + Span::from_micros(n);
+    for (at, written) in [(100_000, 1), (101_300, 1), (102_900, 3)] {
+        path.run(us(at));
+        path.sender.write(segments(written));
+        path.pump();
+    }
+    path.run(us(110_000));
+    // A segment takes 1 ms. After the first the next may leave at 100.5 ms; it is 0.8 ms late, so the third may leave at 101.8 ms.
+    // That one is 1.1 ms late, the fourth leaves at 103.4 ms in time, and the fifth 1 ms later.
+    let left: Vec<_> = path.sent.iter().map(|(at, _)| at.nanos() / 1_000).collect();
+    assert_eq!(left, [100_000, 101_300, 102_900, 103_400, 104_400]);
+}
+
+#[test]
 fn the_delivery_rate_is_that_of_the_path() {
     let sender = Sender::with_congestion_control(bulk("reno"), Box::new(Paced(None, 0)));
     let mut path = Path::with_sender(sender, every_segment(), ms(40));
