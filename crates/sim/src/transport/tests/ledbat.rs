@@ -24,7 +24,6 @@ fn acked(at: u64, n: u64, delay: u64, flight: u64) -> AckEvent {
         delivered: Bytes::ZERO,
         in_flight: Bytes::new(1000 * (flight - n)),
         prior_in_flight: Bytes::new(1000 * flight),
-
         departs_in: Span::ZERO,
         lost: Bytes::ZERO,
         total_lost: Bytes::ZERO,
