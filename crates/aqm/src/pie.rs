@@ -176,8 +176,8 @@ pub struct Pie {
     spared: Limit,
     /// Neither `bytemode` nor `derandomize`: every arrival is dropped with p.
     is_plain: bool,
-    /// The safeguard of section 4.1 looks at the delay of the last packet that left, as in Linux.
-    sees_departures: bool,
+    /// What the safeguard of section 4.1 looks at: `delay_old`, or the delay of a packet that left since, as in Linux.
+    delay_seen: f64,
     /// `burst_allowance_`.
     burst_allowance: Span,
     /// `accu_prob_`.
@@ -189,7 +189,7 @@ pub struct Pie {
     departures: Departures,
     updates: Ticks,
     /// `variant = ns3`: updates in a row without congestion since the allowance was used up, the first of them counted for good.
-    calm_updates: u64,
+    calm_updates: u32,
 }
 
 impl Pie {
@@ -222,34 +222,37 @@ impl Pie {
         let most = if p >= 0.1 { 0.02 } else { f64::INFINITY };
         step = if step > most { most } else { step };
         // One look at the variant, for the one that is mostly there.
-        let mut p = if variant == Variant::Rfc { p + step } else { self.step_otherwise(p, step, delay) };
-        if delay == 0.0 && self.delay_old == 0.0 {
-            p *= self.decay(backlog);
+        if variant != Variant::Rfc {
+            return self.update_otherwise(step, delay, backlog);
         }
-        self.probability = p.clamp(0.0, if variant == Variant::Linux { LINUX_MOST } else { 1.0 });
-        let old = core::mem::replace(&mut self.delay_old, delay);
+        let mut p = p + step;
+        if delay == 0.0 && self.delay_old == 0.0 {
+            p *= 0.98;
+        }
+        self.probability = p.clamp(0.0, 1.0);
+        self.delay_old = delay;
         // Section 4.4.
         self.burst_allowance = self.burst_allowance.saturating_sub(tupdate);
-        if variant == Variant::Ns3 {
-            self.count_calm(delay.max(old));
-        }
     }
 
-    /// What a `step` leaves of p under the other variants.
+    /// The same under the other variants, whose adjustment is `step`.
     #[inline(never)]
-    fn step_otherwise(&self, p: f64, step: f64, delay: f64) -> f64 {
-        match self.params.variant {
-            Variant::Linux => {
-                let p = p + if delay > 0.25 { step + 0.02 } else { step };
-                // What overflows is set to 1.
-                if p < LINUX_MOST {
-                    p
-                } else {
-                    1.0
-                }
-            }
-            Variant::Ns3 if !self.burst_allowance.is_zero() => 0.0,
-            Variant::Rfc | Variant::Ns3 => p + step,
+    fn update_otherwise(&mut self, step: f64, delay: f64, backlog: u64) {
+        let old = core::mem::replace(&mut self.delay_old, delay);
+        let is_zero = delay == 0.0 && old == 0.0;
+        let p = self.probability + step;
+        if self.params.variant == Variant::Linux {
+            let p = if delay > 0.25 { p + 0.02 } else { p };
+            // What overflows is set to 1.
+            let p = if p < LINUX_MOST { p.max(0.0) } else { 1.0 };
+            self.probability = if is_zero && backlog == 0 { p * (1.0 - 1.0 / 64.0) } else { p };
+        } else {
+            let p = if self.burst_allowance.is_zero() { p } else { 0.0 };
+            self.probability = (if is_zero { p * 0.98 } else { p }).clamp(0.0, 1.0);
+        }
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.params.tupdate);
+        if self.params.variant == Variant::Ns3 {
+            self.count_calm(delay.max(old));
         }
     }
 
@@ -264,23 +267,13 @@ impl Pie {
 
     /// ns-3's `NO_BURST`: more than so many updates were calm, after the one that ended the protection.
     fn is_rested(&self) -> bool {
-        self.calm_updates > 1 + BURST_RESET.nanos() / self.params.tupdate.nanos().max(1)
+        u64::from(self.calm_updates) > 1 + BURST_RESET.nanos() / self.params.tupdate.nanos().max(1)
     }
 
     /// ns-3 gives the allowance back.
     #[inline(never)]
     fn may_rest(&self) -> bool {
         self.burst_allowance.is_zero() && self.is_rested()
-    }
-
-    /// What an update without any delay leaves of p.
-    #[cold]
-    fn decay(&self, backlog: u64) -> f64 {
-        match self.params.variant {
-            Variant::Rfc | Variant::Ns3 => 0.98,
-            Variant::Linux if backlog == 0 => 1.0 - 1.0 / 64.0,
-            Variant::Linux => 1.0,
-        }
     }
 
     /// The updates due up to `now`.
@@ -298,6 +291,7 @@ impl Pie {
                     // Signed, because that converts in one instruction.
                     self.update(at.since(enqueued).nanos() as i64 as f64 / 1e9, queue.bytes());
                 }
+                self.delay_seen = self.delay_old;
             }
             _ => self.catch_up_otherwise(now, queue),
         }
@@ -312,6 +306,7 @@ impl Pie {
             }
             let Some(at) = self.updates.take(now) else { return };
             self.update(self.delay(at, queue), queue.bytes());
+            self.delay_seen = self.delay_old;
         }
     }
 
@@ -327,7 +322,8 @@ impl Pie {
         if self.params.variant == Variant::Ns3 {
             // The update that uses the allowance up is calm already.
             let used_up = self.burst_allowance.nanos().div_ceil(tupdate.nanos().max(1)).max(1);
-            self.calm_updates = self.calm_updates.saturating_add((updates + 1).saturating_sub(used_up));
+            let calm = (updates + 1).saturating_sub(used_up);
+            self.calm_updates = self.calm_updates.saturating_add(u32::try_from(calm).unwrap_or(u32::MAX));
         }
         if !self.burst_allowance.is_zero() {
             self.burst_allowance = self.burst_allowance.saturating_sub(tupdate * updates);
@@ -370,7 +366,7 @@ impl Pie {
     /// Section 5.3: the queue has reached a third of the limit.
     fn begin(&mut self) {
         self.active = true;
-        self.delay_old = 0.0;
+        (self.delay_old, self.delay_seen) = (0.0, 0.0);
         self.probability = 0.0;
         self.burst_allowance = self.params.max_burst;
         self.accumulated = 0.0;
@@ -380,8 +376,7 @@ impl Pie {
     /// Section 4.1, `drop_early`, with sections 4.4 and 5.4.
     #[inline]
     fn drop_early(&mut self, cx: &mut Cx<'_>, queue: &Queue, packet: &Packet) -> bool {
-        let delay = if self.sees_departures { self.last_sojourn.seconds() } else { self.delay_old };
-        let is_low = (delay < self.half_target) & (self.probability < 0.2);
+        let is_low = (self.delay_seen < self.half_target) & (self.probability < 0.2);
         // One branch: none of them can be foreseen where the packets of many flows take turns.
         if !self.active | !self.burst_allowance.is_zero() | is_low | self.is_spared(queue) {
             return false;
@@ -480,6 +475,9 @@ impl Aqm for Pie {
                 Delay::Timestamps => {}
                 Delay::Departures => {
                     self.last_sojourn = if queue.len() == 1 { Span::ZERO } else { cx.now.since(head.enqueued) };
+                    if self.params.variant == Variant::Linux {
+                        self.delay_seen = self.last_sojourn.seconds();
+                    }
                 }
                 Delay::DepartureRate => self.departures.departure(cx.now, head.bytes, left_behind),
             }
@@ -546,7 +544,7 @@ impl Algorithm for Pie {
         self.active = old.active || !params.activate;
         self.burst_allowance = old.burst_allowance.min(params.max_burst);
         self.probability = old.probability;
-        self.delay_old = old.delay_old;
+        (self.delay_old, self.delay_seen) = (old.delay_old, old.delay_seen);
         self.accumulated = old.accumulated;
         self.last_sojourn = old.last_sojourn;
         self.calm_updates = old.calm_updates;
@@ -568,7 +566,7 @@ impl Algorithm for Pie {
                 _ => Limit::Bytes(Bytes::new(2 * params.avpkt.get())),
             },
             is_plain: !params.bytemode && !params.derandomize,
-            sees_departures: params.variant == Variant::Linux && params.delay == Delay::Departures,
+            delay_seen: 0.0,
             burst_allowance: params.max_burst,
             accumulated: 0.0,
             active: !params.activate,

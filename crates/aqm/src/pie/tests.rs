@@ -161,6 +161,7 @@ fn congested(params: Params, p: f64) -> Host<Pie> {
     host.with(|pie| {
         pie.probability = p;
         pie.delay_old = 0.020;
+        pie.delay_seen = 0.020;
         pie.burst_allowance = Span::ZERO;
     });
     host.random.fixed = Some(0.0);
@@ -188,7 +189,7 @@ fn low_delay_and_low_p_are_spared() {
     // Section 4.1: qdelay_old_ < 7.5 ms and p < 0.2.
     for (p, old, fate) in [(0.199, 0.0074, Fate::Queued), (0.2, 0.0074, dropped), (0.199, 0.0075, dropped)] {
         let mut host = congested(Params::default(), p);
-        host.with(|pie| pie.delay_old = old);
+        host.with(|pie| pie.delay_seen = old);
         assert_eq!(host.arrive(), fate, "{p} {old}");
     }
 }
@@ -445,6 +446,7 @@ fn a_long_idle_time_takes_bounded_work_and_ends_at_rest() {
     pie.updates.start(ms(0));
     pie.probability = 1.0;
     pie.delay_old = 5.0;
+    pie.delay_seen = 5.0;
     // A century: 2 x 10^11 updates.
     let century = Instant::ZERO + Span::from_secs(3_155_760_000);
     crate::test_host::advance(&mut pie, century, &Queue::default());
