@@ -169,7 +169,8 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
     return (
         f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
         "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
-        "different times; the points with several groups are being recorded again.\n\n" + _markdown(head, rows)
+        "different times; the points with several groups were thrown away and are recorded again.\n\n"
+        + _markdown(head, rows)
     )
 
 
