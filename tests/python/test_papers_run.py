@@ -21,6 +21,7 @@ from sojourn import papers
 from sojourn.cli import main
 from sojourn.papers import Outcome, documents, execute, ledger, page
 from sojourn.papers.command import chosen
+from sojourn.papers.conditions import conditions_of
 from sojourn.papers.shipped.daqm.modes import mode
 
 PAPER = papers.load("daqm")
@@ -125,16 +126,16 @@ def test_values_are_those_of_the_readings(measured: execute.Measured) -> None:
 
 def test_claims_are_judged_on_their_own_traffic(measured: execute.Measured) -> None:
     (table_8,) = TABLE_8
-    assert ledger.conditions_of(claim("fig15-c1-plr-lower-by"), measured.conditions) == (table_8,)
+    assert conditions_of(claim("fig15-c1-plr-lower-by"), measured.conditions) == (table_8,)
     # About other traffic, about a sweep as a whole, about several sweeps.
     others = [one for one in PAPER.claims if one.flow != ("http",) or one.at != "1400 B"]
-    assert not any(ledger.conditions_of(one, measured.conditions) for one in others)
+    assert not any(conditions_of(one, measured.conditions) for one in others)
     judged = ledger.make(PAPER, measured)
     for one in PAPER.claims:
         outcomes = {of.outcome for of in judged.verdicts[one.id].values()}
         if one.comparison == "unjudgeable":
             assert outcomes == {Outcome.UNJUDGEABLE}
-        elif not ledger.conditions_of(one, measured.conditions):
+        elif not conditions_of(one, measured.conditions):
             assert outcomes == {Outcome.NOT_RUN}
     assert sum(judged.counts(BASE).values()) == 575
     undecided = [of[BASE] for of in judged.verdicts.values() if of[BASE].outcome is Outcome.UNDECIDED]
