@@ -4,22 +4,12 @@
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use sojourn_aqm::{Config, Counters, Cx, Dequeued, Observer, Packet, Random, Reason};
+mod common;
+
+use common::Stream;
+use sojourn_aqm::{Config, Counters, Cx, Dequeued, Observer, Packet, Reason};
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
-
-/// splitmix64.
-struct Stream(u64);
-
-impl Random for Stream {
-    fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-}
 
 /// Flows whose packets were dropped since it was last looked at.
 #[derive(Default)]

@@ -2,22 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use sojourn_aqm::{registry, Config, Dequeued, Ecn, Observer, Packet, Random, Reason, Server};
+mod common;
+
+use common::Stream;
+use sojourn_aqm::{registry, Config, Dequeued, Ecn, Observer, Packet, Reason, Server};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
-
-/// splitmix64.
-#[derive(Clone)]
-struct Stream(u64);
-
-impl Random for Stream {
-    fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-}
 
 #[derive(Default)]
 struct Log(Vec<(Instant, u64, Option<Reason>)>);

@@ -2,24 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod common;
+
+use common::Stream;
 use sojourn_aqm::{
-    registry, replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason,
+    registry, replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Reason,
 };
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
-
-/// splitmix64.
-struct Stream(u64);
-
-impl Random for Stream {
-    fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-}
 
 #[derive(Default)]
 struct Log(Vec<(Instant, Packet, Reason)>);
