@@ -11,7 +11,7 @@
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
 //!   (RFC 6582's `recover`; ns-2's `bugFix_`), for `Recovery::Reno` too, for which RFC 5681 asks no such care.
 //! * [`Recovery::Ns3`] is ns-3's, with what that does otherwise: see `recovery::ns3`.
-//! * RFC 6675's rescue retransmission and F-RTO are not part of it. With `Recovery::Sack` a lost retransmission waits for the
+//! * RFC 6675's rescue retransmission is not part of it; F-RTO and the undoing of reductions are in `undo`. With `Recovery::Sack` a lost retransmission waits for the
 //!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
 //! * The timer has no granularity (Linux: one jiffy).
@@ -33,10 +33,12 @@ mod scoreboard;
 mod stats;
 mod tail;
 mod transmit;
+mod undo;
 mod window;
 
 pub use config::{Config, Ect, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
+pub use undo::UndoStats;
 
 use self::core::Core;
 use crate::transport::congestion::{CongestionControl, Control};
@@ -273,6 +275,12 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         with!(&self.0, core => &core.stats)
+    }
+
+    /// Counts of what was undone; nothing where [`Config::undo`] does not ask for it.
+    #[must_use]
+    pub fn undone(&self) -> UndoStats {
+        with!(&self.0, core => core.undone())
     }
 
     /// Parameters.

@@ -20,6 +20,7 @@ mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod undo;
 mod window;
 
 use super::congestion::{find, Keys, Parameters};

@@ -166,7 +166,7 @@ impl<R: Strategy> Core<R> {
             cwnd: congestion.cwnd().get(),
             mss,
             state: State::Open,
-            recovery: R::default(),
+            recovery: R::with(&config),
             source: Source::new(&config, mss),
             peer: Peer { edge: u64::MAX, widest: 0, probes: 0 },
             timer: Timer { deadline: Instant::NEVER, backoff: 0 },

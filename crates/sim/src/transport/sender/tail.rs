@@ -2,8 +2,8 @@
 //!
 //! Text: RFC 8985, section 7, as Linux has it (`tcp_early_retrans = 3`): without an answer for two smoothed RTTs, new data or
 //! else the last segment once more, whatever the window.
-//! Deviations: of a probe that was for nothing the pure duplicate acknowledgement tells, as there is no DSACK; two jiffies
-//! that Linux adds to the probe's timeout are none.
+//! Of a probe that was for nothing the duplicate acknowledgement tells, with DSACK or without.
+//! Deviation: two jiffies that Linux adds to the probe's timeout are none.
 
 use super::connection::Step;
 use super::core::Core;
@@ -47,6 +47,11 @@ impl Tail {
     #[inline]
     pub fn at(&self) -> Instant {
         self.early.map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    /// A probe that repeated a segment is in flight.
+    pub fn repeats(&self) -> bool {
+        self.probe.is_some_and(|probe| probe.repeated)
     }
 
     pub fn awaits(&self, what: Early) -> bool {
