@@ -36,7 +36,7 @@ SECTIONS: Final = {
         "guides",
         ["access", "plans", "tune", "networks-that-change", "adaptive", "traces", "place", "gateway", "add-your-own"],
     ),
-    "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
+    "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),
