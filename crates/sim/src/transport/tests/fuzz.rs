@@ -53,7 +53,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         slow_start_after_idle: random.chance(50),
         window_unit: if random.chance(70) { WindowUnit::Bytes } else { WindowUnit::Packets },
         unlimited: false,
-        undo: seed % 3 > 0,
+        undo: !seed.is_multiple_of(3),
         handshake: random.chance(60),
         ..bulk(names[random.below(names.len() as u64) as usize])
     };
