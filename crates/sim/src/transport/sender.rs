@@ -14,7 +14,7 @@
 //! * RFC 6675's rescue retransmission is not part of it; F-RTO and the undoing of reductions are in `undo`. With `Recovery::Sack` a lost retransmission waits for the
 //!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
-//! * The timer has no granularity (Linux: one jiffy).
+//! * The timer has no granularity, unless `Config::tick` gives it one (Linux: one jiffy).
 //!
 //! [`Core`] is what all senders have in common. How missing segments are found and sent again is a [`recovery::Strategy`], one
 //! file each, and the core is compiled once for each of them.

@@ -36,6 +36,10 @@ keys! {
         /// and, with `ack_policy` `linux`, DSACK (RFC 2883, 3708). Linux true (`tcp_frto` 2, `tcp_dsack` 1); RFC 5682 and RFC
         /// 4015 allow it.
         undo: bool = sender().undo;
+        /// Tick of the clock by which retransmission timer, tail loss probe and RACK's reordering timer expire, with `recovery`
+        /// `rack`; the latter two wait two ticks more. Linux 4 ms in Debian (`CONFIG_HZ` 250), 1 ms or 10 ms elsewhere; RFC 6298
+        /// leaves it to the host. It is 0 s here, for no ticks.
+        timer_tick: Span = sender().tick;
         /// Payload of a full segment; 1448 B give an IP packet of 1500 B. Linux 1448 B over Ethernet; RFC 9293 536 B if
         /// peer and path state nothing, less the options.
         mss: Bytes = sender().mss;

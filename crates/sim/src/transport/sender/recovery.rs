@@ -50,6 +50,8 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     const WHOLE: bool = false;
     /// It keeps the order of transmissions and looks at each delivery.
     const SEES: bool = false;
+    /// Its timers may go by the ticks of a clock.
+    const TICKS: bool = false;
     /// Its reductions may be undone.
     const UNDOES: bool = false;
     /// `IsLost` of RFC 6675 holds for what it calls lost: for the check of the scoreboard.

@@ -54,6 +54,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         window_unit: if random.chance(70) { WindowUnit::Bytes } else { WindowUnit::Packets },
         unlimited: false,
         undo: !seed.is_multiple_of(3),
+        tick: ms([0, 4][usize::from(seed.is_multiple_of(2) && recovery == Recovery::Rack)]),
         handshake: random.chance(60),
         ..bulk(names[random.below(names.len() as u64) as usize])
     };

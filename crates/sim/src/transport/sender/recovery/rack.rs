@@ -60,7 +60,12 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
         rack.order.pop_front();
     }
     match wait {
-        Some(due) => core.tail.early = Some((due, Early::Reordering)),
+        Some(due) => {
+            // As Linux (`tcp_rack_mark_lost`): two ticks more.
+            let at =
+                if core.config.tick.is_zero() { due } else { core.ticked(now, due.since(now)) + core.config.tick * 2 };
+            core.tail.early = Some((at, Early::Reordering));
+        }
         None if core.tail.awaits(Early::Reordering) => core.tail.early = None,
         None => {}
     }
@@ -68,6 +73,7 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
 
 impl Strategy for Rack {
     const SEES: bool = true;
+    const TICKS: bool = true;
     const UNDOES: bool = true;
 
     /// The segments are delivered in the order in which they were sent, each for the first time.
