@@ -37,7 +37,7 @@ def _run(jitter: str, **transport: Any) -> tuple[float, float]:
 
 
 def test_reordering_costs_nothing_where_reductions_are_undone() -> None:
-    # The base RTT is 60 ms, of which RACK waits a quarter, 15 ms; delays differ by up to 20 ms. Nothing is ever dropped.
+    # The base RTT is 60 ms, and RACK waits a quarter of the smallest, at most 15 ms; delays differ by up to 20 ms.
     goodput, drops = _run("10 ms", undo=True)
     assert drops == 0
     assert goodput > 0.99 * CAPACITY_MBIT_S

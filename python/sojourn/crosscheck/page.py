@@ -59,7 +59,8 @@ Our side sends the same ping. Points called *shared* count drops over the whole 
 count them over the measured time.
 
 Our flows have `recovery rack`, `tail_loss_probe`, `undo`, `timer_tick 4 ms`, `segmentation_offload`,
-`ack_policy linux` and `receive_buffer 3 MiB`. They open their connections one after the other and then send together, as iperf3 does (`bulk` with `after` and `first`).
+`ack_policy linux` and `receive_buffer 3 MiB`. They open their connections one after the other and then send
+together, as iperf3 does (`bulk` with `after` and `first`).
 
 Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of
 Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several congestion
