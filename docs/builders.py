@@ -13,6 +13,7 @@ from sojourn import _native
 ROOT = Path(__file__).parent.parent
 TRAFFIC = "python/sojourn/traffic.py"
 PACKAGE = "python/sojourn/__init__.py"
+COUNT = "Number of users or flows of it, for :meth:`Network.add`; by default 1."
 
 
 class Builder:
@@ -32,6 +33,8 @@ class Builder:
                 return self.typed(option)
         if schema.get("type") == "array":
             one, dimension = self.typed(schema["items"])
+            if "minItems" not in schema:
+                return f"Sequence[{one}]", dimension
             return f"tuple[{', '.join([one] * schema['minItems'])}]", dimension
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[-1].removesuffix("_or_none")
@@ -42,6 +45,8 @@ class Builder:
                 return f"{held.capitalize()} | Distribution", held
             return name.capitalize(), name
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        if types[0] == "object":
+            return "Mapping[str, float]", None
         return {"number": "float", "integer": "int", "boolean": "bool", "string": "str"}[types[0]], None
 
     def words(self, schema: dict[str, Any]) -> list[str]:
@@ -68,17 +73,21 @@ class Builder:
 
     def text(self) -> str:
         """The function, formatted."""
-        head = call(
-            "def " + self.name, ["*", *map(self.parameter, self.keys)] if self.keys else [], f" -> {self.made}:", 0
-        )
+        is_traffic = self.made == "Traffic"
+        many = ["count: int | None = None", "/"] if is_traffic else []
+        keys = ["*", *map(self.parameter, self.keys)] if self.keys else []
+        head = call("def " + self.name, [*many, *keys], f" -> {self.made}:", 0)
         lines = [head, *wrapped(f'"""{" ".join(self.table["description"].split())}', 4)]
-        if self.keys:
+        if self.keys or is_traffic:
             lines += ["", "    Parameters", "    ----------"]
+        if is_traffic:
+            lines += ["    count", f"        {COUNT}"]
         for key in self.keys:
             lines += [f"    {key}", *wrapped(self.about(key), 8)]
         given = [f"{key}=({key}, {json.dumps(of).replace('null', 'None')})" for key, (_, of) in self.keys.items()]
-        lines[-1:] = [lines[-1] + '"""'] if not self.keys else [lines[-1], '    """']
-        return "\n".join([*lines, call("    return _table", [self.made, f'"{self.name}"', *given], "", 4)]) + "\n"
+        lines[-1:] = [lines[-1] + '"""'] if not (self.keys or is_traffic) else [lines[-1], '    """']
+        first = ["_traffic", "count"] if is_traffic else ["_table", self.made]
+        return "\n".join([*lines, call(f"    return {first[0]}", [first[1], f'"{self.name}"', *given], "", 4)]) + "\n"
 
 
 def wrapped(text: str, indent: int) -> list[str]:

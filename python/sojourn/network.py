@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
-from sojourn.draw import Distribution, amount
+from sojourn.draw import Distribution, amount, uniform
 from sojourn.scheme import SchemeLike
-from sojourn.traffic import Start, Traffic, Transport
+from sojourn.traffic import Start, Traffic, Transport, udp
 from sojourn.traffic import bulk as bulk_traffic
-from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text
+from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text, s
 
 Both: TypeAlias = Rate | Mapping[str, Rate]
 """A rate, or ``{"down": rate, "up": rate}`` of a link's two directions; down is the one from `from_` to `to`."""
@@ -451,6 +452,64 @@ class Network:
         for flow in load:
             network = network.flow(**flow)
         return network
+
+    def add(self, *traffic: Traffic, from_: str | None = None, to: str | None = None) -> Network:
+        """Add traffic of several kinds, each as flows of its own group.
+
+        Each group has the name of its kind; a second one of a kind has a number behind it. What has a rate of its own
+        (calls, games, recorded packets) is carried by UDP, the rest by TCP. Flows start at random in the first second.
+
+        Parameters
+        ----------
+        traffic
+            What :func:`sojourn.web`, :func:`sojourn.bulk` and the others return; ``sj.bulk(5)`` is five flows.
+        from_, to
+            Nodes or groups: the servers, and the clients. By default those of the network's first flow, or else
+            ``server`` and ``client``, which :func:`sojourn.access` has.
+
+        Raises
+        ------
+        SojournError
+            If the network has no such nodes.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> line = sj.access(down=sj.mbit_s(20), up=sj.mbit_s(5), rtt=sj.ms(40))
+        >>> line.add(sj.web(), sj.video(), sj.voip(), sj.bulk(5))
+        <Network 'access': 3 links, 4 flows>
+        """
+        document = self.to_dict()
+        source, sink = self._ends(document, from_, to)
+        own_rate = {str(kind["name"]) for kind in core.traffic_kinds() if kind["own_rate"]}
+        taken = {str(flow["name"]) for flow in document.get("flows", ())}
+        network = self
+        for one in traffic:
+            kind = str(one["kind"])
+            name = next(name for name in (kind, *(f"{kind}{k}" for k in count(2))) if name not in taken)
+            taken.add(name)
+            network = network.flow(
+                name=name,
+                from_=source,
+                to=sink,
+                count=one.count,
+                traffic=one,
+                transport=udp() if kind in own_rate else None,
+                start=uniform(s(0), s(1)),
+            )
+        return network
+
+    def _ends(self, document: core.Document, from_: str | None, to: str | None) -> tuple[str, str]:
+        """Return where traffic comes from and goes to, unless it is said."""
+        nodes = {str(link[end]) for link in document.get("links", ()) for end in ("from", "to")}
+        ends = ("server", "client") if {"server", "client"} <= nodes else None
+        if flows := document.get("flows"):
+            ends = (str(flows[0]["from"]), str(flows[0]["to"]))
+        if ends is None and (from_ is None or to is None):
+            raise SojournError(
+                f"{self.name!r} has neither flows nor the nodes server and client; allowed: from_=... and to=..."
+            )
+        return from_ or (ends or ("", ""))[0], to or (ends or ("", ""))[1]
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""
