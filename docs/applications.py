@@ -13,7 +13,10 @@ from practice import DOCS, save
 
 import sojourn as sj
 
-NOTE = "<!-- Made by docs/applications.py from runs of the library: change it there, or its words in docs/templates. -->\n"
+NOTE = (
+    "<!-- Made by docs/applications.py from runs of the library: change it there, or its words in "
+    "docs/templates. -->\n"
+)
 PROGRAM = """import sojourn as sj
 
 line = sj.access(down=sj.mbit_s(20), up=sj.mbit_s(5), rtt=sj.ms(40), duration=sj.s(120), warm_up=sj.s(20))
@@ -55,7 +58,7 @@ def main() -> None:
     """Writes the page."""
     names: dict[str, object] = {}
     # The program of the page, up to where it prints.
-    exec(PROGRAM.split("print(")[0].replace("seed=1)", "seed=1, progress=False)"), names)  # noqa: S102
+    exec(PROGRAM.partition("print(")[0].replace("seed=1)", "seed=1, progress=False)"), names)  # noqa: S102
     summary = names["summary"]
     if not isinstance(summary, sj.ApplicationSummary):
         raise TypeError(summary)

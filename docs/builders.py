@@ -33,9 +33,8 @@ class Builder:
                 return self.typed(option)
         if schema.get("type") == "array":
             one, dimension = self.typed(schema["items"])
-            if "minItems" not in schema:
-                return f"Sequence[{one}]", dimension
-            return f"tuple[{', '.join([one] * schema['minItems'])}]", dimension
+            count = schema.get("minItems")
+            return f"tuple[{', '.join([one] * count)}]" if count else f"Sequence[{one}]", dimension
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[-1].removesuffix("_or_none")
             if self.words(schema):
@@ -45,9 +44,14 @@ class Builder:
                 return f"{held.capitalize()} | Distribution", held
             return name.capitalize(), name
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        if types[0] == "object":
-            return "Mapping[str, float]", None
-        return {"number": "float", "integer": "int", "boolean": "bool", "string": "str"}[types[0]], None
+        names = {
+            "number": "float",
+            "integer": "int",
+            "boolean": "bool",
+            "string": "str",
+            "object": "Mapping[str, float]",
+        }
+        return names[types[0]], None
 
     def words(self, schema: dict[str, Any]) -> list[str]:
         """The words that a key takes, if it takes one of a few."""
@@ -77,7 +81,7 @@ class Builder:
         many = ["count: int | None = None", "/"] if is_traffic else []
         keys = ["*", *map(self.parameter, self.keys)] if self.keys else []
         head = call("def " + self.name, [*many, *keys], f" -> {self.made}:", 0)
-        lines = [head, *wrapped(f'"""{" ".join(self.table["description"].split())}', 4)]
+        lines = [head, *introduced(" ".join(self.table["description"].split()))]
         if self.keys or is_traffic:
             lines += ["", "    Parameters", "    ----------"]
         if is_traffic:
@@ -88,6 +92,14 @@ class Builder:
         lines[-1:] = [lines[-1] + '"""'] if not (self.keys or is_traffic) else [lines[-1], '    """']
         first = ["_traffic", "count"] if is_traffic else ["_table", self.made]
         return "\n".join([*lines, call(f"    return {first[0]}", [first[1], f'"{self.name}"', *given], "", 4)]) + "\n"
+
+
+def introduced(text: str) -> list[str]:
+    """The beginning of a docstring: all of it, or its first sentence and what follows."""
+    if len(text) <= 111:
+        return [f'    """{text}']
+    first, _, rest = text.partition(". ")
+    return [f'    """{first}.', "", *wrapped(rest, 4)]
 
 
 def wrapped(text: str, indent: int) -> list[str]:

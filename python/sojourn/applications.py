@@ -58,8 +58,8 @@ class ApplicationSummary:
 
     Notes
     -----
-    ``print`` writes a table with a row for each metric and a column for each scheme: means over replications with 95 %
-    intervals.
+    ``print`` writes a table with a row for each metric and a column for each scheme: means over replications with
+    95 % intervals.
     """
 
     results: Results

@@ -2,8 +2,9 @@
 
 A scenario often has bulk transfers, which fill the queue, and flows that suffer from the delay. One metric says most
 about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the
-completion time of finite transfers, and the 99th percentile of the one-way delay of everything else. Applications have
-metrics of their own: page load time, bit rate and rebuffering of video, delay and MOS of calls, late packets of games.
+completion time of finite transfers, and the 99th percentile of the one-way delay of everything else. Applications
+have metrics of their own: page load time, bit rate and rebuffering of video, delay and MOS of calls, late packets of
+games.
 """
 
 from __future__ import annotations

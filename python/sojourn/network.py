@@ -456,8 +456,9 @@ class Network:
     def add(self, *traffic: Traffic, from_: str | None = None, to: str | None = None) -> Network:
         """Add traffic of several kinds, each as flows of its own group.
 
-        Each group has the name of its kind; a second one of a kind has a number behind it. What has a rate of its own
-        (calls, games, recorded packets) is carried by UDP, the rest by TCP. Flows start at random in the first second.
+        Each group has the name of its kind; a second one of a kind has a number behind it. What has a rate of its
+        own (calls, games, recorded packets) is carried by UDP, the rest by TCP. Flows start at random in the first
+        second.
 
         Parameters
         ----------
@@ -486,7 +487,7 @@ class Network:
         network = self
         for one in traffic:
             kind = str(one["kind"])
-            name = next(name for name in (kind, *(f"{kind}{k}" for k in count(2))) if name not in taken)
+            name = next(name for k in count(1) if (name := f"{kind}{k}" if k > 1 else kind) not in taken)
             taken.add(name)
             network = network.flow(
                 name=name,

@@ -443,7 +443,7 @@ class Plots:
                     f"{group.name}: {group.metric.phrase} ({group.metric.shown_unit})", fontsize=points(10)
                 )
                 # Room for the numbers at the ends of the bars.
-                axes.set_xlim(0, 1.25 * axes.dataLim.x1)
+                axes.set_xlim(0, 1.25 * axes.dataLim.x1 or 1.0)
                 axes.locator_params(axis="x", nbins=5)
                 scheme_rows(axes, list(self._looks.values()))
             for axes in panels.flat[len(known) :]:

@@ -57,7 +57,7 @@ class Traffic(Part):
 
     def __init__(self, table: Mapping[str, Any], count: int | None = None) -> None:
         super().__init__(table)
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+        if count is not None and (type(count) is not int or count < 1):
             raise SojournError(
                 f"the number of {table.get('kind')} flows is {count!r}; allowed: a whole number from 1"
             )
@@ -286,8 +286,10 @@ def web(
     persistent: bool | None = None,
     request_size: Data | None = None,
 ) -> Traffic:
-    """Web pages, one after another; TCP only. `from` is the server, `to` the browser. By default a page is the one of
-    RFC 7928, section 7.2: 50 objects of 1 kB over 6 new connections, and the next page when it is complete.
+    """Web pages, one after another; TCP only.
+
+    `from` is the server, `to` the browser. By default a page is the one of RFC 7928, section 7.2: 50 objects of 1 kB
+    over 6 new connections, and the next page when it is complete.
 
     Parameters
     ----------
@@ -334,8 +336,10 @@ def video(
     segment: Time | None = None,
     startup: Time | None = None,
 ) -> Traffic:
-    """Adaptive video over one connection; TCP only. `from` is the server, `to` the player. It requests a segment when
-    the one before is complete and its buffer has room for it.
+    """Adaptive video over one connection; TCP only.
+
+    `from` is the server, `to` the player. It requests a segment when the one before is complete and its buffer has
+    room for it.
 
     Parameters
     ----------
@@ -388,8 +392,10 @@ def voip(
     playout: str | None = None,
     rate: Rate | None = None,
 ) -> Traffic:
-    """One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone, because no impairment
-    factor of Opus in packet networks is standardised for G.107.
+    """One direction of a telephone call; UDP only.
+
+    R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in packet networks is
+    standardised for G.107.
 
     Parameters
     ----------
@@ -426,8 +432,9 @@ def voip(
 def gaming(
     count: int | None = None, /, *, interval: Time | None = None, packet_size: Data | Distribution | None = None
 ) -> Traffic:
-    """Updates of an online game at constant intervals; UDP only. The share of updates that take more than 50 and 100
-    ms is reported.
+    """Updates of an online game at constant intervals; UDP only.
+
+    The share of updates that take more than 50 and 100 ms is reported.
 
     Parameters
     ----------
@@ -452,8 +459,10 @@ def request_response(
     response_size: Data | Distribution | None = None,
     response_sizes: Mapping[str, float] | None = None,
 ) -> Traffic:
-    """Requests, each sent after the response to the one before; TCP only. `from` is the server, `to` the client. The
-    size of a response is `response_size`, or one of `response_sizes`, or one of a `file`.
+    """Requests, each sent after the response to the one before; TCP only.
+
+    `from` is the server, `to` the client. The size of a response is `response_size`, or one of `response_sizes`, or
+    one of a `file`.
 
     Parameters
     ----------
@@ -488,8 +497,10 @@ def request_response(
 def replay(
     count: int | None = None, /, *, file: str | None = None, packets: str | None = None, period: Time | None = None
 ) -> Traffic:
-    """Packets of recorded times and sizes. Give `packets`, or a `file`, whose content takes their place in the
-    canonical form of a scenario, so that results say what they are of.
+    """Packets of recorded times and sizes.
+
+    Give `packets`, or a `file`, whose content takes their place in the canonical form of a scenario, so that results
+    say what they are of.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def test_application_metrics_are_in_every_table(mix: sj.Results) -> None:
     ):
         assert (group, metric) in found
         assert np.isfinite(mix.estimate("fq_codel", metric, group).mean)
-    # The queue of tail drop is 1000 packets of 12 Mbit at 20 Mbit/s, up to 0.6 s: pages take longer, the call sounds worse.
+    # 1000 packets of 12 kbit at 20 Mbit/s are up to 0.6 s: pages take longer, the call sounds worse.
     assert mix.difference("fq_codel", "page_load_s_mean", "pfifo limit 1000p", "web").mean < -0.5
     assert mix.difference("fq_codel", "voip_mos", "pfifo limit 1000p", "voip").mean > 0.3
     assert mix.estimate("pfifo limit 1000p", "delay_above_100_ms_ratio", "gaming").mean > 0.9
@@ -80,15 +80,11 @@ def test_the_summary_has_a_row_for_each_metric(mix: sj.Results) -> None:
     mos = next(row for row in text if "MOS" in row)
     assert "±" in mos
     summary.plot()
+    flow = {"name": "x", "from_": "server", "to": "client", "transport": sj.udp()}
+    plain = line(4).flow(**flow, traffic=sj.cbr(rate="1 Mbit/s", packet_size="500 B"))
+    results = sj.run(plain, series=None, progress=False)
     with pytest.raises(SojournError, match="have no application; allowed: traffic of web"):
-        net = line(4).flow(
-            name="x",
-            from_="server",
-            to="client",
-            traffic=sj.cbr(rate="1 Mbit/s", packet_size="500 B"),
-            transport=sj.udp(),
-        )
-        sj.ApplicationSummary(sj.run(net, series=None, progress=False))
+        sj.ApplicationSummary(results)
 
 
 def test_sources_become_part_of_the_scenario(tmp_path: Path) -> None:
@@ -113,7 +109,7 @@ def test_sources_become_part_of_the_scenario(tmp_path: Path) -> None:
 
 
 def test_captures_are_replayed(tmp_path: Path) -> None:
-    # Ethernet and IPv4 packets of 200 B, 20 ms apart; with UDP's header 172 B of payload are such packets again. And one of ARP.
+    # IPv4 packets of 200 B, 20 ms apart; with UDP's header 172 B of payload are such packets again. And one of ARP.
     frames = [(k * 20_000, b"\0" * 12 + b"\x08\x00\x45\x00" + struct.pack(">H", 200) + b"\0" * 196) for k in range(5)]
     frames.append((100_000, b"\xff" * 12 + b"\x08\x06" + b"\0" * 46))
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)

@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn mos_is_that_of_table_b_1() {
-        // G.107, table B.1: lower limits of the categories of satisfaction.
+        // G.107, table B.1: lower limits of the categories of satisfaction. Its 4.03 for 80 is 4.024 by its own equation.
         for (rating, score) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
-            assert!((mos(rating) - score).abs() < 0.005, "{rating}: {}", mos(rating));
+            assert!((mos(rating) - score).abs() < 0.0065, "{rating}: {}", mos(rating));
         }
         assert_eq!((mos(-1.0), mos(101.0)), (1.0, 4.5));
     }

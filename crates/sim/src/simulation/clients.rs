@@ -330,6 +330,9 @@ impl Clients {
         }
         let mut orders = std::mem::take(&mut self.orders);
         orders.gets.clear();
+        if answered.is_none() {
+            user.wake_at = Instant::NEVER;
+        }
         orders.wake_at = user.wake_at;
         match answered {
             Some(number) => user.client.on_answer(now, number, &mut user.random, &mut orders),
@@ -340,7 +343,7 @@ impl Clients {
             orders.wake_at = Instant::NEVER;
         }
         let first = user.first;
-        if orders.wake_at != user.wake_at || orders.wake_at == now {
+        if orders.wake_at != user.wake_at {
             user.wake_at = orders.wake_at;
             if user.wake_at != Instant::NEVER {
                 if let Some(connection) = self.connections.get(first as usize) {
