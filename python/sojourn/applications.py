@@ -30,7 +30,7 @@ METRICS: Final = {
         "video_bit_rate_bit_s",
         "video_rebuffer_ratio",
         "video_stalls",
-        "video_switches_min",
+        "video_switches_per_min",
         "video_startup_s",
     ),
     "voip": ("voip_mouth_to_ear_ms_mean", "voip_loss_ratio", "voip_late_ratio", "voip_r", "voip_mos"),

@@ -172,7 +172,7 @@ metrics! {
     "video_bit_rate_bit_s", "bit/s" as "Mbit/s", GROUP, "Video bit rate, mean", Higher, "mean over segments", "Bit rate of the video segments that arrived.";
     "video_rebuffer_ratio", "ratio" as "%", GROUP, "Video rebuffering", Lower, "time over time", "Share of the time after the start of playback in which the player waited with an empty buffer.";
     "video_stalls", "stalls", GROUP, "Video stalls", Lower, "count", "Number of times that the player's buffer ran empty.";
-    "video_switches_min", "1/min", GROUP, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.";
+    "video_switches_per_min", "1/min", GROUP, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.";
     "video_startup_s", "s", GROUP, "Video startup", Lower, "mean over players that began", "Time from the start of a player to the start of playback, over the whole run.";
     "voip_mouth_to_ear_ms_mean", "ms", GROUP, "Mouth-to-ear delay, mean", Lower, "mean over calls of the mean over played frames", "Length of a frame, look-ahead of the codec, and time from sending the frame to playing it.";
     "voip_loss_ratio", "ratio" as "%", GROUP, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.";

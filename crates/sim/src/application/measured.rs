@@ -139,7 +139,7 @@ fn videos(all: &[Measured]) -> Named {
         ("video_bit_rate_bit_s", share(sum.rate_sum, sum.segments as f64)),
         ("video_rebuffer_ratio", share(sum.stalled.seconds(), watched)),
         ("video_stalls", Some(sum.stalls as f64)),
-        ("video_switches_min", share(sum.switches as f64 * 60.0, watched)),
+        ("video_switches_per_min", share(sum.switches as f64 * 60.0, watched)),
         ("video_startup_s", mean(each().filter_map(|watched| watched.startup.map(Span::seconds)))),
     ]
 }

@@ -444,3 +444,52 @@ impl Simulation {
         self.hosts.clients.on_time(&mut self.net, flow);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+    use crate::simulation::Options;
+    use crate::transport::Ack;
+    use sojourn_units::Bytes;
+
+    #[test]
+    fn packets_of_an_earlier_connection_are_ignored() {
+        // Pages of one object of 30 kB, each over a new connection: 80 ms for connection, request and first data, and 25 ms for the
+        // data at 10 Mbit/s. So the second page's data is not complete
+        // when it begins to come.
+        let text = "name = \"t\"\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\n\
+                    delay = \"20 ms\"\n[[flows]]\nname = \"w\"\nfrom = \"a\"\nto = \"b\"\n\
+                    traffic = { kind = \"web\", objects = 1, connections = 1, object_size = \"30 kB\" }\n";
+        let document = scenario::load(text, "t", &[]).expect("a scenario");
+        let network = Arc::new(document.resolve().expect("a network"));
+        let mut simulation = Simulation::new(network, Options::default());
+        // Until data is on its way over the second connection.
+        let mut opened = Vec::new();
+        let mut at = Instant::ZERO;
+        while opened.len() < 2 || simulation.hosts.clients.connections[0].tcp.sender.in_flight() == Bytes::ZERO {
+            at += Span::from_millis(1);
+            simulation.run_until(at);
+            let now = simulation.hosts.clients.connections[0].opened;
+            if now > Instant::ZERO && opened.last() != Some(&now) {
+                opened.push(now);
+            }
+            assert!(at < Instant::ZERO + Span::from_secs(1));
+        }
+        let Simulation { net, hosts, .. } = &mut simulation;
+        let state = |clients: &Clients| {
+            let tcp = &clients.connections[0].tcp;
+            (tcp.receiver.stats().segments, tcp.sender.acknowledged(), tcp.sender.stats().rtt_samples)
+        };
+        let before = state(&hosts.clients);
+        let sent = opened[1].before(Span::from_nanos(1));
+        let data = Data { seq: 0, sent, len: 1448, flags: 0 };
+        hosts.clients.receive(net, 0, &data, false);
+        let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };
+        hosts.clients.acknowledge(net, 0, &Packed::new(&ack, false));
+        assert_eq!(state(&hosts.clients), before);
+        // Of this connection the segment counts.
+        hosts.clients.receive(net, 0, &Data { sent: opened[1], ..data }, false);
+        assert_eq!(state(&hosts.clients).0, before.0 + 1);
+    }
+}

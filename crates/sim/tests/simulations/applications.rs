@@ -105,7 +105,7 @@ fn video_stalls_by_as_much_as_the_line_is_too_slow() {
     let slow = run("rate = \"1.5 Mbit/s\"", 1200, &flow("v", "", "\"video\", rates = [\"2 Mbit/s\"]"));
     let share = of(&slow, "v", "video_rebuffer_ratio");
     assert!((0.274..0.285).contains(&share), "{share}");
-    assert_eq!(of(&slow, "v", "video_switches_min"), 0.0);
+    assert_eq!(of(&slow, "v", "video_switches_per_min"), 0.0);
     // With choices, both keep below the line's rate and never stall.
     for adaptation in ["buffer", "rate"] {
         let traffic =
