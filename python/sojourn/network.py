@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sojourn import core, nesting, suggest, toml
+from sojourn import core, mix, nesting, suggest, toml
 from sojourn.core import SojournError
-from sojourn.draw import Distribution, amount, uniform
+from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
-from sojourn.traffic import Start, Traffic, Transport, udp
+from sojourn.traffic import Start, Traffic, Transport
 from sojourn.traffic import bulk as bulk_traffic
-from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text, s
+from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text
 
 Both: TypeAlias = Rate | Mapping[str, Rate]
 """A rate, or ``{"down": rate, "up": rate}`` of a link's two directions; down is the one from `from_` to `to`."""
@@ -480,37 +479,7 @@ class Network:
         >>> line.add(sj.web(), sj.video(), sj.voip(), sj.bulk(5))
         <Network 'access': 3 links, 4 flows>
         """
-        document = self.to_dict()
-        source, sink = self._ends(document, from_, to)
-        own_rate = {str(kind["name"]) for kind in core.traffic_kinds() if kind["own_rate"]}
-        taken = {str(flow["name"]) for flow in document.get("flows", ())}
-        network = self
-        for one in traffic:
-            kind = str(one["kind"])
-            name = next(name for k in count(1) if (name := f"{kind}{k}" if k > 1 else kind) not in taken)
-            taken.add(name)
-            network = network.flow(
-                name=name,
-                from_=source,
-                to=sink,
-                count=one.count,
-                traffic=one,
-                transport=udp() if kind in own_rate else None,
-                start=uniform(s(0), s(1)),
-            )
-        return network
-
-    def _ends(self, document: core.Document, from_: str | None, to: str | None) -> tuple[str, str]:
-        """Return where traffic comes from and goes to, unless it is said."""
-        nodes = {str(link[end]) for link in document.get("links", ()) for end in ("from", "to")}
-        ends = ("server", "client") if {"server", "client"} <= nodes else None
-        if flows := document.get("flows"):
-            ends = (str(flows[0]["from"]), str(flows[0]["to"]))
-        if ends is None and (from_ is None or to is None):
-            raise SojournError(
-                f"{self.name!r} has neither flows nor the nodes server and client; allowed: from_=... and to=..."
-            )
-        return from_ or (ends or ("", ""))[0], to or (ends or ("", ""))[1]
+        return self.add_flows(mix.flows(self.to_dict(), traffic, (from_, to)))
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""

@@ -167,6 +167,10 @@ mod tests {
         let best = call(0.0, 0.0, Codec::G711);
         assert!((best.rating() - 93.2).abs() < 0.05, "{}", best.rating());
         assert!((best.mos() - 4.41).abs() < 0.005, "{}", best.mos());
+        // What an independent implementation (Flent's, in Python) has for the noise, No, and for Is.
+        let noise = noise();
+        assert!((noise + 61.179_214_386).abs() < 1e-6, "{noise}");
+        assert!((simultaneous(noise, basic(noise)) - 1.413_568_081).abs() < 1e-6);
     }
 
     #[test]
