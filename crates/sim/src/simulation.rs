@@ -128,8 +128,10 @@ struct Tcp {
     ack_route: u32,
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
-    /// Bytes of a finite transfer; `u64::MAX` of another flow.
+    /// Bytes of a finite transfer, or those that the client of a connection waits for; `u64::MAX` of another flow.
     transfer: u64,
+    /// It is a client's, whose application does not close it.
+    stays_open: bool,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,

@@ -151,6 +151,7 @@ impl Simulation {
                         ack_route,
                         unwritten: 0,
                         transfer,
+                        stays_open: false,
                         retransmit_at: Instant::NEVER,
                         pace_at: Instant::NEVER,
                         acknowledge_at: Instant::NEVER,

@@ -14,10 +14,10 @@
 use super::net::Net;
 use super::{Simulation, Tcp, TcpCounts, What};
 use crate::application::{Client, Get, Measured, Orders};
-use crate::packet::{Body, Datagram, Load, Packed, Packet};
+use crate::packet::{Body, Datagram, Load, Packet};
 use crate::random::Stream;
 use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
-use crate::transport::{self, AckAction, Data, Receiver, ReceiverConfig, Sender};
+use crate::transport::{self, Receiver, ReceiverConfig, Sender};
 use sojourn_aqm::{Ecn, Random};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
@@ -89,8 +89,6 @@ struct Connection {
     backoff: u32,
     /// Packets that were sent before are of an earlier connection.
     opened: Instant,
-    /// The stream's length when the answer is complete.
-    target: u64,
     /// Of earlier connections.
     past: TcpCounts,
     first_sent: Option<Instant>,
@@ -144,7 +142,6 @@ impl Clients {
             retry_at: Instant::NEVER,
             backoff: 0,
             opened: Instant::ZERO,
-            target: 0,
             past: TcpCounts::default(),
             first_sent: None,
             hash,
@@ -187,43 +184,32 @@ impl Clients {
         self.users.iter().filter(move |user| user.group == group).map(move |user| user.client.measured(now))
     }
 
-    /// An acknowledgement has reached the server.
+    /// The TCP that takes a packet, which had this handle and is still readable; none of an earlier connection's.
+    #[cold]
     #[inline(never)]
-    pub fn acknowledge(&mut self, net: &mut Net, flow: u32, packed: &Packed) {
-        let Some(connection) = self.connection(flow) else { return };
-        let ack = packed.unpack();
-        if ack.echo >= connection.opened {
-            connection.tcp.sender.on_ack(net.now, &ack);
-            connection.tcp.pump(net, flow);
-        }
+    pub fn of_packet(&mut self, net: &Net, handle: u32) -> Option<&mut Tcp> {
+        let packet = net.slab.get(handle);
+        let sent = match packet.body {
+            Body::Data(_, data) => data.sent,
+            Body::Ack(packed) => packed.unpack().echo,
+            Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => return None,
+        };
+        let connection = self.connection(packet.flow)?;
+        (sent >= connection.opened).then_some(&mut connection.tcp)
     }
 
-    /// A segment has reached the client.
-    #[inline(never)]
-    pub fn receive(&mut self, net: &mut Net, flow: u32, data: &Data, ce: bool) {
-        let now = net.now;
+    /// What a connection waits for has arrived: the SYN, or all of the answer.
+    pub fn complete(&mut self, net: &mut Net, flow: u32) {
         let Some(connection) = self.connection(flow) else { return };
-        if data.sent < connection.opened {
-            return;
-        }
-        let tcp = &mut connection.tcp;
-        let before = tcp.receiver.on_codepoint(ce);
-        let action = tcp.receiver.on_data(now, data, ce);
-        if let Some(ack) = before {
-            tcp.send_ack(net, flow, &ack);
-        }
-        if let AckAction::Now(ack) = action {
-            tcp.send_ack(net, flow, &ack);
-        }
-        tcp.arm_acknowledgement(net, flow);
+        connection.tcp.transfer = u64::MAX;
         let (user, number) = (connection.user, connection.number);
         match connection.stage {
-            Stage::Opening if data.has(Data::SYN) && connection.served => connection.ask(net),
-            Stage::Asked if connection.served && connection.tcp.receiver.delivered().get() >= connection.target => {
+            Stage::Opening => connection.ask(net),
+            Stage::Asked => {
                 connection.stage = Stage::Idle;
                 self.answered(net, user, number);
             }
-            _ => {}
+            Stage::Idle => {}
         }
     }
 
@@ -238,7 +224,7 @@ impl Clients {
             Stage::Opening => connection.accept(net),
             Stage::Asked => {
                 connection.tcp.unwritten += connection.get.answer;
-                connection.tcp.pump(net, flow);
+                connection.pump(net);
             }
             Stage::Idle => {}
         }
@@ -249,7 +235,7 @@ impl Clients {
         let now = net.now;
         let Some(connection) = self.connection(flow) else { return };
         if connection.opened == now && connection.is_open {
-            connection.tcp.pump(net, flow);
+            connection.pump(net);
         }
         if connection.retry_at == now {
             connection.retry_at = Instant::NEVER;
@@ -369,6 +355,7 @@ fn new_tcp(sender: &Arc<transport::Config>, receiver: ReceiverConfig, seed: u64,
         ack_route: routes.1,
         unwritten: 0,
         transfer: u64::MAX,
+        stays_open: true,
         retransmit_at: Instant::NEVER,
         pace_at: Instant::NEVER,
         acknowledge_at: Instant::NEVER,
@@ -392,10 +379,15 @@ impl Connection {
         self.new_packet(net);
     }
 
+    #[inline(never)]
+    fn pump(&mut self, net: &mut Net) {
+        self.tcp.pump(net, self.flow);
+    }
+
     /// Sends the request.
     fn ask(&mut self, net: &mut Net) {
         self.stage = Stage::Asked;
-        self.target = self.tcp.receiver.delivered().get() + self.get.answer;
+        self.tcp.transfer = self.tcp.receiver.delivered().get() + self.get.answer;
         self.new_packet(net);
     }
 
@@ -426,6 +418,8 @@ impl Connection {
         self.past = self.counts();
         let routes = (self.tcp.route, self.tcp.ack_route);
         self.tcp = new_tcp(&self.sender, self.receiver, self.seeds.next_u64(), routes);
+        // Complete with the SYN.
+        self.tcp.transfer = 0;
         self.is_open = true;
         self.opened = net.now + Span::from_nanos(1);
         net.wheel.push(self.opened, What::Client(self.flow));
@@ -448,9 +442,10 @@ impl Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Packed;
     use crate::scenario;
     use crate::simulation::Options;
-    use crate::transport::Ack;
+    use crate::transport::{Ack, Data};
     use sojourn_units::Bytes;
 
     #[test]
@@ -477,19 +472,18 @@ mod tests {
             assert!(at < Instant::ZERO + Span::from_secs(1));
         }
         let Simulation { net, hosts, .. } = &mut simulation;
-        let state = |clients: &Clients| {
-            let tcp = &clients.connections[0].tcp;
-            (tcp.receiver.stats().segments, tcp.sender.acknowledged(), tcp.sender.stats().rtt_samples)
+        let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct };
+        let data = |sent| Body::Data(load, Data { seq: 0, sent, len: 1448, flags: 0 });
+        let ack = |sent| {
+            let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };
+            Body::Ack(Packed::new(&ack, false))
         };
-        let before = state(&hosts.clients);
         let sent = opened[1].before(Span::from_nanos(1));
-        let data = Data { seq: 0, sent, len: 1448, flags: 0 };
-        hosts.clients.receive(net, 0, &data, false);
-        let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };
-        hosts.clients.acknowledge(net, 0, &Packed::new(&ack, false));
-        assert_eq!(state(&hosts.clients), before);
-        // Of this connection the segment counts.
-        hosts.clients.receive(net, 0, &Data { sent: opened[1], ..data }, false);
-        assert_eq!(state(&hosts.clients).0, before.0 + 1);
+        let mut taken = |body| {
+            let handle = net.slab.insert(Packet { body, flow: 0, hop: 0 });
+            hosts.clients.of_packet(net, handle).is_some()
+        };
+        assert_eq!([data(sent), ack(sent)].map(&mut taken), [false, false]);
+        assert_eq!([data(opened[1]), ack(opened[1])].map(&mut taken), [true, true]);
     }
 }

@@ -214,19 +214,22 @@ impl Simulation {
         let index = packet.flow;
         match packet.body {
             Body::Ack(ack) => {
-                if let Some(tcp) = &mut hosts.tcp[index as usize] {
-                    tcp.sender.on_ack(now, &ack.unpack());
-                    tcp.pump(net, index);
-                } else {
-                    hosts.clients.acknowledge(net, index, &ack);
-                }
+                let tcp = match &mut hosts.tcp[index as usize] {
+                    Some(tcp) => tcp,
+                    None => match hosts.clients.of_packet(net, handle) {
+                        Some(tcp) => tcp,
+                        None => return,
+                    },
+                };
+                tcp.sender.on_ack(now, &ack.unpack());
+                tcp.pump(net, index);
             }
             Body::Data(load, data) => {
                 // Without payload it is no data packet: it opens, closes, acknowledges or probes.
                 if data.len > 0 {
                     hosts.delivered(now, index, data.sent, load.bytes);
                 }
-                hosts.receive(net, index, &data, load.ecn == Ecn::Ce);
+                hosts.receive(net, (index, handle), &data, load.ecn == Ecn::Ce);
             }
             Body::Datagram(load, datagram) => {
                 let ordinal = packet.ordinal();
@@ -270,16 +273,21 @@ impl Hosts {
         self.delays[meter.group as usize].add(now - sent);
     }
 
-    /// A segment reaches a flow's receiver.
+    /// A segment reaches a flow's receiver, in the packet that had this handle.
     #[inline(always)]
-    fn receive(&mut self, net: &mut Net, index: u32, data: &Data, ce: bool) {
+    fn receive(&mut self, net: &mut Net, (index, handle): (u32, u32), data: &Data, ce: bool) {
         let now = net.now;
-        let Some(tcp) = &mut self.tcp[index as usize] else { return self.clients.receive(net, index, data, ce) };
+        // One call of what follows, whoever's connection it is, so that it is compiled into this place.
+        let tcp = match &mut self.tcp[index as usize] {
+            Some(tcp) => tcp,
+            None => match self.clients.of_packet(net, handle) {
+                Some(tcp) => tcp,
+                None => return,
+            },
+        };
         let before = tcp.receiver.on_codepoint(ce);
         let action = tcp.receiver.on_data(now, data, ce);
-        if tcp.receiver.delivered().get() >= tcp.transfer {
-            self.meters[index as usize].completed.get_or_insert(now);
-        }
+        let is_complete = tcp.receiver.delivered().get() >= tcp.transfer;
         if let Some(ack) = before {
             tcp.send_ack(net, index, &ack);
         }
@@ -287,6 +295,20 @@ impl Hosts {
             tcp.send_ack(net, index, &ack);
         }
         tcp.arm_acknowledgement(net, index);
+        if is_complete {
+            self.complete(net, index);
+        }
+    }
+
+    /// All has arrived that a flow's receiver waits for.
+    #[cold]
+    #[inline(never)]
+    fn complete(&mut self, net: &mut Net, index: u32) {
+        if self.tcp[index as usize].is_some() {
+            self.meters[index as usize].completed.get_or_insert(net.now);
+        } else {
+            self.clients.complete(net, index);
+        }
     }
 
     /// TCP's own counters of a flow.
@@ -357,7 +379,7 @@ impl Tcp {
     #[inline(never)]
     fn write(&mut self) {
         self.unwritten -= self.sender.write(Bytes::new(self.unwritten)).get();
-        if self.unwritten == 0 && self.transfer != u64::MAX {
+        if self.unwritten == 0 && !self.stays_open {
             self.sender.close();
         }
     }
