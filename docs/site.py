@@ -34,7 +34,10 @@ SECTIONS: Final = {
     "Tutorial": ("tutorial", ["first-comparison"]),
     "Guides": (
         "guides",
-        ["access", "plans", "tune", "networks-that-change", "adaptive", "traces", "place", "gateway", "add-your-own"],
+        [
+            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "traces", "place"),
+            *("gateway", "add-your-own"),
+        ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),

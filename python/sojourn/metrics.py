@@ -80,7 +80,7 @@ class Metric:
     def phrase(self) -> str:
         """The title inside a sentence: ``mean queueing delay``."""
         what, _, which = self.title.partition(", ")
-        lower = what if what.startswith("Jain") else f"{what[:1].lower()}{what[1:]}"
+        lower = what if what.startswith("Jain") or what.isupper() else f"{what[:1].lower()}{what[1:]}"
         return f"{which} {lower}" if which else lower
 
     @property

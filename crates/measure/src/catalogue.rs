@@ -161,6 +161,26 @@ metrics! {
     "timeouts", "events", ENDS, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
     "sent_packets", "packets", ENDS, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
     "delivered_packets", "packets", ENDS, "Delivered", Neither, "count", "Data packets that reached the receiver.";
+    "page_load_s_mean", "s", GROUP, "Page load time, mean", Lower, "mean over pages", "Time from the start of a page, when its first connection opens, to the arrival of the last byte of its last object. Pages that complete in the measured time count; those that are still loading at the end do not.";
+    "page_load_s_p50", "s", GROUP, "Page load time, p50", Lower, "quantile over pages, to 0.8 %", "Median page load time.";
+    "page_load_s_p99", "s", GROUP, "Page load time, p99", Lower, "quantile over pages, to 0.8 %", "Page load time that 99 % of the pages did not exceed.";
+    "pages_completed", "pages", GROUP, "Pages completed", Higher, "count", "Pages that completed in the measured time.";
+    "response_s_mean", "s", GROUP, "Response time, mean", Lower, "mean over responses", "Time from a request, or from opening the connection where it has a new one, to the arrival of the last byte of the response.";
+    "response_s_p50", "s", GROUP, "Response time, p50", Lower, "quantile over responses, to 0.8 %", "Median response time.";
+    "response_s_p99", "s", GROUP, "Response time, p99", Lower, "quantile over responses, to 0.8 %", "Response time that 99 % of the responses did not exceed.";
+    "responses_completed", "responses", GROUP, "Responses", Higher, "count", "Responses that were complete in the measured time.";
+    "video_bit_rate_bit_s", "bit/s" as "Mbit/s", GROUP, "Video bit rate, mean", Higher, "mean over segments", "Bit rate of the video segments that arrived.";
+    "video_rebuffer_ratio", "ratio" as "%", GROUP, "Video rebuffering", Lower, "time over time", "Share of the time after the start of playback in which the player waited with an empty buffer.";
+    "video_stalls", "stalls", GROUP, "Video stalls", Lower, "count", "Number of times that the player's buffer ran empty.";
+    "video_switches_per_min", "1/min", GROUP, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.";
+    "video_startup_s", "s", GROUP, "Video startup", Lower, "mean over players that began", "Time from the start of a player to the start of playback, over the whole run.";
+    "voip_mouth_to_ear_ms_mean", "ms", GROUP, "Mouth-to-ear delay, mean", Lower, "mean over calls of the mean over played frames", "Length of a frame, look-ahead of the codec, and time from sending the frame to playing it.";
+    "voip_loss_ratio", "ratio" as "%", GROUP, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.";
+    "voip_late_ratio", "ratio" as "%", GROUP, "Speech too late", Lower, "frames over frames", "Share of the frames of speech that arrived after they were to be played.";
+    "voip_r", "ratio", GROUP, "R", Higher, "mean over calls", "Transmission rating factor R of the E-model (ITU-T G.107) for G.711, from mouth-to-ear delay, frames lost or late, and their burst ratio; 93.2 without delay and losses.";
+    "voip_mos", "ratio", GROUP, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses.";
+    "delay_above_50_ms_ratio", "ratio" as "%", GROUP, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
+    "delay_above_100_ms_ratio", "ratio" as "%", GROUP, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
     "dropped_packets", "packets", DROPS, "Dropped", Neither, "count", "Data packets dropped at any queue.";
 }
 

@@ -60,7 +60,8 @@ def groups(results: Results) -> str:
 
     known = groups.of(results)
     headers = ["scheme", *(group.name for group in known)]
-    which = ["", *(group.metric.title.lower() for group in known)]
+    titles = [group.metric.title for group in known]
+    which = ["", *(title if title.isupper() else title.lower() for title in titles)]
     units = ["", *(group.metric.shown_unit for group in known)]
     rows = []
     for label in results.labels:

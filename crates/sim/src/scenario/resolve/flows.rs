@@ -8,6 +8,7 @@ use crate::keys::KeySet;
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
 use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
+use crate::traffic::Traffic;
 use crate::transport::{self, Recovery};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::num::NonZeroU32;
@@ -45,14 +46,29 @@ impl Document {
                 Ok((from, to, route, ack_route))
             });
             let members: Vec<_> = members.collect::<Result<_, Error>>()?;
+            // A client's connections are flows, one after another.
+            let each = u64::from(traffic.connections());
+            if count * each + flows.len() as u64 > MOST {
+                let what = format!(
+                    "is {}, which makes {} flows here; allowed: up to {MOST} in all",
+                    table.count,
+                    count * each
+                );
+                return Err(Error::new(path.then("count"), what));
+            }
+            check_client(table, &traffic, &path)?;
             let longest = members.iter().map(|(_, _, route, ack_route)| route.len() + ack_route.len()).max();
-            hops = hops.saturating_add(count.saturating_mul(longest.unwrap_or(0) as u64));
+            hops = hops.saturating_add((count * each).saturating_mul(longest.unwrap_or(0) as u64));
             if hops > HOPS {
                 let what =
                     format!("is {}, which makes up to {hops} hops over all flows; allowed: up to {HOPS}", table.count);
                 return Err(Error::new(path.then("count"), what));
             }
-            for (index, (from, to, route, ack_route)) in (0..count as usize).zip(members.iter().cycle()) {
+            let users = (0..count).zip(members.iter().cycle());
+            let all = users
+                .flat_map(|(user, member)| (user * each..(user + 1) * each).map(move |index| (user, index, member)));
+            for (user, index, (from, to, route, ack_route)) in all {
+                let index = index as usize;
                 flows.push(Flow {
                     name: format!("{}[{index}]", table.name),
                     group,
@@ -64,7 +80,7 @@ impl Document {
                     transport: Arc::clone(&transport),
                     dscp: table.dscp.unwrap_or_default().0,
                     traffic: traffic.clone(),
-                    start: start(&table.start, index as u64),
+                    start: start(&table.start, user),
                     stop: table.stop.map(|stop| Instant::ZERO + stop.0),
                 });
             }
@@ -72,6 +88,17 @@ impl Document {
         flows.shrink_to_fit();
         check_copies(&flows, ports)?;
         Ok(flows)
+    }
+}
+
+/// A client opens its connections.
+fn check_client(table: &FlowTable, traffic: &Traffic, path: &Path) -> Result<(), Error> {
+    match (traffic, &table.transport) {
+        (Traffic::Client(_), TransportTable::Tcp(TcpTable { tcp, .. })) if !tcp.handshake => {
+            let what = "is false, and a client opens its connections; allowed: true";
+            Err(Error::new(path.then("transport").then("handshake"), what))
+        }
+        _ => Ok(()),
     }
 }
 
