@@ -8,6 +8,7 @@
 //! the reference, lists and Python follow. Parameters of one algorithm are keys of the TCP table, declared in its file.
 
 pub mod bbr;
+pub mod bic;
 pub mod compound;
 pub mod cubic;
 pub mod dctcp;
@@ -18,6 +19,8 @@ pub mod ns3_cubic;
 pub mod ns3_reno;
 pub mod prague;
 pub mod reno;
+pub mod veno;
+pub mod westwood;
 mod window;
 
 use crate::keys::{KeySet, Listed, Scalar};
@@ -331,6 +334,9 @@ congestion_controls! { $
     prague::Prague in Box with Keys,
     ledbat::Ledbat in Box with Keys,
     compound::Compound in Box,
+    westwood::Westwood in Box,
+    veno::Veno,
+    bic::Bic,
 }
 
 impl CongestionControl for Control {

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod bbr;
+mod bic;
 mod compound;
 mod congestion;
 mod connection;
@@ -20,6 +21,8 @@ mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod veno;
+mod westwood;
 mod window;
 
 use super::congestion::{find, Keys, Parameters};
