@@ -106,10 +106,10 @@ pub struct AckEvent {
     pub cwnd_limited: bool,
     /// The application, not the network, bounds what is sent (as in [`RateSample`], but now).
     pub app_limited: bool,
-    /// ECN echo.
-    pub ece: bool,
-    /// Packets newly reported as marked CE.
+    /// Packets newly reported as marked CE; none where feedback is classic.
     pub ce_packets: Packets,
+    /// Their payload.
+    pub ce_bytes: Bytes,
 }
 
 /// Where the sender stands towards congestion (Linux's `icsk_ca_state` without Disorder), from best to worst.
@@ -156,6 +156,8 @@ pub enum EcnFeedback {
     Classic,
     /// RFC 8257, section 3.2: an acknowledgement has ECE just when what it newly acknowledges was marked.
     Accurate,
+    /// RFC 9768: counters of marked packets and bytes.
+    AccEcn,
 }
 
 /// A congestion control algorithm. All state is its own; `now` is always given.
@@ -175,6 +177,9 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
 
     /// The handshake is over: its RTT, where it gave a sample. The initial window is set.
     fn on_established(&mut self, _now: Instant, _rtt: Option<Span>) {}
+
+    /// The handshake has agreed on this feedback, which may be less than it reads.
+    fn on_feedback(&mut self, _feedback: EcnFeedback) {}
 
     /// Sending starts again with nothing in flight, `idle` after the last segment; `app_limited` when the application
     /// was the reason.
@@ -361,6 +366,10 @@ impl CongestionControl for Control {
         each!(self, it => it.on_established(now, rtt));
     }
 
+    fn on_feedback(&mut self, feedback: EcnFeedback) {
+        each!(self, it => it.on_feedback(feedback));
+    }
+
     fn on_restart(&mut self, now: Instant, idle: Span, app_limited: bool) {
         each!(self, it => it.on_restart(now, idle, app_limited));
     }
@@ -491,7 +500,7 @@ impl Algorithm {
     pub fn description(&self) -> String {
         let (example, mut text) = (self.example(), format!("{}.", self.source));
         let needs = [
-            ("`ecn = true`", example.ecn_feedback() == EcnFeedback::Accurate),
+            ("`ecn = true`", example.ecn_feedback() != EcnFeedback::Classic),
             ("`ect = 1`", example.is_l4s()),
             ("`timestamps = true`", example.needs_timestamps()),
         ];

@@ -1,5 +1,6 @@
 //! Sender and receiver on a miniature path.
 
+mod accecn;
 mod adaptive;
 mod bbr;
 mod bic;

@@ -140,7 +140,9 @@ fn the_report_measures_the_two_queues_apart() {
         assert!((l4s + classic + queue("drops_packets") - queue("arrivals_packets")).abs() < 300.0);
         assert_eq!((queue("l4s_drops_packets"), queue("classic_drops_packets")), (0.0, queue("drops_packets")));
         assert!((queue("l4s_mark_ratio") * l4s - queue("marks_packets")).abs() < 0.5);
-        assert!((queue("classic_signal_ratio") * (classic + queue("drops_packets")) - queue("drops_packets")).abs() < 0.5);
+        assert!(
+            (queue("classic_signal_ratio") * (classic + queue("drops_packets")) - queue("drops_packets")).abs() < 0.5
+        );
         // k = 2; as in the test above, p' varies, and some 40 drops tell p_C.
         assert!((1.5..2.2).contains(&queue("coupling_ratio")), "{}", queue("coupling_ratio"));
         assert_eq!(queue("coupling_ratio"), metric(&report, "coupling_ratio"));

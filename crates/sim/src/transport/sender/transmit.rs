@@ -307,11 +307,13 @@ impl<R: Strategy> Core<R> {
             pacing.burst_left = match &self.groups {
                 Some(groups) => groups.following(),
                 None => self.congestion.pacing_burst().saturating_sub(1),
-            };
+            }
+            .try_into()
+            .unwrap_or(u32::MAX);
             pacing.next = match &self.groups {
                 Some(_) => {
                     // The whole group is paced at once; of how late it is, up to half of its time is made up for.
-                    let all = time * (pacing.burst_left + 1);
+                    let all = time * (u64::from(pacing.burst_left) + 1);
                     now + all.saturating_sub(now.since(pacing.next).min(all / 2))
                 }
                 None => now + time,
@@ -385,15 +387,20 @@ impl<R: Strategy> Core<R> {
         self.on_sent(now, u64::from(payload));
         let mut flags = Data::RETRANSMIT | end_flag(segment.flags);
         // Retransmissions are ECN-capable only where feedback is accurate.
-        if self.marks.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+        if self.marks.ecn && self.marks.feedback != EcnFeedback::Classic {
             flags |= self.codepoint();
         }
         Data { seq: segment.seq, sent: now, len: payload, flags }
     }
 
-    /// What makes a segment ECN-capable.
+    /// What makes a segment ECN-capable. Who wanted accurate feedback and has none sends no ECT(1) (RFC 9331, section 4.2).
     fn codepoint(&self) -> u8 {
         match self.config.ect {
+            Ect::One
+                if self.marks.feedback == EcnFeedback::Classic && self.wanted_feedback() != EcnFeedback::Classic =>
+            {
+                Data::ECT
+            }
             Ect::Zero => Data::ECT,
             Ect::One => Data::ECT | Data::ECT_1,
         }

@@ -301,8 +301,8 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
         timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
-        ece: false,
         ce_packets: Packets::ZERO,
+        ce_bytes: Bytes::ZERO,
     }
 }
 

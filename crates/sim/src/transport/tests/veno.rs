@@ -61,7 +61,11 @@ fn random_losses_cost_it_less_than_reno_and_losses_of_a_full_queue_as_much() {
         if !data.has(Data::RETRANSMIT) && (data.seq / MSS) % 5_000 == 4_999 {
             return Fate::Drop;
         }
-        if n < 10 { Fate::Deliver } else { Fate::Late(ms(20)) }
+        if n < 10 {
+            Fate::Deliver
+        } else {
+            Fate::Late(ms(20))
+        }
     });
     path.run(at_ms(200_000));
     let before = path.receiver.delivered();

@@ -92,7 +92,11 @@ fn a_loss_keeps_the_share_of_the_rtt_that_is_no_queue() {
         if !data.has(Data::RETRANSMIT) && (data.seq / MSS) % period == period - 1 {
             return Fate::Drop;
         }
-        if n < 20 { Fate::Deliver } else { Fate::Late(ms(10)) }
+        if n < 20 {
+            Fate::Deliver
+        } else {
+            Fate::Late(ms(10))
+        }
     });
     let half = at_ms(50_000);
     path.run(half);
