@@ -8,6 +8,7 @@
 //! the reference, lists and Python follow. Parameters of one algorithm are keys of the TCP table, declared in its file.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod compound;
 pub mod cubic;
@@ -41,6 +42,10 @@ pub struct RateSample {
     pub app_limited: bool,
     /// The segment that gave this sample had been sent before.
     pub retransmitted: bool,
+    /// In flight when it was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// Taken as lost since then.
+    pub lost: Bytes,
 }
 
 impl RateSample {
@@ -342,6 +347,7 @@ congestion_controls! { $
     westwood::Westwood in Box,
     veno::Veno,
     bic::Bic,
+    bbr3::Bbr3 in Box,
 }
 
 impl CongestionControl for Control {

@@ -3,6 +3,7 @@
 mod accecn;
 mod adaptive;
 mod bbr;
+mod bbr3;
 mod bic;
 mod compound;
 mod congestion;

@@ -263,7 +263,7 @@ impl<R: Strategy> Core<R> {
         let reducing = self.state.is_reducing();
         let (mut rate, mut delivered, mut app_limited) = (None, 0, false);
         if let Some(sampler) = &mut self.rate {
-            rate = sampler.finish(self.rtt.min);
+            rate = sampler.finish(self.rtt.min, self.total_lost);
             (delivered, app_limited) = (sampler.delivered, sampler.is_app_limited());
         }
         let event = AckEvent {

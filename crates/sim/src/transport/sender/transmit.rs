@@ -5,6 +5,7 @@
 use super::connection::Step;
 use super::core::Core;
 use super::episode::State;
+use super::rate::Traffic;
 use super::recovery::Strategy;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
 use super::{Ect, IdleRestart};
@@ -350,7 +351,7 @@ impl<R: Strategy> Core<R> {
         let sent = self.recovery.stamp(now, seq);
         let fresh = self.board.flight() == 0;
         if let Some(rate) = &mut self.rate {
-            rate.on_send(sent, fresh);
+            rate.on_send(sent, Traffic { in_flight: self.board.pipe() + len, lost: self.total_lost, alone: fresh });
         }
         self.board.push(Segment { seq, sent, len: len as u32 + u32::from(fin), flags });
         if fresh {
@@ -375,7 +376,8 @@ impl<R: Strategy> Core<R> {
     pub fn resend(&mut self, now: Instant, at: Instant, place: usize, segment: Segment, alone: bool) -> Data {
         self.board.set(place, Segment { flags: segment.flags | RESENT | REPEATED, sent: at, ..segment });
         if let Some(rate) = &mut self.rate {
-            rate.on_resend(place, at, alone);
+            let in_flight = self.board.pipe() + u64::from(segment.len);
+            rate.on_resend(place, at, Traffic { in_flight, lost: self.total_lost, alone });
         }
         let payload = segment.len - u32::from(segment.flags & FIN != 0);
         R::on_forced(self);
