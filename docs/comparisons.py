@@ -312,7 +312,7 @@ def l4s_voice(replications: int) -> str:
         + "non-queue-building packet is dropped (`nqb_limit`). CAKE keeps them in the tin of best effort, where "
         + "every flow has a queue of its own: the RFC wants them isolated, but not preferred.\n\n"
         + "The scenario is [nqb.toml](../nqb.toml): a call of 80 kbit/s beside a Prague flow and a CUBIC flow.\n\n"
-        + f'```console\n$ sojourn compare docs/nqb.toml --replicates {replications} --aqm dualpi2 '
+        + f"```console\n$ sojourn compare docs/nqb.toml --replicates {replications} --aqm dualpi2 "
         + '--aqm "cake bandwidth 40mbit" --set flows.voice.dscp=CS0\n```\n\n'
         + table(["scheme", "DSCP of the call", "queueing, mean (ms)", "99 % (ms)", "loss (%)"], rows)
         + f"\nQueueing is the one-way delay minus propagation and the transmission time ({base_ms:.3f} ms).\n"

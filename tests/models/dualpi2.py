@@ -55,7 +55,7 @@ class DualPi2(Model):
         "typical_rtt 3ms marking random l4s_aqm step step_thresh 2ms any_ect nosplit_gso limit 100p",
         "max_rtt 20ms typical_rtt 2ms mtu 300B coupling_factor 1",
         "target 1ms tupdate 2ms alpha 5 beta 60 mtu 0B nqb 0 nqb_limit 2ms",
-        "target 1ms tupdate 2ms alpha 5 beta 60 nqb CS0 nqb_limit 20ms drop_enqueue marking random min_qlen_step 2p l4s_aqm step",
+        "target 1ms tupdate 2ms alpha 5 beta 60 nqb CS0 nqb_limit 20ms drop_enqueue marking random l4s_aqm step",
     )
     LONGEST = 50 * SECOND
 
