@@ -189,8 +189,7 @@ mod tests {
 
     #[test]
     fn byte_counters_wrap_at_24_bits() {
-        let mut marks = Seen::default();
-        marks.marked_bytes = (1 << 24) - 500;
+        let mut marks = Seen { marked_bytes: (1 << 24) - 500, ..Seen::default() };
         assert_eq!(take(&mut marks, 2, 1, Some(500)), (1, 1000));
     }
 

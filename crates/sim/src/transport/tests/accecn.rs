@@ -150,8 +150,8 @@ fn told(option: bool, ack_every: u64, lost: u64) -> (u64, u64, u64) {
         ReceiverConfig { accecn_option: option, ack_every: Packets::new(ack_every), ..speaks(EcnFeedback::AccEcn) };
     let mut path = Path::with_sender(sender, receiver, ms(20));
     path.bottleneck = Some((sojourn_units::BitRate::from_bit_s(20_000_000), 1000));
-    path.fate = Box::new(|n, _| if drawn(n as u64) % 3 == 0 { Fate::Mark } else { Fate::Deliver });
-    path.lose_ack = Box::new(move |n| lost > 0 && n > 2 && drawn(n as u64 + 77) % lost == 0);
+    path.fate = Box::new(|n, _| if drawn(n as u64).is_multiple_of(3) { Fate::Mark } else { Fate::Deliver });
+    path.lose_ack = Box::new(move |n| lost > 0 && n > 2 && drawn(n as u64 + 77).is_multiple_of(lost));
     path.transfer(segments(3_000), at_ms(100_000));
     path.run(path.now + ms(500));
     (spy.packets.load(Relaxed), spy.bytes.load(Relaxed), path.receiver.stats().ce_segments)
@@ -193,7 +193,7 @@ fn dctcp_with_counted_bytes_obeys_its_law() {
     let config = Config { handshake: false, ect: Ect::One, ..asks("dctcp", FeedbackRule::AccEcn) };
     let mut path =
         Path::new(config, ReceiverConfig { ack_every: Packets::new(1), ..speaks(EcnFeedback::AccEcn) }, ms(20));
-    path.fate = Box::new(|n, _| if drawn(n as u64) % 20 == 0 { Fate::Mark } else { Fate::Deliver });
+    path.fate = Box::new(|n, _| if drawn(n as u64).is_multiple_of(20) { Fate::Mark } else { Fate::Deliver });
     path.run(at_ms(20_000));
     let before = path.sent.len();
     path.run(at_ms(120_000));

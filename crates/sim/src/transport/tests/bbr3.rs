@@ -308,7 +308,7 @@ fn skipping_probe_rtt_due_to_application_limited_sending() {
     path.run(at_ms(8_000));
     assert_eq!(path.sender.in_flight(), Bytes::ZERO);
     let before = internal(&path, "state");
-    assert!(before >= DOWN && before < PROBE_RTT, "{before}");
+    assert!((DOWN..PROBE_RTT).contains(&before), "{before}");
     path.sender.write(segments(1_500));
     let seen = states(&mut path, at_ms(8_800));
     assert!(seen.iter().all(|(state, ..)| *state != PROBE_RTT), "{seen:?}");
