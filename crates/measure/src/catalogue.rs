@@ -134,6 +134,17 @@ metrics! {
     "interarrival_ms_mode", "ms", QUEUE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
     "interarrival_fine_ms_mode", "ms", QUEUE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
     "daqm_hit_ratio", "ratio", QUEUE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase.";
+    "l4s_packets", "packets", QUEUE, "L4S packets", Neither, "count", "DualPI2 only: packets that left the L4S queue.";
+    "l4s_drops_packets", "packets", QUEUE, "L4S drops", Lower, "count", "DualPI2 only: packets of the L4S queue that were dropped for any reason.";
+    "l4s_sojourn_ms_mean", "ms", QUEUE, "L4S delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the L4S queue.";
+    "l4s_sojourn_ms_p99", "ms", QUEUE, "L4S delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the L4S queue did not exceed.";
+    "l4s_mark_ratio", "ratio" as "%", QUEUE, "L4S marks", Neither, "marks over packets that left or were dropped", "DualPI2 only: share of the L4S queue's packets that were marked CE, by its own ramp or step or by the coupling.";
+    "classic_packets", "packets", QUEUE, "Classic packets", Neither, "count", "DualPI2 only: packets that left the classic queue.";
+    "classic_drops_packets", "packets", QUEUE, "Classic drops", Lower, "count", "DualPI2 only: packets of the classic queue that were dropped for any reason.";
+    "classic_sojourn_ms_mean", "ms", QUEUE, "Classic delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the classic queue.";
+    "classic_sojourn_ms_p99", "ms", QUEUE, "Classic delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the classic queue did not exceed.";
+    "classic_signal_ratio", "ratio" as "%", QUEUE, "Classic signals", Neither, "marks and early drops over packets that left or were dropped", "DualPI2 only: share of the classic queue's packets that its controller marked or dropped.";
+    "coupling_ratio", "ratio", QUEUE, "Coupling", Neither, "L4S mark ratio over the root of the classic signal ratio", "DualPI2 only: equals the coupling factor k where the coupling alone marks, because then p_CL = k p' and p_C = p'^2 (RFC 9332, section 2.1). It is larger where the L4S queue's own ramp or step marks too.";
     "goodput_bit_s", "bit/s" as "Mbit/s", ENDS, "Goodput", Higher, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.";
     "throughput_bit_s", "bit/s" as "Mbit/s", ENDS, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
     "one_way_delay_ms_mean", "ms", ENDS, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";

@@ -433,6 +433,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             if port.framing.is_some() {
                 port.probe.watch();
             }
+            port.probe.follow(config);
             port.lazy = port.may_be_lazy();
         }
     }

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod cells;
+mod classes;
 mod flows;
 mod metrics;
 mod phases;

@@ -1,7 +1,10 @@
 //! Sender and receiver on a miniature path.
 
+mod accecn;
 mod adaptive;
 mod bbr;
+mod bbr3;
+mod bic;
 mod compound;
 mod congestion;
 mod connection;
@@ -20,6 +23,8 @@ mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod veno;
+mod westwood;
 mod window;
 
 use super::congestion::{find, Keys, Parameters};

@@ -321,7 +321,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
     if tcp.delayed_ack > Span::from_secs(10) {
         return Err(refuse("delayed_ack", format!("is {}; allowed: up to 10 s", tcp.delayed_ack)));
     }
-    let sender = transport::Config {
+    let mut sender = transport::Config {
         mss,
         initial_window: tcp.initial_window,
         recovery: tcp.recovery,
@@ -337,6 +337,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         timestamps: tcp.timestamps,
         ecn: tcp.ecn,
         ect,
+        ecn_feedback: tcp.ecn_feedback,
         send_buffer: tcp.send_buffer,
         write_size,
         window_limit: tcp.window_limit.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
@@ -350,12 +351,20 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         handshake: tcp.handshake,
     };
     let example = transport::Sender::new(sender);
-    let ecn_feedback = example.congestion_control().ecn_feedback();
-    if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
+    let read = example.congestion_control().ecn_feedback();
+    let ecn_feedback = match tcp.ecn_feedback.of(read) {
+        transport::EcnFeedback::AccEcn if !tcp.accecn_accept => transport::EcnFeedback::Classic,
+        feedback => feedback,
+    };
+    if !tcp.handshake && !tcp.accecn_accept {
+        // Nothing negotiates, so both know.
+        sender.ecn_feedback = transport::FeedbackRule::Classic;
+    }
+    if read != transport::EcnFeedback::Classic && !tcp.ecn {
         let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn", what));
     }
-    if ecn_feedback == transport::EcnFeedback::Accurate && tcp.handshake && !tcp.ecn_accept {
+    if read != transport::EcnFeedback::Classic && tcp.handshake && !tcp.ecn_accept {
         let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn_accept", what));
     }
@@ -387,6 +396,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         sack: sender.recovery.is_selective(),
         buffer: tcp.receive_buffer,
         ecn_feedback,
+        accecn_option: tcp.accecn_option,
         ecn: tcp.ecn_accept,
         read_rate: tcp.read_rate,
         mss,
