@@ -13,6 +13,7 @@ from sojourn import _native
 ROOT = Path(__file__).parent.parent
 TRAFFIC = "python/sojourn/traffic.py"
 PACKAGE = "python/sojourn/__init__.py"
+COUNT = "Number of users or flows of it, for :meth:`Network.add`; by default 1."
 
 
 class Builder:
@@ -32,7 +33,8 @@ class Builder:
                 return self.typed(option)
         if schema.get("type") == "array":
             one, dimension = self.typed(schema["items"])
-            return f"tuple[{', '.join([one] * schema['minItems'])}]", dimension
+            count = schema.get("minItems")
+            return f"tuple[{', '.join([one] * count)}]" if count else f"Sequence[{one}]", dimension
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[-1].removesuffix("_or_none")
             if self.words(schema):
@@ -42,7 +44,14 @@ class Builder:
                 return f"{held.capitalize()} | Distribution", held
             return name.capitalize(), name
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        return {"number": "float", "integer": "int", "boolean": "bool", "string": "str"}[types[0]], None
+        names = {
+            "number": "float",
+            "integer": "int",
+            "boolean": "bool",
+            "string": "str",
+            "object": "Mapping[str, float]",
+        }
+        return names[types[0]], None
 
     def words(self, schema: dict[str, Any]) -> list[str]:
         """The words that a key takes, if it takes one of a few."""
@@ -68,17 +77,29 @@ class Builder:
 
     def text(self) -> str:
         """The function, formatted."""
-        head = call(
-            "def " + self.name, ["*", *map(self.parameter, self.keys)] if self.keys else [], f" -> {self.made}:", 0
-        )
-        lines = [head, *wrapped(f'"""{" ".join(self.table["description"].split())}', 4)]
-        if self.keys:
+        is_traffic = self.made == "Traffic"
+        many = ["count: int | None = None", "/"] if is_traffic else []
+        keys = ["*", *map(self.parameter, self.keys)] if self.keys else []
+        head = call("def " + self.name, [*many, *keys], f" -> {self.made}:", 0)
+        lines = [head, *introduced(" ".join(self.table["description"].split()))]
+        if self.keys or is_traffic:
             lines += ["", "    Parameters", "    ----------"]
+        if is_traffic:
+            lines += ["    count", f"        {COUNT}"]
         for key in self.keys:
             lines += [f"    {key}", *wrapped(self.about(key), 8)]
         given = [f"{key}=({key}, {json.dumps(of).replace('null', 'None')})" for key, (_, of) in self.keys.items()]
-        lines[-1:] = [lines[-1] + '"""'] if not self.keys else [lines[-1], '    """']
-        return "\n".join([*lines, call("    return _table", [self.made, f'"{self.name}"', *given], "", 4)]) + "\n"
+        lines[-1:] = [lines[-1] + '"""'] if not (self.keys or is_traffic) else [lines[-1], '    """']
+        first = ["_traffic", "count"] if is_traffic else ["_table", self.made]
+        return "\n".join([*lines, call(f"    return {first[0]}", [first[1], f'"{self.name}"', *given], "", 4)]) + "\n"
+
+
+def introduced(text: str) -> list[str]:
+    """The beginning of a docstring: all of it, or its first sentence and what follows."""
+    if len(text) <= 111:
+        return [f'    """{text}']
+    first, _, rest = text.partition(". ")
+    return [f'    """{first}.', "", *wrapped(rest, 4)]
 
 
 def wrapped(text: str, indent: int) -> list[str]:

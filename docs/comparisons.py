@@ -164,6 +164,158 @@ def l4s() -> str:
         + "classic one.\n"
         + "* **`fq_codel`** has a queue for each flow, and here marks the scalable flow as if it were classic. The "
         + "rates are equal, and each flow has its own delay. But the scheme must identify flows to do so.\n"
+        + l4s_queues(replications)
+        + l4s_single_queue(replications)
+        + l4s_voice(replications)
+    )
+
+
+PRAGUE = "flows.l4s.transport.congestion_control=prague"
+CLASSIC_ECN = "flows.classic.transport.ecn=true"
+
+
+def sets_shown(sets: Iterable[str]) -> str:
+    """Overrides as options of the command line."""
+    return "".join(f" --set {one}" for one in sets)
+
+
+def l4s_queues(replications: int) -> str:
+    """The two queues of DualPI2, measured apart."""
+    columns = [
+        ("L4S delay, mean (ms)", "l4s_sojourn_ms_mean", 1, 2),
+        ("99 % (ms)", "l4s_sojourn_ms_p99", 1, 2),
+        ("classic delay, mean (ms)", "classic_sojourn_ms_mean", 1, 1),
+        ("99 % (ms)", "classic_sojourn_ms_p99", 1, 1),
+        ("L4S marks (%)", "l4s_mark_ratio", 100, 2),
+        ("classic signals (%)", "classic_signal_ratio", 100, 3),
+        ("coupling", "coupling_ratio", 1, 2),
+    ]
+    rows = []
+    for name, sets in (("DCTCP", []), ("Prague", [PRAGUE])):
+        results = sj.compare(
+            sj.load(DOCS / "l4s.toml", sets=sets),
+            ["dualpi2", "dualpi2 preset linux"],
+            replicates=replications,
+            seed=SEED,
+        )
+        rows += [
+            [name, f"`{label}`"]
+            + [shown(results.estimate(label, metric), scale, digits) for _, metric, scale, digits in columns]
+            for label in results.labels
+        ]
+    return (
+        "\n## The two queues\n\n"
+        + "Reports measure the two queues of DualPI2 apart: delays, marks, drops and their coupling. `sojourn run` "
+        + "prints them, and [metrics](../reference/metrics.md) defines them.\n\n"
+        + f"```console\n$ sojourn run docs/l4s.toml --replicates {replications}{sets_shown([PRAGUE])}\n```\n\n"
+        + table(["L4S sender", "scheme", *(title for title, *_ in columns)], rows)
+        + "\nThe coupling is the share of L4S packets marked, divided by the root of the share of classic packets "
+        + "dropped or marked. RFC 9332 (section 2.1) makes it k = 2, because p_CL = k p' and p_C = p'². The measured "
+        + "value is a little lower, because p' varies and the mean of a variable is below the root of its mean "
+        + "square. A value above 2 would show that the L4S queue's own ramp or step marks.\n"
+    )
+
+
+def l4s_single_queue(replications: int) -> str:
+    """What happens to L4S flows at a single queue that marks as RFC 3168 says."""
+    reno, refused = "flows.l4s.transport.congestion_control=cubic", "flows.l4s.transport.accecn_accept=false"
+    cases = [
+        ("Prague", [PRAGUE, CLASSIC_ECN], ["dualpi2", "fq_codel", "codel", "codel ecn", "pie ecn", "red ecn"]),
+        ("Prague, receiver without AccECN", [PRAGUE, refused, CLASSIC_ECN], ["codel ecn", "pie ecn"]),
+        ("CUBIC with ECN", [reno, "flows.l4s.transport.ect=0", CLASSIC_ECN], ["codel ecn", "pie ecn"]),
+    ]
+    rows, ratios = [], {}
+    for name, sets, schemes in cases:
+        results = sj.compare(sj.load(DOCS / "l4s.toml", sets=sets), schemes, replicates=replications, seed=SEED)
+        for label in results.labels:
+            first, classic = group(results, label, "l4s"), group(results, label, "classic")
+            share = first["goodput_bit_s"] / classic["goodput_bit_s"]
+            ratios[name, label] = stats.estimate(share.to_numpy())
+            rows.append(
+                [
+                    name,
+                    f"`{label}`",
+                    shown(stats.estimate(first["goodput_bit_s"].to_numpy()), 1e-6, 1),
+                    shown(stats.estimate(classic["goodput_bit_s"].to_numpy()), 1e-6, 1),
+                    shown(ratios[name, label], digits=1),
+                    shown(results.estimate(label, "sojourn_ms_mean"), digits=1),
+                    shown(results.estimate(label, "mark_ratio"), 100, 2),
+                ]
+            )
+    head = [
+        "first flow",
+        "scheme",
+        "first (Mbit/s)",
+        "classic (Mbit/s)",
+        "first : classic",
+        "delay (ms)",
+        "marks (%)",
+    ]
+    command = f"sojourn compare docs/l4s.toml --replicates {replications}{sets_shown(cases[0][1])}"
+    return (
+        "\n## An L4S flow at a single queue of RFC 3168\n\n"
+        + "A queue that supports ECN as in RFC 3168 marks instead of dropping, and marks an L4S packet as often as "
+        + "any other. An L4S flow reduces its window by a fraction of the share of marks, where a classic flow "
+        + "reduces it by 30 or 50 % for each round trip with a mark. So the L4S flow takes most of the link. "
+        + "In the table, both flows use ECN: a Prague flow with ECT(1), and a CUBIC flow with ECT(0).\n\n"
+        + f"```console\n$ {command} "
+        + " ".join(f'--aqm "{scheme}"' for scheme in cases[0][2])
+        + "\n```\n\n"
+        + table(head, rows)
+        + "\n* **A single queue that marks (`codel ecn`, `pie ecn`, `red ecn`).** The Prague flow gets "
+        + f"{shown(ratios['Prague', 'codel ecn'], digits=1)} times the rate of the CUBIC flow under `codel ecn`. "
+        + "Under a mark probability p, the window of a scalable flow is proportional to 1/p, and that of a classic "
+        + "flow about to 1/√p. The smaller p is, the larger their ratio. Delays are those of the classic queue for "
+        + "both.\n"
+        + "* **A single queue that drops (`codel`).** Both flows see losses, and Prague halves its window after a "
+        + "loss as Reno does.\n"
+        + "* **A queue for each flow (`fq_codel`).** The scheduler gives both flows the same rate, whatever they do "
+        + "about marks.\n"
+        + "* **DualPI2.** The coupling gives the L4S flow the number of marks that makes the rates similar. A "
+        + "Prague flow gets more than the DCTCP flow of the first table: with a shorter RTT than the CUBIC flow's, "
+        + "which waits in the classic queue, and growth that does not pause after a reduction.\n"
+        + "* **A receiver without Accurate ECN.** Prague asks for Accurate ECN (RFC 9768) in its SYN. A receiver "
+        + "that only knows RFC 3168 answers as such, and Prague falls back to Reno with ECT(0) (RFC 9331, sections "
+        + "4.2 and 4.3). Both flows then share the single queue like two classic flows, as in the last two rows.\n\n"
+        + "RFC 9331 (section 4.3) therefore asks an L4S sender to detect such queues and to respond to them as Reno "
+        + "would. Prague's draft has such a detection, off by default. It is not implemented here.\n"
+    )
+
+
+def l4s_voice(replications: int) -> str:
+    """A call as non-queue-building traffic."""
+    rows = []
+    # 10 ms of propagation; 200 bytes take 0.04 ms at 40 Mbit/s and 0.0016 ms at each of two links of 1 Gbit/s.
+    base_ms = 10 + 0.04 + 2 * 0.0016
+    for dscp in ("NQB", "CS0"):
+        scenario = sj.load(DOCS / "nqb.toml", sets=[f"flows.voice.dscp={dscp}"])
+        schemes = ["dualpi2", "cake bandwidth 40mbit"]
+        results = sj.compare(scenario, schemes, replicates=replications, seed=SEED)
+        for label in results.labels:
+            voice = results.groups[
+                (results.groups["scheme"] == label) & (results.groups["group"] == "voice")
+            ].set_index("replication")
+            rows.append(
+                [
+                    f"`{label}`",
+                    f"`{dscp}`",
+                    shown(queueing_ms(voice, base_ms)),
+                    shown(stats.estimate(voice["one_way_delay_ms_p99"].to_numpy() - base_ms)),
+                    shown(stats.estimate(voice["loss_ratio"].to_numpy()), 100),
+                ]
+            )
+    return (
+        "\n## Non-queue-building traffic\n\n"
+        + "RFC 9956 defines a DSCP, NQB (45), for flows that send little and evenly, such as a call, so that they "
+        + "need not use ECN to get a short queue. DualPI2 puts such packets into the L4S queue and does not mark "
+        + "them (`nqb`, by default NQB; `none` in Linux's preset). Where more than 10 ms of data waits there, a "
+        + "non-queue-building packet is dropped (`nqb_limit`). CAKE keeps them in the tin of best effort, where "
+        + "every flow has a queue of its own: the RFC wants them isolated, but not preferred.\n\n"
+        + "The scenario is [nqb.toml](../nqb.toml): a call of 80 kbit/s beside a Prague flow and a CUBIC flow.\n\n"
+        + f"```console\n$ sojourn compare docs/nqb.toml --replicates {replications} --aqm dualpi2 "
+        + '--aqm "cake bandwidth 40mbit" --set flows.voice.dscp=CS0\n```\n\n'
+        + table(["scheme", "DSCP of the call", "queueing, mean (ms)", "99 % (ms)", "loss (%)"], rows)
+        + f"\nQueueing is the one-way delay minus propagation and the transmission time ({base_ms:.3f} ms).\n"
     )
 
 

@@ -28,9 +28,9 @@ WIDTHS: Final = {"": 960, "-narrow": 380}
 
 MODULES: Final = {
     "core": "core nesting suggest by_name processors whole_files toml",
-    "scenarios": "units draw traffic scheme network topologies lines",
+    "scenarios": "units draw traffic mix recorded scheme network topologies lines",
     "metrics": "metrics tables",
-    "results": "results export inert groups folder under_load",
+    "results": "results export inert groups applications folder under_load",
     "pictures": "palette canvas plot trace",
     "runs": "runner comparison stepping demo traces",
 }

@@ -34,7 +34,10 @@ SECTIONS: Final = {
     "Tutorial": ("tutorial", ["first-comparison"]),
     "Guides": (
         "guides",
-        ["access", "plans", "tune", "networks-that-change", "adaptive", "traces", "place", "gateway", "add-your-own"],
+        [
+            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "traces", "place"),
+            *("gateway", "add-your-own"),
+        ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),
@@ -85,6 +88,8 @@ PYTHON: Final = {
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
 _FENCE = re.compile(r"^(```|~~~)")
+# Who made a page; see the head of generated pages.
+_NOTE = re.compile(r"\A<!--.*?-->\n", re.DOTALL)
 
 
 class SiteError(Exception):
@@ -153,7 +158,9 @@ class Site:
         """Return a page as Python-Markdown wants it, with the links of the site."""
         lines: list[str] = []
         fenced = False
-        for line in (ROOT / source).read_text().splitlines():
+        # MkDocs takes a page's title from a heading that is the first element, which a comment would be.
+        text = _NOTE.sub("", (ROOT / source).read_text())
+        for line in text.splitlines():
             opens = bool(_FENCE.match(line.lstrip()))
             if not fenced and not opens and not line.startswith("    "):
                 # GitHub begins a list below a paragraph without an empty line between them.

@@ -165,6 +165,60 @@ rate = "500 kbit/s"
 delay = "20 ms"
 loss = "1%"
 "#,
+    r#"name = "applications"
+duration = "2 s"
+[[links]]
+name = "l"
+from = "server"
+to = "client"
+rate = "6 Mbit/s"
+delay = "4 ms"
+loss = { down = "1%", up = "1%" }
+queue = "fq_codel"
+under_test = true
+[[flows]]
+name = "web"
+from = "server"
+to = "client"
+start = { uniform = ["0 s", "50 ms"] }
+traffic = { kind = "web", objects = 9, connections = 3, html = "4 kB", object_size = { exponential = { mean = "9 kB" } } }
+[[flows]]
+name = "video"
+from = "server"
+to = "client"
+stop = "1500 ms"
+traffic = { kind = "video", adaptation = "rate", segment = "200 ms", buffer = "1 s", rates = ["1 Mbit/s", "2 Mbit/s"] }
+[[flows]]
+name = "api"
+from = "server"
+to = "client"
+count = 2
+traffic = { kind = "request_response", response_sizes = { "1 kB" = 0.9, "90 kB" = 0.1 }, pause = "30 ms", persistent = false }
+[[flows]]
+name = "call"
+from = "client"
+to = "server"
+transport = { kind = "udp" }
+traffic = { kind = "voip", codec = "opus", playout = "fixed" }
+[[flows]]
+name = "game"
+from = "server"
+to = "client"
+transport = { kind = "udp" }
+traffic = { kind = "gaming", interval = "8 ms" }
+[[flows]]
+name = "old"
+from = "server"
+to = "client"
+transport = { kind = "udp" }
+traffic = { kind = "replay", packets = "0:1000 3000000:90x7", period = "100 ms" }
+[[changes]]
+at = "700 ms"
+stop = ["web"]
+[[changes]]
+at = "900 ms"
+start = ["web"]
+"#,
 ];
 
 static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_sim::scenario::schema(), SEEDS));

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn import draw, trace
+    from sojourn.applications import ApplicationSummary
     from sojourn.core import SojournError, version
     from sojourn.lines import access, rrul
     from sojourn.network import Network, bundled_scenarios, load
+    from sojourn.recorded import source
     from sojourn.results import Results
     from sojourn.runner import compare, run
     from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
@@ -30,14 +32,20 @@ if TYPE_CHECKING:
         bulk,
         cbr,
         every,
+        gaming,
         on_off,
         pareto,
         poisson,
+        replay,
+        request_response,
         switched_poisson,
         tcp,
         transfer,
         udp,
         vbr,
+        video,
+        voip,
+        web,
         weibull,
     )
     from sojourn.under_load import RrulSummary
@@ -61,6 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_SCHEMES",
+    "ApplicationSummary",
     "DecisionLogs",
     "Estimate",
     "Network",
@@ -83,6 +92,7 @@ __all__ = [
     "draw",
     "dumbbell",
     "every",
+    "gaming",
     "gbit_s",
     "kbit_s",
     "kib",
@@ -96,9 +106,12 @@ __all__ = [
     "packets",
     "pareto",
     "poisson",
+    "replay",
+    "request_response",
     "rrul",
     "run",
     "s",
+    "source",
     "switched_poisson",
     "tcp",
     "trace",
@@ -107,13 +120,18 @@ __all__ = [
     "us",
     "vbr",
     "version",
+    "video",
+    "voip",
+    "web",
     "weibull",
 ]
 
 _HOME = {
+    "sojourn.applications": ("ApplicationSummary",),
     "sojourn.core": ("SojournError", "version"),
     "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
+    "sojourn.recorded": ("source",),
     "sojourn.results": ("Results",),
     "sojourn.runner": ("compare", "run"),
     "sojourn.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
@@ -125,14 +143,20 @@ _HOME = {
         "bulk",
         "cbr",
         "every",
+        "gaming",
         "on_off",
         "pareto",
         "poisson",
+        "replay",
+        "request_response",
         "switched_poisson",
         "tcp",
         "transfer",
         "udp",
         "vbr",
+        "video",
+        "voip",
+        "web",
         "weibull",
     ),
     "sojourn.under_load": ("RrulSummary",),

@@ -37,6 +37,8 @@ __all__ = [
 
 Document: TypeAlias = dict[str, Any]
 
+CAPTURES: Final = (".pcap", ".pcapng")
+"""Endings of files of captured packets."""
 _LONGEST_FILE: Final = 64 << 20
 """Bytes of a file that a scenario may name."""
 
@@ -144,6 +146,8 @@ def shipped_traces() -> dict[str, Path]:
 def read_beside(name: str, folder: Path) -> str:
     """Return the text of a file that a scenario names, or of the trace that comes with the package.
 
+    Of a capture, it is a table of the times and sizes of its packets.
+
     Raises
     ------
     SojournError
@@ -158,6 +162,8 @@ def read_beside(name: str, folder: Path) -> str:
     try:
         if file.stat().st_size > _LONGEST_FILE:
             raise SojournError(f"{file} is longer than {_LONGEST_FILE} bytes; allowed: up to that")
+        if file.suffix in CAPTURES:
+            return _native.captured(str(file))
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None

@@ -2,7 +2,9 @@
 
 A scenario often has bulk transfers, which fill the queue, and flows that suffer from the delay. One metric says most
 about each group of flows (a ``[[flows]]`` table): the goodput of bulk transfers, the 99th percentile of the
-completion time of finite transfers, and the 99th percentile of the one-way delay of everything else.
+completion time of finite transfers, and the 99th percentile of the one-way delay of everything else. Applications
+have metrics of their own: page load time, bit rate and rebuffering of video, delay and MOS of calls, late packets of
+games.
 """
 
 from __future__ import annotations
@@ -19,8 +21,21 @@ from sojourn.metrics import Metric
 if TYPE_CHECKING:
     from sojourn.results import Results
 
-_METRICS: Final = {"bulk": "goodput_bit_s", "transfer": "flow_completion_s_p99"}
+_METRICS: Final = {
+    "bulk": ("goodput_bit_s",),
+    "transfer": ("flow_completion_s_p99",),
+    "web": ("page_load_s_mean",),
+    "video": ("video_bit_rate_bit_s", "video_rebuffer_ratio"),
+    "voip": ("voip_mouth_to_ear_ms_mean", "voip_mos"),
+    "gaming": ("delay_above_50_ms_ratio", "delay_above_100_ms_ratio"),
+    "request_response": ("response_s_p99",),
+}
 _DELAY: Final = "one_way_delay_ms_p99"
+_PHRASES: Final = {
+    _DELAY: "99th percentile of the one-way delay",
+    "flow_completion_s_p99": "99th percentile of the completion time",
+    "response_s_p99": "99th percentile of the response time",
+}
 _BUCKET: Final = 1 / 128
 """Width of a bucket of the histograms that quantiles are read from, as a share of the value."""
 
@@ -50,14 +65,14 @@ class Group:
 
 
 def of(results: Results) -> tuple[Group, ...]:
-    """Return the groups of a scenario's flows that have their metric in the results, in the scenario's order."""
+    """Return the groups of a scenario's flows with each metric that results have of them, in the scenario's order."""
     found = []
     for flow in results.scenario["flows"]:
         kind = flow.get("traffic", {}).get("kind", "bulk")
-        metric = metrics.find(_METRICS.get(kind, _DELAY), "group")
-        group = Group(str(flow["name"]), metric, kind == "bulk")
-        if not results.groups.empty and np.isfinite(_values(results, results.labels[0], group)).any():
-            found.append(group)
+        for name in _METRICS.get(kind, (_DELAY,)):
+            group = Group(str(flow["name"]), metrics.find(name, "group"), kind == "bulk")
+            if not results.groups.empty and _is_measured(results, group):
+                found.append(group)
     return tuple(found)
 
 
@@ -82,7 +97,7 @@ def verdict(results: Results) -> str:
     """
     known = of(results)
     bulk = [group for group in known if group.is_bulk]
-    others = [group for group in known if not group.is_bulk]
+    others = [group for group in known if not group.is_bulk and group.metric.better == "lower"]
     if len(results.labels) < 2 or results.replications < 2 or not bulk or not others:
         return ""
     small, base = others[0], results.labels[0]
@@ -90,13 +105,15 @@ def verdict(results: Results) -> str:
     lowest = min(value for value in means.values() if math.isfinite(value))
     level = [label for label in means if means[label] <= lowest * (1 + _BUCKET)]
     best = max(level, key=lambda label: float(_total(results, label, bulk).mean()))
-    what = "one-way delay" if small.metric.name == _DELAY else "completion time"
+    what = _PHRASES.get(small.metric.name, small.metric.phrase)
     if base in level:
-        return f"No scheme has a lower 99th percentile of the {what} of “{small.name}” than {base}."
-    unit = small.metric.shown_unit
+        return f"No scheme has a lower {what} of “{small.name}” than {base}."
+    unit, scale = small.metric.shown_unit, small.metric.scale
+    is_time = unit in ("ms", "s") and means[best] > 0
+    ratio = f", {_short(means[base] / means[best], 2)} times as long" if is_time else ""
     sentences = [
-        f"{best} keeps the 99th percentile of the {what} of “{small.name}” at {_short(means[best])} {unit}; with "
-        f"{base} it is {_short(means[base])} {unit}, {_short(means[base] / means[best], 2)} times as long.",
+        f"{best} keeps the {what} of “{small.name}” at {_short(means[best] * scale)} {unit}; with "
+        f"{base} it is {_short(means[base] * scale)} {unit}{ratio}.",
         _cost(results, best, base, bulk),
     ]
     if same := [label for label in level if label != best]:
@@ -134,6 +151,10 @@ def _cost(results: Results, best: str, base: str, bulk: list[Group]) -> str:
 
 def _short(value: float, digits: int = 3) -> str:
     return f"{float(f'{value:.{digits}g}'):g}"
+
+
+def _is_measured(results: Results, group: Group) -> bool:
+    return any(np.isfinite(_values(results, label, group)).any() for label in results.labels)
 
 
 def _values(results: Results, label: str, group: Group) -> stats.Floats:

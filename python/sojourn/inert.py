@@ -70,6 +70,7 @@ NEEDS: Final[tuple[Need, ...]] = (
     Need(("dualpi2",), ("step_thresh", "min_qlen_step"), "l4s_aqm", ("step",)),
     Need(("dualpi2",), ("classic_protection",), "scheduler", ("wrr",)),
     Need(("dualpi2",), ("tshift",), "scheduler", ("ts_fifo",)),
+    Need(("dualpi2",), ("nqb_limit",), "nqb", ("*",)),
     *(
         Need(_DAQM, (f"{feature}_drop_rate", f"{feature}_drop_duration"), feature, ("*",))
         for feature in ("s0", "s1", "s2", "s3", "q0", "q1", "q2", "q3")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sojourn import core
 
 if TYPE_CHECKING:
+    from sojourn.results import Results
     from sojourn.stats.estimates import Estimate
 
 MAIN: Final = (
@@ -27,8 +28,27 @@ MAIN: Final = (
 )
 """The columns of the summary table, in order. Those that no run has are left out."""
 
+QUEUES: Final = (
+    "l4s_sojourn_ms_mean",
+    "l4s_sojourn_ms_p99",
+    "l4s_mark_ratio",
+    "l4s_drops_packets",
+    "classic_sojourn_ms_mean",
+    "classic_sojourn_ms_p99",
+    "classic_signal_ratio",
+    "coupling_ratio",
+)
+"""The columns of the table of DualPI2's two queues."""
+
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
+
+
+def with_two_queues(results: Results) -> list[str]:
+    """Return the labels of the schemes that measured an L4S and a classic queue apart (DualPI2)."""
+    if "l4s_packets" not in results.metric_names():
+        return []
+    return [label for label in results.labels if any(map(math.isfinite, results.values(label, "l4s_packets")))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +100,7 @@ class Metric:
     def phrase(self) -> str:
         """The title inside a sentence: ``mean queueing delay``."""
         what, _, which = self.title.partition(", ")
-        lower = what if what.startswith("Jain") else f"{what[:1].lower()}{what[1:]}"
+        lower = what if what.startswith("Jain") or what.isupper() else f"{what[:1].lower()}{what[1:]}"
         return f"{which} {lower}" if which else lower
 
     @property

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sojourn import core, nesting, suggest, toml
+from sojourn import core, mix, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
@@ -451,6 +451,35 @@ class Network:
         for flow in load:
             network = network.flow(**flow)
         return network
+
+    def add(self, *traffic: Traffic, from_: str | None = None, to: str | None = None) -> Network:
+        """Add traffic of several kinds, each as flows of its own group.
+
+        Each group has the name of its kind; a second one of a kind has a number behind it. What has a rate of its
+        own (calls, games, recorded packets) is carried by UDP, the rest by TCP. Flows start at random in the first
+        second.
+
+        Parameters
+        ----------
+        traffic
+            What :func:`sojourn.web`, :func:`sojourn.bulk` and the others return; ``sj.bulk(5)`` is five flows.
+        from_, to
+            Nodes or groups: the servers, and the clients. By default those of the network's first flow, or else
+            ``server`` and ``client``, which :func:`sojourn.access` has.
+
+        Raises
+        ------
+        SojournError
+            If the network has no such nodes.
+
+        Examples
+        --------
+        >>> import sojourn as sj
+        >>> line = sj.access(down=sj.mbit_s(20), up=sj.mbit_s(5), rtt=sj.ms(40))
+        >>> line.add(sj.web(), sj.video(), sj.voip(), sj.bulk(5))
+        <Network 'access': 3 links, 4 flows>
+        """
+        return self.add_flows(mix.flows(self.to_dict(), traffic, (from_, to)))
 
     def to_dict(self) -> core.Document:
         """Return the scenario document as it was built."""

@@ -439,11 +439,10 @@ class Plots:
             for axes, group in zip(panels.flat, known, strict=False):
                 for row, (label, look) in enumerate(self._looks.items()):
                     _bar(axes, groups.estimate(self._results, label, group), row, look, group.metric.scale)
-                axes.set_title(
-                    f"{group.name}: {group.metric.phrase} ({group.metric.shown_unit})", fontsize=points(10)
-                )
+                unit = f" ({group.metric.shown_unit})" if group.metric.shown_unit else ""
+                axes.set_title(f"{group.name}: {group.metric.phrase}{unit}", fontsize=points(10))
                 # Room for the numbers at the ends of the bars.
-                axes.set_xlim(0, 1.25 * axes.dataLim.x1)
+                axes.set_xlim(0, 1.25 * axes.dataLim.x1 or 1.0)
                 axes.locator_params(axis="x", nbins=5)
                 scheme_rows(axes, list(self._looks.values()))
             for axes in panels.flat[len(known) :]:

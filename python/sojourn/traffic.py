@@ -5,10 +5,11 @@ Every function returns a read-only table of the document; the loader checks the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from sojourn.core import SojournError
 from sojourn.draw import Distribution, amount
 from sojourn.units import Data, Dimension, Packets, Rate, Time, as_text
 
@@ -37,7 +38,30 @@ class Part(Mapping[str, Any]):
 
 
 class Traffic(Part):
-    """What a flow sends. Sizes and rates are the application's payload."""
+    """What a flow sends. Sizes and rates are the application's payload.
+
+    Parameters
+    ----------
+    table
+        As the scenario has it.
+    count
+        Users or flows of it, for :meth:`Network.add`.
+
+    Raises
+    ------
+    SojournError
+        If the count is no positive whole number.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self, table: Mapping[str, Any], count: int | None = None) -> None:
+        super().__init__(table)
+        if count is not None and (type(count) is not int or count < 1):
+            raise SojournError(
+                f"the number of {table.get('kind')} flows is {count!r}; allowed: a whole number from 1"
+            )
+        self.count = count
 
 
 class Transport(Part):
@@ -48,51 +72,59 @@ class Start(Part):
     """When the flows of a group start."""
 
 
-_Made = TypeVar("_Made", Traffic, Transport)
+_Made = TypeVar("_Made", bound=Part)
 
 
 # Traffic and transports, made by docs/generate.py
 
 
-def bulk(*, after: Time | None = None, first: Data | None = None) -> Traffic:
+def bulk(count: int | None = None, /, *, after: Time | None = None, first: Data | None = None) -> Traffic:
     """An endless stream of data, as fast as TCP allows; TCP only.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     after
         Time from the flow's start, when the connection opens, to the stream. iperf3, for one, opens all its
         connections before it sends on any.
     first
         Payload that is sent as soon as the connection is open; only with `after`. iperf3 37 B.
     """
-    return _table(Traffic, "bulk", after=(after, "time"), first=(first, "data"))
+    return _traffic(count, "bulk", after=(after, "time"), first=(first, "data"))
 
 
-def transfer(*, size: Data) -> Traffic:
+def transfer(count: int | None = None, /, *, size: Data) -> Traffic:
     """One transfer of a given size; TCP only.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     size
         Payload of the transfer.
     """
-    return _table(Traffic, "transfer", size=(size, "data"))
+    return _traffic(count, "transfer", size=(size, "data"))
 
 
-def cbr(*, rate: Rate, packet_size: Data | Distribution) -> Traffic:
+def cbr(count: int | None = None, /, *, rate: Rate, packet_size: Data | Distribution) -> Traffic:
     """Packets at a constant bit rate.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     rate
         Payload rate.
     packet_size
         Payload of a packet: a size, or a random size.
     """
-    return _table(Traffic, "cbr", rate=(rate, "rate"), packet_size=(packet_size, "data"))
+    return _traffic(count, "cbr", rate=(rate, "rate"), packet_size=(packet_size, "data"))
 
 
 def vbr(
+    count: int | None = None,
+    /,
     *,
     rate: Rate,
     packet_size: Data | Distribution,
@@ -103,6 +135,8 @@ def vbr(
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     rate
         Payload rate while ON.
     packet_size
@@ -112,18 +146,26 @@ def vbr(
     on
         Length of an ON period: a time, or a random time. By default "1 s".
     """
-    return _table(
-        Traffic, "vbr", rate=(rate, "rate"), packet_size=(packet_size, "data"), off=(off, "time"), on=(on, "time")
+    return _traffic(
+        count, "vbr", rate=(rate, "rate"), packet_size=(packet_size, "data"), off=(off, "time"), on=(on, "time")
     )
 
 
 def on_off(
-    *, rate: Rate, packet_size: Data | Distribution, on: Time | Distribution, off: Time | Distribution
+    count: int | None = None,
+    /,
+    *,
+    rate: Rate,
+    packet_size: Data | Distribution,
+    on: Time | Distribution,
+    off: Time | Distribution,
 ) -> Traffic:
     """ON and OFF periods of given lengths, with a constant bit rate while ON, as ns-3's `OnOffApplication`.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     rate
         Payload rate while ON.
     packet_size
@@ -133,18 +175,25 @@ def on_off(
     off
         Length of an OFF period: a time, or a random time. The flow begins with an OFF period.
     """
-    return _table(
-        Traffic, "on_off", rate=(rate, "rate"), packet_size=(packet_size, "data"), on=(on, "time"), off=(off, "time")
+    return _traffic(
+        count, "on_off", rate=(rate, "rate"), packet_size=(packet_size, "data"), on=(on, "time"), off=(off, "time")
     )
 
 
 def poisson(
-    *, packet_size: Data | Distribution, packets_per_second: float | None = None, rate: Rate | None = None
+    count: int | None = None,
+    /,
+    *,
+    packet_size: Data | Distribution,
+    packets_per_second: float | None = None,
+    rate: Rate | None = None,
 ) -> Traffic:
     """A Poisson process: exponential times between packets.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     packet_size
         Payload of a packet: a size, or a random size.
     packets_per_second
@@ -152,8 +201,8 @@ def poisson(
     rate
         Mean payload rate; give either this or `packets_per_second`.
     """
-    return _table(
-        Traffic,
+    return _traffic(
+        count,
         "poisson",
         packet_size=(packet_size, "data"),
         packets_per_second=(packets_per_second, None),
@@ -162,12 +211,19 @@ def poisson(
 
 
 def switched_poisson(
-    *, packets_per_second: tuple[float, float], hold: tuple[Time, Time], packet_size: Data | Distribution
+    count: int | None = None,
+    /,
+    *,
+    packets_per_second: tuple[float, float],
+    hold: tuple[Time, Time],
+    packet_size: Data | Distribution,
 ) -> Traffic:
     """A Poisson process that switches between two rates.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     packets_per_second
         Packets a second in each phase.
     hold
@@ -175,8 +231,8 @@ def switched_poisson(
     packet_size
         Payload of a packet: a size, or a random size.
     """
-    return _table(
-        Traffic,
+    return _traffic(
+        count,
         "switched_poisson",
         packets_per_second=(packets_per_second, None),
         hold=(hold, "time"),
@@ -184,11 +240,13 @@ def switched_poisson(
     )
 
 
-def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
+def pareto(count: int | None = None, /, *, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
     """Pareto distributed times between packets.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     scale
         Scale of the time between packets: k, which is the least of these times.
     shape
@@ -196,14 +254,16 @@ def pareto(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Tr
     packet_size
         Payload of a packet: a size, or a random size.
     """
-    return _table(Traffic, "pareto", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
+    return _traffic(count, "pareto", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
 
 
-def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
+def weibull(count: int | None = None, /, *, scale: Time, shape: float, packet_size: Data | Distribution) -> Traffic:
     """Weibull distributed times between packets.
 
     Parameters
     ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
     scale
         Scale of the time between packets: b.
     shape
@@ -211,7 +271,253 @@ def weibull(*, scale: Time, shape: float, packet_size: Data | Distribution) -> T
     packet_size
         Payload of a packet: a size, or a random size.
     """
-    return _table(Traffic, "weibull", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
+    return _traffic(count, "weibull", scale=(scale, "time"), shape=(shape, None), packet_size=(packet_size, "data"))
+
+
+def web(
+    count: int | None = None,
+    /,
+    *,
+    connections: int | None = None,
+    html: Data | None = None,
+    object_size: Data | Distribution | None = None,
+    objects: int | None = None,
+    pause: Time | Distribution | None = None,
+    persistent: bool | None = None,
+    request_size: Data | None = None,
+) -> Traffic:
+    """Web pages, one after another; TCP only.
+
+    `from` is the server, `to` the browser. By default a page is the one of RFC 7928, section 7.2: 50 objects of 1 kB
+    over 6 new connections, and the next page when it is complete.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    connections
+        Parallel connections. Each is a flow, and opened anew for each page. By default 6.
+    html
+        Size of the document that must arrive before the objects are requested; 0 for none. By default "0 B".
+    object_size
+        Size of an object: a size, or a random size. By default "1000 B".
+    objects
+        Objects of a page. By default 50.
+    pause
+        From the end of a page to the start of the next one: a time, or a random time. By default "0 ns".
+    persistent
+        Connections stay open for the next pages. By default false.
+    request_size
+        Size of a request, which is one packet. By default "400 B".
+    """
+    return _traffic(
+        count,
+        "web",
+        connections=(connections, None),
+        html=(html, "data"),
+        object_size=(object_size, "data"),
+        objects=(objects, None),
+        pause=(pause, "time"),
+        persistent=(persistent, None),
+        request_size=(request_size, "data"),
+    )
+
+
+def video(
+    count: int | None = None,
+    /,
+    *,
+    adaptation: str | None = None,
+    buffer: Time | None = None,
+    cushion: Time | None = None,
+    rates: Sequence[Rate] | None = None,
+    request_size: Data | None = None,
+    reservoir: Time | None = None,
+    segment: Time | None = None,
+    startup: Time | None = None,
+) -> Traffic:
+    """Adaptive video over one connection; TCP only.
+
+    `from` is the server, `to` the player. It requests a segment when the one before is complete and its buffer has
+    room for it.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    adaptation
+        How the player chooses bit rates. One of ``buffer``, ``rate``. By default "buffer".
+    buffer
+        Playing time that the player's buffer holds at most. By default "30 s".
+    cushion
+        With `adaptation` `buffer`: this far above `reservoir` the highest rate is chosen. By default 21/40 of
+        `buffer`, as in the paper (126 s of 240 s).
+    rates
+        Bit rates to choose from, rising. The default is the fixed ladder of Netflix (Aaron et al., "Per-title encode
+        optimization", 2015). By default ["235 kbit/s", "375 kbit/s", "560 kbit/s", "750 kbit/s", "1.05 Mbit/s", "1.75
+        Mbit/s", "2.35 Mbit/s", "3 Mbit/s", "4.3 Mbit/s", "5.8 Mbit/s"].
+    request_size
+        Size of a request, which is one packet. By default "400 B".
+    reservoir
+        With `adaptation` `buffer`: below this the lowest rate is chosen. By default 3/8 of `buffer`, as in the paper
+        (90 s of 240 s).
+    segment
+        Playing time of a segment. By default "4 s".
+    startup
+        Playing time that the buffer must hold before the player begins, and goes on after it was empty; by default a
+        segment.
+    """
+    return _traffic(
+        count,
+        "video",
+        adaptation=(adaptation, None),
+        buffer=(buffer, "time"),
+        cushion=(cushion, "time"),
+        rates=(rates, "rate"),
+        request_size=(request_size, "data"),
+        reservoir=(reservoir, "time"),
+        segment=(segment, "time"),
+        startup=(startup, "time"),
+    )
+
+
+def voip(
+    count: int | None = None,
+    /,
+    *,
+    codec: str | None = None,
+    concealment: bool | None = None,
+    frame: Time | None = None,
+    jitter_buffer: Time | None = None,
+    playout: str | None = None,
+    rate: Rate | None = None,
+) -> Traffic:
+    """One direction of a telephone call; UDP only.
+
+    R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in packet networks is
+    standardised for G.107.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    codec
+        Codec. The look-ahead is 0 for G.711, 3.75 ms with the concealment of its appendix I, and 6.5 ms for Opus. One
+        of ``g711``, ``opus``. By default "g711".
+    concealment
+        G.711 with the concealment of losses of its appendix I: Bpl is 25.1 instead of 4.3 (ITU-T G.113, appendix I).
+        By default true.
+    frame
+        Length of a frame; each is a packet with 12 B of RTP header. By default "20 ms".
+    jitter_buffer
+        Length of the de-jitter buffer: the playout delay beyond that of the first frame; with `adaptive` only at the
+        start. By default "60 ms".
+    playout
+        How the receiver chooses its playout delay. One of ``adaptive``, ``fixed``. By default "adaptive".
+    rate
+        Bit rate of Opus; by default 32 kbit/s, within RFC 6716's 28 to 40 kbit/s for fullband speech.
+    """
+    return _traffic(
+        count,
+        "voip",
+        codec=(codec, None),
+        concealment=(concealment, None),
+        frame=(frame, "time"),
+        jitter_buffer=(jitter_buffer, "time"),
+        playout=(playout, None),
+        rate=(rate, "rate"),
+    )
+
+
+def gaming(
+    count: int | None = None, /, *, interval: Time | None = None, packet_size: Data | Distribution | None = None
+) -> Traffic:
+    """Updates of an online game at constant intervals; UDP only.
+
+    The share of updates that take more than 50 and 100 ms is reported.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    interval
+        Time between updates; the default is 64 updates a second. By default "15.625 ms".
+    packet_size
+        Payload of an update: a size, or a random size. By default "125 B".
+    """
+    return _traffic(count, "gaming", interval=(interval, "time"), packet_size=(packet_size, "data"))
+
+
+def request_response(
+    count: int | None = None,
+    /,
+    *,
+    file: str | None = None,
+    pause: Time | Distribution | None = None,
+    persistent: bool | None = None,
+    request_size: Data | None = None,
+    response_size: Data | Distribution | None = None,
+    response_sizes: Mapping[str, float] | None = None,
+) -> Traffic:
+    """Requests, each sent after the response to the one before; TCP only.
+
+    `from` is the server, `to` the client. The size of a response is `response_size`, or one of `response_sizes`, or
+    one of a `file`.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    file
+        File of sizes and probabilities, found from the scenario's folder. The first line is `bytes,probability`, and
+        each other line has a size in bytes and its probability. The content takes the place of `response_sizes`.
+    pause
+        From a response to the next request: a time, or a random time. By default "0 ns".
+    persistent
+        All requests use one connection; without it each has a new one. By default true.
+    request_size
+        Size of a request, which is one packet. By default "400 B".
+    response_size
+        Size of a response: a size, or a random size.
+    response_sizes
+        Sizes of responses, each with its probability.
+    """
+    return _traffic(
+        count,
+        "request_response",
+        file=(file, None),
+        pause=(pause, "time"),
+        persistent=(persistent, None),
+        request_size=(request_size, "data"),
+        response_size=(response_size, "data"),
+        response_sizes=(response_sizes, None),
+    )
+
+
+def replay(
+    count: int | None = None, /, *, file: str | None = None, packets: str | None = None, period: Time | None = None
+) -> Traffic:
+    """Packets of recorded times and sizes.
+
+    Give `packets`, or a `file`, whose content takes their place in the canonical form of a scenario, so that results
+    say what they are of.
+
+    Parameters
+    ----------
+    count
+        Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    file
+        File of the packets, found from the scenario's folder. The first line of a table is `time_s,bytes` (or
+        `time_ms,bytes`), and each other line has the time since the start and the payload of a packet. Of a capture
+        (`.pcap`, `.pcapng`) every IP packet is taken, the first at the flow's start, with a payload of 28 B less than
+        its length, which is the header of UDP.
+    packets
+        Packets, each as nanoseconds since the one before (or the flow's start), a colon, and bytes of payload;
+        `20000000:160x50` stands for 50 packets.
+    period
+        Time after which the packets start again; without it they are sent once.
+    """
+    return _traffic(count, "replay", file=(file, None), packets=(packets, None), period=(period, "time"))
 
 
 def tcp(
@@ -441,6 +747,11 @@ def every(interval: Time, *, first: Time | None = None) -> Start:
     )
 
 
+def _traffic(count: int | None, kind: str, **keys: tuple[Any, Dimension | None]) -> Traffic:
+    """Make the table of a kind of traffic, for so many users."""
+    return Traffic(_table(Traffic, kind, **keys), count)
+
+
 def _table(made: type[_Made], kind: str, **keys: tuple[Any, Dimension | None]) -> _Made:
     """Make the table of a kind from its keys, each with the dimension of its quantity, if it is one."""
     table = {name: _written(name, value, of) for name, (value, of) in keys.items() if value is not None}
@@ -448,6 +759,8 @@ def _table(made: type[_Made], kind: str, **keys: tuple[Any, Dimension | None]) -
 
 
 def _written(name: str, value: Any, of: Dimension | None) -> Any:
-    if isinstance(value, tuple | list):
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [_written(name, one, of) for one in value]
     return value if of is None else amount(name, value, of)

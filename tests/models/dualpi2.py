@@ -1,4 +1,4 @@
-"""DualPI2: the pseudocode of RFC 9332 appendix A, appendix B's time-shifted FIFO, and Linux's preset."""
+"""DualPI2: RFC 9332's appendix A, appendix B's time-shifted FIFO, RFC 9956's traffic class, and Linux's preset."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class DualPi2(Model):
         "step_thresh": "1ms",
         "min_qlen_step": "0p",
         "any_ect": "false",
+        "nqb": "NQB",
+        "nqb_limit": "10ms",
         "drop_on_overload": "true",
         "drop_enqueue": "false",
         "scheduler": "wrr",
@@ -39,7 +41,7 @@ class DualPi2(Model):
     PRESETS = {
         "rfc": "",
         "linux": "limit 10000p tupdate 16ms alpha 0.16015625 beta 3.19921875"
-        " l4s_aqm step classic_protection 0.1 marking random",
+        " l4s_aqm step classic_protection 0.1 marking random nqb none",
     }
     TEXTS = (
         "preset rfc",
@@ -52,6 +54,8 @@ class DualPi2(Model):
         "max_rtt 12ms classic_protection 0.3 th_len 0p min_th 100us range 5ms",
         "typical_rtt 3ms marking random l4s_aqm step step_thresh 2ms any_ect nosplit_gso limit 100p",
         "max_rtt 20ms typical_rtt 2ms mtu 300B coupling_factor 1",
+        "target 1ms tupdate 2ms alpha 5 beta 60 mtu 0B nqb 0 nqb_limit 2ms",
+        "target 1ms tupdate 2ms alpha 5 beta 60 nqb CS0 nqb_limit 20ms drop_enqueue marking random l4s_aqm step",
     )
     LONGEST = 50 * SECOND
 
@@ -77,6 +81,8 @@ class DualPi2(Model):
         self.wl = 1_000_000 - self.wc
         self.credit = x.mtu * (self.wc - self.wl)
         self.max_link_rate = 0
+        codepoints = {"none": -1, "NQB": 45, "CS0": 0}
+        self.nqb = codepoints[x.nqb] if isinstance(x.nqb, str) else int(x.nqb)
 
     def settle(self) -> None:
         """Bring the list of all that waits up to date."""
@@ -138,10 +144,16 @@ class DualPi2(Model):
             self.world.mark(packet)
         return False
 
+    def has_scalable_ecn(self, packet: Packet) -> bool:
+        """ECT(1) and CE, or every ECN-capable packet."""
+        return packet.ecn in (ECT1, CE) or (self.params.any_ect and packet.ecn != NOT_ECT)
+
     def drops_l4s(self, packet: Packet, native: float, coupled: float) -> bool:
-        """Linear mark; classic drops under saturation."""
+        """Linear mark; classic drops under saturation. What is here by its DSCP is not marked."""
         if coupled > 0 and self.is_saturated() and self.recur_squared("lq"):
             return True
+        if not self.has_scalable_ecn(packet):
+            return False
         if self.recur("lq", max(native, coupled)):
             self.world.mark(packet)
         return False
@@ -175,7 +187,13 @@ class DualPi2(Model):
         if self.is_full(packet):
             self.world.drop(packet, "overflow")
             return
-        is_l4s = packet.ecn in (ECT1, CE) or (x.any_ect and packet.ecn != NOT_ECT)
+        is_l4s = self.has_scalable_ecn(packet)
+        if not is_l4s and packet.dscp == self.nqb:
+            is_l4s = True
+            ahead = sum(other.bytes for other in self.lq)
+            if self.lq and ahead + packet.bytes > self.world.rate * x.nqb_limit // (8 * SECOND):
+                self.world.drop(packet, "overflow")
+                return
         if x.drop_enqueue:
             coupled = self.p_cl if self.acts() else 0.0
             if self.drops_l4s(packet, 0.0, coupled) if is_l4s else self.drops_classic(packet):

@@ -36,14 +36,16 @@ OTHERS: dict[str, tuple[str, str]] = {
     "min_qlen_step": ("2p", "20p"),
     "classic_protection": ("5%", "40%"),
     "tshift": ("1ms", "200ms"),
+    "nqb_limit": ("1ms", "50ms"),
 }
 """Two values of each parameter that is no flag."""
 
 GIVEN: dict[str, str] = {
     "daqm": "daqm interarrival 1ms s0 none q0 40p",
     "fq_daqm": "fq_daqm interarrival 1ms s0 none q0 40p",
+    "dualpi2": "dualpi2 nqb none",
 }
-"""What an algorithm cannot do without."""
+"""What an algorithm cannot do without, or what is on by default."""
 
 CASES = [
     (algorithm, need, parameter)

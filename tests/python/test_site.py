@@ -117,6 +117,11 @@ def test_every_page_of_the_repository_is_in_the_site(site: Path) -> None:
         assert (site / "papers" / f"{paper.parent.name}.html").is_file()
 
 
+def test_a_page_has_the_title_of_its_heading(site: Path) -> None:
+    # wlan.md begins with a comment that says which script made it.
+    assert "<title>802.11 cells - Sojourn</title>" in (site / "concepts" / "wlan.html").read_text()
+
+
 def test_every_command_and_public_name_has_its_place(site: Path) -> None:
     for command in cli.COMMANDS:
         text = (site / "reference" / "commands" / f"{command}.html").read_text()

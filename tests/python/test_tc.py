@@ -74,7 +74,7 @@ def test_what_is_exported_reads_back_as_the_scheme(scheme: str) -> None:
     line, given = last(scheme), core.parse_aqm(scheme)
     # A line for dualpi2 says all that tc knows of it; that the rest is Linux's is the preset's to say.
     if given.startswith("dualpi2"):
-        line = f"{line.partition('root ')[2]} marking random"
+        line = f"{line.partition('root ')[2]} marking random nqb none"
     assert core.parse_aqm(line) == given
 
 

@@ -48,6 +48,8 @@
 //! * Where nine flows meet in a set, one takes over the queue of another, whose later packets can then overtake its earlier
 //!   ones.
 //! * `autorate-ingress`, `fwmark`, `nat` and `split-gso` have no effect here: hashes and packets are given.
+//! * Non-queue-building traffic (RFC 9956, DSCP 45) is in the tin of best effort: the RFC wants it apart from other flows but not
+//!   before them, and here every flow has a queue of its own. `precedence` goes by the upper three bits alone.
 //! * `noecn` is an addition of this library; Linux always marks.
 //!
 //! # Work per packet

@@ -1,8 +1,9 @@
 //! Differentiated services codepoints by their names.
 
 use crate::suggest::did_you_mean;
+use crate::Value;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
@@ -12,7 +13,8 @@ use sojourn_units::UnitError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dscp(u8);
 
-/// RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT), RFC 8622 (LE).
+/// RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT), RFC 8622 (LE),
+/// RFC 9956 (NQB).
 const NAMES: &[(&str, u8)] = &[
     ("CS0", 0),
     ("LE", 1),
@@ -34,15 +36,19 @@ const NAMES: &[(&str, u8)] = &[
     ("AF43", 38),
     ("CS5", 40),
     ("VA", 44),
+    ("NQB", 45),
     ("EF", 46),
     ("CS6", 48),
     ("CS7", 56),
 ];
 
 impl Dscp {
+    /// Non-queue-building traffic (RFC 9956).
+    pub const NQB: Self = Self(45);
+
     /// What [`FromStr`] accepts.
     pub const ALLOWED: &'static str =
-        "a codepoint: CS0 to CS7, AF11 to AF43, EF, VA or LE, or its number from 0 to 63 as text, as in \"EF\" or \"46\"";
+        "a codepoint: CS0 to CS7, AF11 to AF43, EF, VA, LE or NQB, or its number from 0 to 63 as text, as in \"EF\" or \"46\"";
 
     /// Its number.
     #[must_use]
@@ -71,6 +77,19 @@ impl fmt::Display for Dscp {
             Some((name, _)) => f.write_str(name),
             None => write!(f, "{}", self.0),
         }
+    }
+}
+
+impl Value for Dscp {
+    const KIND: &'static str = "codepoint";
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: UnitError| error.to_string())
+    }
+    fn print(&self) -> String {
+        self.to_string()
+    }
+    fn allowed() -> String {
+        Self::ALLOWED.to_string()
     }
 }
 

@@ -1,7 +1,8 @@
 //! DualPI2: two queues, one for classic and one for L4S traffic, coupled so that both kinds of flows share the link fairly
 //! while only classic packets wait.
 //!
-//! Packets with ECT(1) or CE go to the L4S queue, all others to the classic queue. One PI controller holds the delay of the
+//! Packets with ECT(1) or CE go to the L4S queue, and so do packets of non-queue-building traffic by their DSCP (`nqb`); all
+//! others go to the classic queue. One PI controller holds the delay of the
 //! classic queue at `target` by dropping or marking. The L4S queue is marked with a probability coupled to it, and also as
 //! soon as its own short queue exceeds a low threshold. Scalable senders (DCTCP, TCP Prague) then get a delay below a
 //! millisecond at about the same rate as classic ones.
@@ -32,7 +33,10 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
 //! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
-//! * Filters in Linux can put packets that are not ECN-capable into the L4S queue. Here only the ECN field decides.
+//! * Filters in Linux can put other packets into the L4S queue. Here only the ECN field and one DSCP decide.
+//! * Non-queue-building packets that are not ECT(1) or CE are never marked, and are dropped only during overload and where more
+//!   than `nqb_limit` of data waits in the L4S queue. RFC 9956 demands such a short buffer for them. The traffic protection that it
+//!   recommends, which puts misbehaving flows into the classic queue, is not implemented. Preset `linux` knows no such packets.
 //! * `split_gso` is accepted and has no effect, because packets are never aggregated here.
 //! * The alternative of the RFC's appendix B, Curvy RED, is not implemented; only its time-shifted FIFO is, as `scheduler
 //!   ts_fifo`.
@@ -44,6 +48,7 @@
 //! # References
 //! * RFC 9332, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)",
 //!   2023, appendix A, and appendix B for `scheduler ts_fifo`.
+//! * RFC 9956, "A Non-Queue-Building Per-Hop Behavior (NQB PHB) for Differentiated Services", 2026, for `nqb`.
 //! * tc-dualpi2(8) and Linux's sch_dualpi2, for preset `linux`.
 
 // Names in comments with brackets are those of the pseudocode in RFC 9332, appendix A.
@@ -56,7 +61,7 @@ pub use values::{BufferLimit, Share, StepThreshold};
 use crate::discipline::standalone;
 use crate::ticks::Ticks;
 use crate::{
-    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Ecn, Internal, Order, Packet, Queue, Reason, Standalone,
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Dscp, Ecn, Internal, Order, Packet, Queue, Reason, Standalone,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -131,6 +136,10 @@ crate::params! {
         min_qlen_step: Packets = Packets::ZERO,
         /// Treat every ECN-capable packet as L4S, not only ECT(1) and CE; tc's any_ect and l4s_ect (tc-dualpi2(8)).
         any_ect: bool = false,
+        /// Codepoint of non-queue-building traffic, which joins the L4S queue without being marked there (RFC 9956; NQB, 45).
+        nqb: Option<Dscp> = Some(Dscp::NQB),
+        /// A non-queue-building packet is dropped where the L4S queue holds more than the link sends in this time (RFC 9956; 10 ms at the most).
+        nqb_limit: Span = Span::from_millis(10),
         /// Drop ECN-capable packets too once p_CL reaches 1; else p_CL stays at 1 and the buffer overflows, tc's overflow (tc-dualpi2(8)).
         drop_on_overload: bool = true,
         /// Drop and mark by p' at arrival instead of departure; tc's drop_enqueue and drop_dequeue (tc-dualpi2(8)).
@@ -161,8 +170,24 @@ impl Params {
             l4s_aqm: L4sAqm::Step,
             classic_protection: Share::new(0.1),
             marking: Marking::Random,
+            nqb: None,
             ..Self::default()
         }
+    }
+
+    /// Of the L4S queue's AQM: ECT(1) and CE (odd), or with `any_ect` all but not-ECT.
+    fn is_l4s(&self, ecn: Ecn) -> bool {
+        if self.any_ect {
+            ecn != Ecn::NotEct
+        } else {
+            matches!(ecn, Ecn::Ect1 | Ecn::Ce)
+        }
+    }
+
+    /// Whether a packet that arrives with these fields joins the L4S queue.
+    #[must_use]
+    pub fn is_low_latency(&self, ecn: Ecn, dscp: u8) -> bool {
+        self.is_l4s(ecn) || self.nqb.is_some_and(|nqb| nqb.get() == dscp)
     }
 
     /// With target, tupdate, alpha and beta derived where an RTT is given (RFC 9332 appendix A.1, lines 8 to 14).
@@ -230,14 +255,19 @@ pub struct DualPi2 {
 }
 
 impl DualPi2 {
-    /// Classification by the ECN field: ECT(1) and CE (odd), or with `any_ect` all but not-ECT.
-    fn class(&self, ecn: Ecn) -> Class {
-        let l4s = if self.params.any_ect { ecn != Ecn::NotEct } else { matches!(ecn, Ecn::Ect1 | Ecn::Ce) };
-        if l4s {
+    /// Classification by the ECN field, and by the DSCP.
+    fn class(&self, packet: &Packet) -> Class {
+        if self.params.is_low_latency(packet.ecn, packet.dscp) {
             Class::L4s
         } else {
             Class::Classic
         }
+    }
+
+    /// The short buffer of non-queue-building packets; one always fits.
+    fn is_shallow_full(&self, rate: BitRate, packet: &Packet) -> bool {
+        let room = rate * self.params.nqb_limit;
+        !self.l4s.is_empty() && self.l4s.bytes() + u64::from(packet.bytes) > room.get()
     }
 
     fn waiting(&self) -> Backlog {
@@ -336,6 +366,15 @@ impl DualPi2 {
         }
     }
 
+    /// In the L4S queue by its DSCP: no mark, and no drop but during overload.
+    fn judge_nqb(&mut self, cx: &mut Cx<'_>, coupling: bool) -> Verdict {
+        if coupling && self.stands() && self.is_overloaded() && self.happens_squared(cx, Class::L4s) {
+            Verdict::Drop
+        } else {
+            Verdict::Pass
+        }
+    }
+
     /// `laqm`, for a packet that has just left the L4S queue.
     fn native(&self, sojourn: Span, may_step: bool) -> f64 {
         let Params { min_th, range, th_len, step_thresh, .. } = self.params;
@@ -385,6 +424,9 @@ impl DualPi2 {
             Class::Classic => Verdict::Pass,
             Class::L4s => {
                 let may_step = self.params.min_qlen_step == Packets::ZERO || self.steps.pop_front().unwrap_or(true);
+                if !self.params.is_l4s(packet.ecn) {
+                    return self.judge_nqb(cx, coupling);
+                }
                 let native = self.native(cx.now.since(packet.enqueued), may_step);
                 self.judge_l4s(cx, native, coupling)
             }
@@ -412,9 +454,14 @@ impl Discipline for DualPi2 {
         if self.is_full(packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        let class = self.class(packet.ecn);
+        let class = self.class(&packet);
+        let is_nqb = class == Class::L4s && !self.params.is_l4s(packet.ecn);
+        if is_nqb && self.is_shallow_full(cx.rate, &packet) {
+            return cx.drop(packet, Reason::Overflow);
+        }
         if self.params.drop_enqueue {
             let verdict = match class {
+                Class::L4s if is_nqb => self.judge_nqb(cx, true),
                 Class::L4s => self.judge_l4s(cx, 0.0, true),
                 Class::Classic => self.judge_classic(cx, packet.ecn),
             };

@@ -90,6 +90,7 @@ const ODD: &[&str] = &[
     "dualpi2 limit 60kB overflow drop_enqueue min_th 0ns range 0ns th_len 0p target 1us tupdate 10us coupling_factor 255",
     "dualpi2 preset linux limit 40p drop_enqueue min_qlen_step 3p step_thresh 2p max_rtt 1us typical_rtt 1h",
     "dualpi2 limit 1ms scheduler ts_fifo tshift 1us marking random classic_protection 100% target 1us mtu 1GiB",
+    "dualpi2 limit 20p nqb 0 nqb_limit 0ns target 0ns tupdate 1ns alpha 10000000 beta 10000000 mtu 0B",
     "dualpi2 preset linux memlimit 20kB scheduler wrr classic_protection 0.3 target 100us alpha 50 beta 500 mtu 100B",
     "nlred limit 9kB min 1kB max 2kB w 1 max_p 1 gentle wait bytemode ecn",
     "fred limit 9p min 1p max 2p w 1 max_p 1 minq 0p ecn",

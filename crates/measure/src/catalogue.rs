@@ -134,6 +134,17 @@ metrics! {
     "interarrival_ms_mode", "ms", QUEUE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
     "interarrival_fine_ms_mode", "ms", QUEUE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
     "daqm_hit_ratio", "ratio", QUEUE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase.";
+    "l4s_packets", "packets", QUEUE, "L4S packets", Neither, "count", "DualPI2 only: packets that left the L4S queue.";
+    "l4s_drops_packets", "packets", QUEUE, "L4S drops", Lower, "count", "DualPI2 only: packets of the L4S queue that were dropped for any reason.";
+    "l4s_sojourn_ms_mean", "ms", QUEUE, "L4S delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the L4S queue.";
+    "l4s_sojourn_ms_p99", "ms", QUEUE, "L4S delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the L4S queue did not exceed.";
+    "l4s_mark_ratio", "ratio" as "%", QUEUE, "L4S marks", Neither, "marks over packets that left or were dropped", "DualPI2 only: share of the L4S queue's packets that were marked CE, by its own ramp or step or by the coupling.";
+    "classic_packets", "packets", QUEUE, "Classic packets", Neither, "count", "DualPI2 only: packets that left the classic queue.";
+    "classic_drops_packets", "packets", QUEUE, "Classic drops", Lower, "count", "DualPI2 only: packets of the classic queue that were dropped for any reason.";
+    "classic_sojourn_ms_mean", "ms", QUEUE, "Classic delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the classic queue.";
+    "classic_sojourn_ms_p99", "ms", QUEUE, "Classic delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the classic queue did not exceed.";
+    "classic_signal_ratio", "ratio" as "%", QUEUE, "Classic signals", Neither, "marks and early drops over packets that left or were dropped", "DualPI2 only: share of the classic queue's packets that its controller marked or dropped.";
+    "coupling_ratio", "ratio", QUEUE, "Coupling", Neither, "L4S mark ratio over the root of the classic signal ratio", "DualPI2 only: equals the coupling factor k where the coupling alone marks, because then p_CL = k p' and p_C = p'^2 (RFC 9332, section 2.1). It is larger where the L4S queue's own ramp or step marks too.";
     "goodput_bit_s", "bit/s" as "Mbit/s", ENDS, "Goodput", Higher, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.";
     "throughput_bit_s", "bit/s" as "Mbit/s", ENDS, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
     "one_way_delay_ms_mean", "ms", ENDS, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";
@@ -161,6 +172,26 @@ metrics! {
     "timeouts", "events", ENDS, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
     "sent_packets", "packets", ENDS, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
     "delivered_packets", "packets", ENDS, "Delivered", Neither, "count", "Data packets that reached the receiver.";
+    "page_load_s_mean", "s", GROUP, "Page load time, mean", Lower, "mean over pages", "Time from the start of a page, when its first connection opens, to the arrival of the last byte of its last object. Pages that complete in the measured time count; those that are still loading at the end do not.";
+    "page_load_s_p50", "s", GROUP, "Page load time, p50", Lower, "quantile over pages, to 0.8 %", "Median page load time.";
+    "page_load_s_p99", "s", GROUP, "Page load time, p99", Lower, "quantile over pages, to 0.8 %", "Page load time that 99 % of the pages did not exceed.";
+    "pages_completed", "pages", GROUP, "Pages completed", Higher, "count", "Pages that completed in the measured time.";
+    "response_s_mean", "s", GROUP, "Response time, mean", Lower, "mean over responses", "Time from a request, or from opening the connection where it has a new one, to the arrival of the last byte of the response.";
+    "response_s_p50", "s", GROUP, "Response time, p50", Lower, "quantile over responses, to 0.8 %", "Median response time.";
+    "response_s_p99", "s", GROUP, "Response time, p99", Lower, "quantile over responses, to 0.8 %", "Response time that 99 % of the responses did not exceed.";
+    "responses_completed", "responses", GROUP, "Responses", Higher, "count", "Responses that were complete in the measured time.";
+    "video_bit_rate_bit_s", "bit/s" as "Mbit/s", GROUP, "Video bit rate, mean", Higher, "mean over segments", "Bit rate of the video segments that arrived.";
+    "video_rebuffer_ratio", "ratio" as "%", GROUP, "Video rebuffering", Lower, "time over time", "Share of the time after the start of playback in which the player waited with an empty buffer.";
+    "video_stalls", "stalls", GROUP, "Video stalls", Lower, "count", "Number of times that the player's buffer ran empty.";
+    "video_switches_per_min", "1/min", GROUP, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.";
+    "video_startup_s", "s", GROUP, "Video startup", Lower, "mean over players that began", "Time from the start of a player to the start of playback, over the whole run.";
+    "voip_mouth_to_ear_ms_mean", "ms", GROUP, "Mouth-to-ear delay, mean", Lower, "mean over calls of the mean over played frames", "Length of a frame, look-ahead of the codec, and time from sending the frame to playing it.";
+    "voip_loss_ratio", "ratio" as "%", GROUP, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.";
+    "voip_late_ratio", "ratio" as "%", GROUP, "Speech too late", Lower, "frames over frames", "Share of the frames of speech that arrived after they were to be played.";
+    "voip_r", "ratio", GROUP, "R", Higher, "mean over calls", "Transmission rating factor R of the E-model (ITU-T G.107) for G.711, from mouth-to-ear delay, frames lost or late, and their burst ratio; 93.2 without delay and losses.";
+    "voip_mos", "ratio", GROUP, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses.";
+    "delay_above_50_ms_ratio", "ratio" as "%", GROUP, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
+    "delay_above_100_ms_ratio", "ratio" as "%", GROUP, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
     "dropped_packets", "packets", DROPS, "Dropped", Neither, "count", "Data packets dropped at any queue.";
 }
 

@@ -4,6 +4,7 @@
 //! one histogram bucket and two sums, a drop one bit. After the high-water mark nothing allocates.
 
 pub mod catalogue;
+pub mod emodel;
 mod fairness;
 mod histogram;
 mod level;

@@ -173,6 +173,12 @@ fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Optio
     Ok(document.to_json())
 }
 
+/// The IP packets of a capture as a table of time and payload, which traffic of the kind `replay` reads.
+#[pyfunction]
+fn captured(path: PathBuf) -> PyResult<String> {
+    traffic::replay::captured(&path).map_err(refuse)
+}
+
 /// What a trace lets a link send: its length and mean rate, and the bits that it can send from the start to each of the times.
 #[pyfunction]
 fn trace(text: &str, hold: bool, times_s: Vec<f64>) -> PyResult<(f64, u64, &'static str, Vec<f64>)> {
@@ -372,6 +378,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(captured, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

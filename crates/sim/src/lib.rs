@@ -2,6 +2,7 @@
 //!
 //! Integer nanoseconds; one seed gives one result, bit for bit, on any machine and any number of threads.
 
+pub mod application;
 pub mod batch;
 pub mod engine;
 pub mod keys;

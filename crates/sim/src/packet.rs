@@ -45,7 +45,8 @@ pub(crate) struct Packed {
     received_at: Instant,
     sack: [SackBlock; 3],
     window: u32,
-    ce_packets: u16,
+    ace: u8,
+    has_counters: bool,
     bytes: u8,
     says: Says,
 }
@@ -74,9 +75,9 @@ impl Packed {
             (Control::Fin, false) => Says::Fin,
             (Control::Fin, true) => Says::FinEcho,
         };
-        let Ack { ack: number, echo, received_at, sack, window, ce_packets, .. } = *ack;
+        let Ack { ack: number, echo, received_at, sack, window, ace, has_counters, .. } = *ack;
         let bytes = (ack.header_bytes().get() as u32 - saved) as u8;
-        Self { ack: number, echo, received_at, sack, window, ce_packets, bytes, says }
+        Self { ack: number, echo, received_at, sack, window, ace, has_counters, bytes, says }
     }
 
     /// IP size.
@@ -96,8 +97,8 @@ impl Packed {
             Says::Fin => (Control::Fin, false),
             Says::FinEcho => (Control::Fin, true),
         };
-        let Self { ack, echo, received_at, sack, window, ce_packets, .. } = *self;
-        Ack { ack, echo, received_at, sack, window, ce_packets, ece, control }
+        let Self { ack, echo, received_at, sack, window, ace, has_counters, .. } = *self;
+        Ack { ack, echo, received_at, sack, window, ace, has_counters, ece, control }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where packets wait for a link or a bus.
 
 mod busy;
+mod classes;
 mod decisions;
 mod line;
 mod pending;
@@ -10,6 +11,7 @@ mod tap;
 mod window;
 
 pub(crate) use busy::Busy;
+pub(crate) use classes::{ClassBook, Classes};
 pub(crate) use decisions::Decisions;
 pub(crate) use line::{Approach, Line, LineQueue};
 pub(crate) use pending::Pending;

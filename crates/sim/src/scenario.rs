@@ -96,6 +96,22 @@ impl Document {
                 table.take(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
             }
         }
+        for (i, flow) in self.flows.iter_mut().enumerate() {
+            let file = match &flow.traffic {
+                TrafficTable::Replay(replay) => replay.file.clone(),
+                TrafficTable::RequestResponse(table) => table.file.clone(),
+                _ => None,
+            };
+            let Some(file) = file else { continue };
+            let path = Path::from(["flows".into(), i.into(), "traffic".into()]);
+            let text = text(&file, &path)?;
+            let taken = match &mut flow.traffic {
+                TrafficTable::Replay(replay) => replay.take(&text),
+                TrafficTable::RequestResponse(table) => table.take(&text),
+                _ => Ok(()),
+            };
+            taken.map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+        }
         if self.changes.iter().any(|change| change.file.is_some()) {
             let mut all = Vec::new();
             for (i, change) in std::mem::take(&mut self.changes).into_iter().enumerate() {

@@ -5,6 +5,7 @@
 
 mod build;
 mod cells;
+mod clients;
 mod flows;
 mod lazy;
 mod net;
@@ -22,10 +23,12 @@ pub use report::{
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
+use crate::application::Listener;
 use crate::scenario::Network;
 use crate::traces::{DecisionLogs, PacketTraces};
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
+use clients::Clients;
 use net::Net;
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
@@ -64,6 +67,8 @@ enum What {
     Pace(u32),
     /// A receiver's delayed acknowledgement may be due.
     Acknowledge(u32),
+    /// A time that an application's client, or its connection of this flow, asked for.
+    Client(u32),
     /// The warm-up is over.
     Measure,
     /// A point of the time series.
@@ -123,8 +128,10 @@ struct Tcp {
     ack_route: u32,
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
-    /// Bytes of a finite transfer; `u64::MAX` of another flow.
+    /// Bytes of a finite transfer, or those that the client of a connection waits for; `u64::MAX` of another flow.
     transfer: u64,
+    /// It is a client's, whose application does not close it.
+    stays_open: bool,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,
@@ -164,6 +171,31 @@ struct TcpCounts {
     retransmitted: u64,
     timeouts: u64,
     delivered: u64,
+}
+
+impl TcpCounts {
+    fn of(tcp: &Tcp) -> Self {
+        let stats = tcp.sender.stats();
+        Self {
+            sent: stats.segments_sent,
+            rtt_ns: u128::from(stats.rtt_sum.nanos()),
+            rtt_samples: stats.rtt_samples,
+            retransmitted: stats.segments_retransmitted,
+            timeouts: stats.timeouts,
+            delivered: tcp.receiver.delivered().get(),
+        }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            rtt_ns: self.rtt_ns + other.rtt_ns,
+            rtt_samples: self.rtt_samples + other.rtt_samples,
+            retransmitted: self.retransmitted + other.retransmitted,
+            timeouts: self.timeouts + other.timeouts,
+            delivered: self.delivered + other.delivered,
+        }
+    }
 }
 
 /// Datagrams that a receiver returns.
@@ -210,6 +242,10 @@ struct Flow {
     source: Option<Source>,
     /// UDP: the receiver returns datagrams.
     echo: Option<Box<Echo>>,
+    /// UDP: what the receiver makes of datagrams.
+    listener: Option<Box<Listener>>,
+    /// UDP: datagrams of a flow with a listener, since the start of the run.
+    emitted: u32,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
     /// It has started.
@@ -229,6 +265,8 @@ struct Hosts {
     delays: Vec<Histogram>,
     /// Flows that a change has stopped.
     paused: BTreeMap<u32, Paused>,
+    /// Applications over TCP, and the connections of their flows.
+    clients: Clients,
 }
 
 /// What a flow needs to go on.
@@ -315,6 +353,7 @@ impl Simulation {
             What::Sample => self.sample(),
             What::Phase(number) => self.begin_phase(number),
             What::Change(index) => self.change(index),
+            What::Client(flow) => self.client_time(flow),
         }
     }
 }

@@ -3,28 +3,37 @@
 //! A kind of traffic is a file of this folder and a line of `traffic_kinds!`. The file has the keys of its table in scenarios,
 //! their checks, and its [`Process`]: a pure state machine that asks a random stream and says how long after the previous
 //! emission the next one comes. `kind` in scenarios, their schema, errors, lists, the reference and the functions of Python follow.
-//! Bulk data and transfers have no process: the transport always has data, or gets it once.
+//! Bulk data and transfers have no process: the transport always has data, or gets it once. Applications over TCP have a
+//! [`Client`] in its place, and those over UDP a [`Listener`] beside it.
 //!
 //! Sizes are application payload: the transport's header and the link's overhead come on top.
 
 pub mod bulk;
 pub mod cbr;
+mod client;
 mod distribution;
+pub mod gaming;
 pub mod on_off;
 pub mod pareto;
 pub mod poisson;
 mod renewal;
+pub mod replay;
+pub mod request_response;
 mod source;
 pub mod switched_poisson;
 #[cfg(test)]
 mod tests;
 pub mod transfer;
 pub mod vbr;
+pub mod video;
+pub mod voip;
+pub mod web;
 pub mod weibull;
 
 pub use distribution::{Distribution, Measure};
 pub use source::{Emission, Source};
 
+use crate::application::{Client, Listener};
 use crate::keys::tagged;
 pub use crate::scenario::resolve::traffic::Check;
 use sojourn_aqm::Random;
@@ -49,11 +58,24 @@ pub enum Traffic {
     },
     /// Packets of a generator, here at its start.
     Packets(Source),
+    /// Packets of a generator, and what their receiver makes of them.
+    Heard(Source, Listener),
+    /// What a client asks of a server, here at its start; it has as many connections as it says, each a flow.
+    Client(Box<dyn Client>),
 }
 
 impl Traffic {
     fn packets(packet_size: Distribution<Bytes>, process: impl Process + 'static) -> Self {
         Self::Packets(Source::new(packet_size, Box::new(process)))
+    }
+
+    /// Flows that one user of it is.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        match self {
+            Self::Client(client) => client.connections().max(1),
+            _ => 1,
+        }
     }
 }
 
@@ -84,6 +106,8 @@ pub trait Kind {
     const EXAMPLE: &'static str;
     /// It sends at a rate of its own, so that UDP carries it, too.
     const OWN_RATE: bool = true;
+    /// Only UDP carries it.
+    const UDP_ONLY: bool = false;
 
     /// Checks the table.
     ///
@@ -103,6 +127,8 @@ pub struct About {
     pub example: &'static str,
     /// [`Kind::OWN_RATE`].
     pub own_rate: bool,
+    /// [`Kind::UDP_ONLY`].
+    pub udp_only: bool,
 }
 
 macro_rules! traffic_kinds {
@@ -121,6 +147,7 @@ macro_rules! traffic_kinds {
             title: <$module::$type as Kind>::TITLE,
             example: <$module::$type as Kind>::EXAMPLE,
             own_rate: <$module::$type as Kind>::OWN_RATE,
+            udp_only: <$module::$type as Kind>::UDP_ONLY,
         } ),+ ];
 
         impl TrafficTable {
@@ -130,6 +157,9 @@ macro_rules! traffic_kinds {
                     $( Self::$type(table) => {
                         if check.udp && !<$module::$type as Kind>::OWN_RATE {
                             return Err(check.refuse("kind", without_rate()));
+                        }
+                        if !check.udp && <$module::$type as Kind>::UDP_ONLY {
+                            return Err(check.refuse("kind", ONLY_UDP));
                         }
                         table.resolve(check)
                     } )+
@@ -149,7 +179,15 @@ traffic_kinds! {
     switched_poisson::SwitchedPoisson,
     pareto::Pareto,
     weibull::Weibull,
+    web::Web,
+    video::Video,
+    voip::Voip,
+    gaming::Gaming,
+    request_response::RequestResponse,
+    replay::Replay,
 }
+
+const ONLY_UDP: &str = "is heard as its packets arrive, which only udp lets it; allowed: transport kind = \"udp\"";
 
 impl Default for TrafficTable {
     fn default() -> Self {

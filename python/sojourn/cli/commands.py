@@ -265,6 +265,8 @@ def _print(options: argparse.Namespace, results: Results) -> None:
         print(f"{text.groups(results)}\n")
         if verdict := groups.verdict(results):
             print(f"{text.paragraph(verdict)}\n")
+    if results.kind != "run" and (queues := text.queues(results)):
+        print(f"{queues}\n")
     print(text.footnote(results))
     if options.out:
         from sojourn import folder

@@ -54,13 +54,27 @@ def comparison(results: Results) -> str:
     return "\n".join([body[0], body[2], body[1], *body[3:]])
 
 
+def queues(results: Results) -> str:
+    """Return the two queues of DualPI2, a row for each scheme that has them; empty where none has."""
+    labels = metrics.with_two_queues(results)
+    if not labels:
+        return ""
+    names = [name for name in metrics.QUEUES if name in results.metric_names()]
+    columns = [metrics.find(name) for name in names]
+    units = ["", *(column.shown_unit for column in columns)]
+    rows = [[label, *(shown(results, label, column.name) for column in columns)] for label in labels]
+    body = table(["scheme", *(_short(column) for column in columns)], [units, *rows], numbers=True).split("\n")
+    return "\n".join([body[0], body[2], body[1], *body[3:]])
+
+
 def groups(results: Results) -> str:
     """Return the main metric of each group of flows, a row for each scheme."""
     from sojourn import groups
 
     known = groups.of(results)
     headers = ["scheme", *(group.name for group in known)]
-    which = ["", *(group.metric.title.lower() for group in known)]
+    titles = [group.metric.title for group in known]
+    which = ["", *(title if title.isupper() else title.lower() for title in titles)]
     units = ["", *(group.metric.shown_unit for group in known)]
     rows = []
     for label in results.labels:

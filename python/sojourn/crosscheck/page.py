@@ -14,8 +14,8 @@ NOTE: Final = "<!-- Made by `sojourn crosscheck all --page docs/concepts/fidelit
 
 _INTRODUCTION: Final = """\
 This page shows how closely the simulator agrees with Linux, ns-3 and ns-2 when each runs the same work. The
-first table gives the share of points that agree, for each metric. Every point follows. Every disagreement is
-listed with what is known about it.
+first table gives the share of points that agree, for each metric. Then each system has a list of its disagreements
+with what is known about them, and a table of every point.
 
 The programs for the other systems and their recorded results, with versions and commands, are in
 [crosscheck](../../crosscheck/README.md). `sojourn crosscheck linux` (or `ns3`, `ns2`) repeats this comparison.
@@ -35,7 +35,7 @@ The programs for the other systems and their recorded results, with versions and
 * For each metric, at least {share} of the points must pass, or the ceiling less {below}, if that is smaller.
 * Intervals are 95 % confidence intervals of the difference, from the spread of both sides. Where the other system
   ran once, they have the spread of our runs alone.
-* Points that fail stay in the table, and the explanation follows it.
+* Points that fail stay in the tables.
 
 Some points were measured before or while the simulator was developed. The simulator was then changed to agree
 with them, so their shares say less about other networks. The *drawn* points of Linux were drawn at random and split
@@ -190,7 +190,6 @@ def _peer(outcome: Outcome) -> str:
         ]
         for row in outcome.rows
     ]
-    parts.append(_markdown(["point", "metric", "ours", title, "difference ± 95 %", "verdict"], rows))
     parts.append(_explained(outcome))
     if outcome.peer == "linux":
         parts.append(_kernels(outcome))
@@ -211,6 +210,7 @@ def _peer(outcome: Outcome) -> str:
             left_out.setdefault(reason.split(";")[0], []).append(point.name)
         parts += [f"* {'; '.join(names)}: {reason}.\n" for reason, names in left_out.items()]
         parts.append("\n")
+    parts.append(_folded(outcome, title, rows))
     return "".join(parts)
 
 
@@ -298,6 +298,19 @@ def _against_newer(outcome: Outcome) -> str:
             rows.append([own[0][0].metric.title, *cells])
     head = ["metric", f"points that pass against {kernels.OLDER}", f"against {kernels.NEWER}"]
     return f"The simulator against either kernel, at the same development points:\n\n{_markdown(head, rows)}"
+
+
+def _folded(outcome: Outcome, title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return the table of every point, which opens at a click; `markdown` is for Python-Markdown."""
+    if not rows:
+        return ""
+    points = len(dict.fromkeys(row.point.name for row in outcome.rows))
+    return (
+        f'### Every point of {title}\n\n<details markdown="1">\n'
+        f"<summary>{points} points, {len(rows)} comparisons</summary>\n\n"
+        + _markdown(["point", "metric", "ours", title, "difference ± 95 %", "verdict"], rows)
+        + "</details>\n\n"
+    )
 
 
 def _explained(outcome: Outcome) -> str:

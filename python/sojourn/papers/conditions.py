@@ -42,14 +42,7 @@ class NotThereError(Exception):
 
 
 def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
-    """Return the places in which a claim is judged.
-
-    Parameters
-    ----------
-    claim
-        The claim.
-    conditions
-        The conditions that were run.
+    """Return the places in which a claim is judged, of the conditions that were run.
 
     Raises
     ------

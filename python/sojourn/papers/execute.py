@@ -94,16 +94,9 @@ class Measured:
         return tuple(one for one in self.conditions if (reading, one.name) in self.raw)
 
     def values(self, reading: str, condition: str, chosen: Mapping[str, str]) -> Values:
-        """Return the metrics of a condition as readings of metrics choose them.
+        """Return the metrics of a condition under a reading of the run, as readings of metrics choose them.
 
-        Parameters
-        ----------
-        reading
-            Of the run.
-        condition
-            By name.
-        chosen
-            ``queue``, ``throughput``, ``fct``, ``plr`` and ``fairness`` of ``readings.toml``.
+        `chosen` has ``queue``, ``throughput``, ``fct``, ``plr`` and ``fairness`` of ``readings.toml``.
         """
         raw = self.raw[reading, condition]
         found = {name: of for name, of in raw.items() if " " not in name}

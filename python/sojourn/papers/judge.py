@@ -76,16 +76,8 @@ class Verdict:
 def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level: float = LEVEL) -> Verdict:
     """Judge a claim over the conditions that it is about.
 
-    Parameters
-    ----------
-    claim
-        The claim.
-    settings
-        One for each place in which it must hold; empty if they have not been run.
-    rows
-        The metrics that ``any`` stands for.
-    level
-        Of confidence.
+    `settings` has one for each place in which the claim must hold; it is empty if they have not been run. `rows` are
+    the metrics that ``any`` stands for, and `level` is that of confidence.
     """
     if claim.comparison == "unjudgeable":
         return Verdict(Outcome.UNJUDGEABLE, why=claim.reason)

@@ -17,17 +17,7 @@ from sojourn.papers.points import level_of
 
 @dataclass(frozen=True)
 class Ledger:
-    """The outcomes.
-
-    Parameters
-    ----------
-    paper
-        The study.
-    readings
-        The base first.
-    verdicts
-        By claim, then by name of the reading.
-    """
+    """The outcomes: `verdicts` by claim, then by name of the reading; the base is the first of `readings`."""
 
     paper: Paper
     readings: tuple[Reading, ...]

@@ -36,15 +36,7 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sign:
-    """The mean of the values is above zero; without `is_strict`, not below it.
-
-    Parameters
-    ----------
-    values
-        One per replication.
-    is_strict
-        Whether zero itself is false.
-    """
+    """The mean of the values, one per replication, is above zero; without `is_strict`, not below it."""
 
     values: Floats
     is_strict: bool = True
@@ -52,15 +44,7 @@ class Sign:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Count:
-    """Of some statements at least `least` and at most `most` are true.
-
-    Parameters
-    ----------
-    parts
-        The statements.
-    least, most
-        How many of them.
-    """
+    """Of some statements at least `least` and at most `most` are true."""
 
     parts: tuple[Statement, ...]
     least: int
@@ -129,12 +113,7 @@ def contrary(part: Statement) -> Count:
 def decide(statement: Statement, level: float = LEVEL) -> Decision:
     """Decide a statement by the intervals of its signs; the level of each follows from its place in the statement.
 
-    Parameters
-    ----------
-    statement
-        The statement.
-    level
-        Confidence level of the decision on the whole statement.
+    `level` is the confidence level of the decision on the whole statement.
 
     Examples
     --------

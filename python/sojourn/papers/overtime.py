@@ -30,14 +30,7 @@ def run(runner: Runner, measured: Measured) -> Measured:
     """Run the time series of the figures whose conditions were run, and return what was measured with them.
 
     They are run under the readings that are shown; a figure on which claims are judged under every reading of the
-    simulation.
-
-    Parameters
-    ----------
-    runner
-        Runs them.
-    measured
-        The results of its runs. Their inter-arrival times are used, and at most as many replications.
+    simulation. `measured` gives their inter-arrival times and the largest number of replications.
 
     Raises
     ------

@@ -22,14 +22,7 @@ from sojourn.stats import Estimate
 def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Sequence[object] = ()) -> str:
     """Return the page; it depends on what was measured alone.
 
-    Parameters
-    ----------
-    paper, measured, judged
-        The study, the results of its runs, and its judged claims.
-    size
-        ``quick`` or ``full``.
-    more
-        Sections after those of the hook ``sections``.
+    `size` is ``quick`` or ``full``, and `more` are sections after those of the hook ``sections``.
     """
     page = _Page(paper, measured, judged)
     all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")

@@ -36,17 +36,7 @@ _WIDE: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A panel of estimates.
-
-    Parameters
-    ----------
-    title
-        Above it.
-    measured
-        By reading, then by row.
-    printed
-        By row; NaN where nothing is printed.
-    """
+    """A panel of estimates: `measured` by reading, then by row; `printed` by row, NaN where nothing is printed."""
 
     title: str
     measured: Sequence[Sequence[Estimate]]
@@ -55,16 +45,9 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A panel of lines over a swept factor.
+    """A panel of lines over a swept factor, and of `levels`, which the factor does not concern, by label.
 
-    Parameters
-    ----------
-    title
-        Above it.
-    lines
-        By label: points of the factor, and the estimate at each.
-    levels
-        By label: what the factor does not concern.
+    A line consists of points of the factor and the estimate at each.
     """
 
     title: str
@@ -159,18 +142,9 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
 def lines(
     panels: Sequence[Lines], seen: Mapping[str, Look], labels: Mapping[str, str], x: str, *, log: bool
 ) -> Picture:
-    """Draw panels over a swept factor: a line a scheme through its means, its 95 % intervals as a band.
+    """Draw panels over a swept factor, three in a row: a line a scheme through its means, its 95 % intervals as a band.
 
-    Parameters
-    ----------
-    panels
-        Three in a row.
-    seen, labels
-        Look and name of each scheme.
-    x
-        Title of the horizontal axis.
-    log
-        Whether that is logarithmic.
+    `seen` and `labels` are look and name of each scheme, `x` is the title of the horizontal axis.
     """
     columns = min(3, len(panels))
     lengths = {"panel": 1.75, "left": 0.55, "between": 0.58, "above": 0.55, "top": 0.52, "bottom": 0.2}
@@ -238,16 +212,8 @@ def series(
 ) -> Picture:
     """Draw time series, a panel for each scheme: one replication as a line, the range of all as a band.
 
-    Parameters
-    ----------
-    traces
-        By scheme.
-    seen, labels
-        Look and name of each scheme.
-    title
-        Of the vertical axis.
-    faint
-        Schemes to be drawn in grey.
+    `seen` and `labels` are look and name of each scheme, `title` is that of the vertical axis, and `faint` are schemes
+    to be drawn in grey.
     """
     # Five panels are three and two, not four and one.
     columns = 3 if len(traces) in (5, 6, 9) else min(4, len(traces))

@@ -22,17 +22,7 @@ Drawn: TypeAlias = tuple[Picture, str, str]
 
 @dataclass(frozen=True)
 class Data:
-    """The data of a figure.
-
-    Parameters
-    ----------
-    paper, measured
-        The study and its results.
-    figure
-        The figure.
-    conditions
-        Those of the figure that were run.
-    """
+    """A figure, the conditions of it that were run, the study and its results."""
 
     paper: Paper
     measured: Measured

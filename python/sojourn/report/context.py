@@ -139,6 +139,13 @@ def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
     return Table(present, rows)
 
 
+def queues_table(results: Results) -> Table:
+    """Return the two queues of DualPI2; without rows where no scheme has them."""
+    table = drops_table(results, metrics.QUEUES)
+    kept = metrics.with_two_queues(results)
+    return replace(table, rows=tuple(row for row in table.rows if row.label in kept))
+
+
 _PHASES: Final = (
     "sojourn_ms_mean",
     "sojourn_ms_p50",
@@ -371,6 +378,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "verdict": groups.verdict(results),
         "summary": summary_table(results),
         "drops": drops_table(results),
+        "queues": queues_table(results),
         "differences": differences_table(results, results.labels[0]),
         "baseline": results.labels[0],
         "phases": phase_tables(results),

@@ -182,6 +182,9 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
             return f"a transfer of {traffic.get('size')}"
         case "cbr":
             return f"constant {traffic.get('rate')} in packets of {traffic.get('packet_size')}"
+        case "replay":
+            again = f", again every {traffic['period']}" if traffic.get("period") else ""
+            return f"recorded packets{again}"
         case _:
             return f"{kind.replace('_', '/')} traffic ({_rest(traffic, ('kind',))})"
 

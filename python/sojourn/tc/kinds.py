@@ -297,6 +297,8 @@ KINDS: Final[dict[str, Kind]] = {
         ),
         {
             "l4s_aqm": ("step",),
+            "nqb": ("none",),
+            "nqb_limit": ("10ms",),
             "min_th": ("800us",),
             "range": ("400us",),
             "th_len": ("1p",),

@@ -117,6 +117,20 @@ fn sizes_on_the_link_below() {
 }
 
 #[test]
+fn non_queue_building_traffic_shares_the_tin_of_best_effort() {
+    for diffserv in [Diffserv::Besteffort, Diffserv::Diffserv3, Diffserv::Diffserv4, Diffserv::Diffserv8] {
+        assert_eq!(diffserv.tin(crate::Dscp::NQB.get()), diffserv.tin(0), "{diffserv:?}");
+    }
+    // Its own queue there: 100 B of it wait for one packet of a bulk flow at the most.
+    let mut link = Link::new("bandwidth 10mbit");
+    link.flow(1, 1500, 50);
+    link.send();
+    let nqb = link.offer(Packet { flow: 2, bytes: 100, dscp: 45, ..Packet::default() });
+    let sent: Vec<u64> = (0..2).filter_map(|_| link.send()).map(|packet| packet.serial).collect();
+    assert!(sent.contains(&nqb), "{sent:?}");
+}
+
+#[test]
 fn codepoints_and_their_tins() {
     let tins = |diffserv: Diffserv| (0..64).map(|dscp| diffserv.tin(dscp)).collect::<Vec<_>>();
     // From the lists of classes in tc-cake(8); everything that they do not name is best effort.

@@ -479,3 +479,41 @@ fn tcs_words_and_texts() {
         Some("250ms".into())
     );
 }
+
+/// `n` arrivals of 1500 B with DSCP 45.
+fn offer_nqb(host: &mut DisciplineHost, queue: &mut DualPi2, ecn: Ecn, n: u64) {
+    for serial in 0..n {
+        queue.enqueue(&mut host.cx(), Packet { serial, bytes: 1500, ecn, dscp: 45, ..Packet::default() });
+    }
+}
+
+#[test]
+fn non_queue_building_packets_join_the_l4s_queue_and_are_not_marked() {
+    for (ecn, marks) in [(Ecn::NotEct, 0), (Ecn::Ect0, 0), (Ecn::Ect1, 5)] {
+        let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
+        offer_nqb(&mut host, &mut queue, ecn, 8);
+        assert_eq!(host.internal(&mut queue, "l4s_packets"), 8.0);
+        // 5 ms of sojourn are beyond the ramp, and p_CL is 0.8: an L4S packet is marked, from the second on, while two stay behind.
+        set(&mut queue, 0.4);
+        host.at_ms(5.0);
+        assert_eq!(host.take_all(&mut queue).len(), 8);
+        assert_eq!((host.log.marked.len(), host.log.dropped.len()), (marks, 0), "{ecn:?}");
+    }
+    // Linux has no such class, unless asked for.
+    for (codepoint, l4s) in [(None, 0.0), (Some(Dscp::NQB), 1.0)] {
+        let (mut host, mut queue) = (DisciplineHost::new(), linux(|p| p.nqb = codepoint));
+        offer_nqb(&mut host, &mut queue, Ecn::NotEct, 1);
+        assert_eq!(host.internal(&mut queue, "l4s_packets"), l4s);
+    }
+}
+
+#[test]
+fn overload_drops_non_queue_building_packets_as_often_as_others() {
+    let (mut host, mut queue) = (DisciplineHost::new(), queue(|_| ()));
+    offer_nqb(&mut host, &mut queue, Ecn::NotEct, 7);
+    set(&mut queue, 0.6);
+    host.take_all(&mut queue);
+    // p_C = 0.36: 0.36, 0.72, 1.08 drops the 3rd; 0.44, 0.8; the last two leave too little.
+    assert_eq!(dropped(&host), [2]);
+    assert_eq!(host.log.marked, []);
+}

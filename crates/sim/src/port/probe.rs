@@ -1,6 +1,6 @@
-use super::{class, Busy, Record, Tap, Window};
+use super::{class, Busy, ClassBook, Classes, Record, Tap, Window};
 use crate::packet::Packet;
-use sojourn_aqm::{Counters, Ecn, Reason};
+use sojourn_aqm::{Config, Counters, Ecn, Reason};
 use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
 use sojourn_units::Instant;
 
@@ -38,6 +38,8 @@ pub(crate) struct Watch {
     pub logged: Option<u32>,
     /// Packets are written.
     pub tap: Option<Box<Tap>>,
+    /// The classes of a DualPI2 are measured apart.
+    pub classes: Option<Box<ClassBook>>,
 }
 
 impl Probe {
@@ -129,9 +131,27 @@ impl Probe {
         self.spacing.clear();
         self.busy.restart(now);
         self.before = *counters;
-        if let Some(record) = self.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
+        let Some(watch) = &mut self.watch else { return };
+        if let Some(record) = &mut watch.record {
             record.restart(now);
         }
+        if let Some(classes) = &mut watch.classes {
+            classes.measured = Classes::default();
+        }
+    }
+
+    /// The port runs `scheme` from now on.
+    pub fn follow(&mut self, scheme: &Config) {
+        if let Some(classes) = self.watch.as_mut().and_then(|watch| watch.classes.as_mut()) {
+            classes.follow(scheme);
+        } else if let Some(book) = ClassBook::new(scheme).filter(|_| self.under_test) {
+            self.watch().classes = Some(Box::new(book));
+        }
+    }
+
+    /// What the classes of a DualPI2 measured.
+    pub fn classes(&self) -> Option<&Classes> {
+        Some(&self.watch.as_ref()?.classes.as_ref()?.measured)
     }
 
     /// Ends the measurement.
@@ -167,6 +187,9 @@ impl Watch {
         if let Some(tap) = &mut self.tap {
             tap.left(now, taken, packet);
         }
+        if let Some(classes) = &mut self.classes {
+            classes.left(now - taken.enqueued, taken, packet);
+        }
         if let Some(record) = &mut self.record {
             let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
             record.waiting(now, waiting);
@@ -181,6 +204,9 @@ impl Watch {
         }
         if let Some(tap) = &mut self.tap {
             tap.dropped(now, taken, packet, reason);
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.dropped(reason, taken, packet);
         }
         if let Some(record) = &mut self.record {
             record.waiting(now, waiting);

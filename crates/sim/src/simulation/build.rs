@@ -1,5 +1,6 @@
 //! From the resolved network to a simulation that is ready to run.
 
+use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
@@ -66,6 +67,7 @@ impl Simulation {
                 before: vec![TcpCounts::default(); count],
                 delays: vec![Histogram::default(); network.groups.len()],
                 paused: BTreeMap::new(),
+                clients: Clients::default(),
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
@@ -109,11 +111,17 @@ impl Simulation {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
+        let own_hash = hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name));
         let (mut tcp, mut header, mut echo) = (None, 0, None);
+        let listener = match &flow.traffic {
+            Traffic::Heard(_, listener) => Some(Box::new(listener.clone())),
+            _ => None,
+        };
         let (transfer, source) = match &flow.traffic {
             Traffic::Bulk { .. } => (u64::MAX, None),
             Traffic::Transfer { size } => (size.get(), None),
-            Traffic::Packets(source) => (u64::MAX, Some(source.clone())),
+            Traffic::Packets(source) | Traffic::Heard(source, _) => (u64::MAX, Some(source.clone())),
+            Traffic::Client(_) => (u64::MAX, None),
         };
         match &*flow.transport {
             Transport::Tcp { sender, receiver } => {
@@ -121,18 +129,34 @@ impl Simulation {
                 if **shared != *sender {
                     *shared = Arc::new(*sender);
                 }
-                tcp = Some(Box::new(Tcp {
-                    sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
-                    receiver: Receiver::new(*receiver),
-                    unstamped: !sender.timestamps,
-                    route,
-                    ack_route,
-                    unwritten: 0,
-                    transfer,
-                    retransmit_at: Instant::NEVER,
-                    pace_at: Instant::NEVER,
-                    acknowledge_at: Instant::NEVER,
-                }));
+                if let Traffic::Client(client) = &flow.traffic {
+                    let is_first = flow.index.is_multiple_of(client.connections().max(1) as usize);
+                    let stream = || Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name));
+                    self.hosts.clients.add(Plan {
+                        flow: index,
+                        group: flow.group,
+                        routes: (route, ack_route),
+                        sender: Arc::clone(shared),
+                        receiver: *receiver,
+                        seeds: random,
+                        hash: own_hash,
+                        user: is_first.then(|| (client.clone(), stream(), flow.stop)),
+                    });
+                } else {
+                    tcp = Some(Box::new(Tcp {
+                        sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
+                        receiver: Receiver::new(*receiver),
+                        unstamped: !sender.timestamps,
+                        route,
+                        ack_route,
+                        unwritten: 0,
+                        transfer,
+                        stays_open: false,
+                        retransmit_at: Instant::NEVER,
+                        pace_at: Instant::NEVER,
+                        acknowledge_at: Instant::NEVER,
+                    }));
+                }
             }
             Transport::Udp { header: bytes, echo: returns } => {
                 header = bytes.get() as u32;
@@ -141,7 +165,7 @@ impl Simulation {
         }
         self.hosts.tcp.push(tcp);
         self.net.hashes.push(Hashes {
-            flow: hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name)),
+            flow: own_hash,
             source: hash(node(flow.from)),
             destination: hash(node(flow.to)),
             dscp: flow.dscp.get(),
@@ -153,6 +177,8 @@ impl Simulation {
             stop: flow.stop,
             source,
             echo,
+            listener,
+            emitted: 0,
             next_bytes: 0,
             begun: false,
             random: Stream::new(seed, replication, &format!("flows/{}/traffic", flow.name)),
@@ -407,6 +433,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             if port.framing.is_some() {
                 port.probe.watch();
             }
+            port.probe.follow(config);
             port.lazy = port.may_be_lazy();
         }
     }

@@ -20,6 +20,9 @@ fn codepoint(data: &Data) -> Ecn {
 impl Simulation {
     /// A flow begins.
     pub(super) fn start(&mut self, index: u32) {
+        if self.hosts.clients.begin(&mut self.net, index) {
+            return;
+        }
         if let Some(paused) = self.hosts.paused.get_mut(&index) {
             paused.due = true;
             return;
@@ -40,7 +43,7 @@ impl Simulation {
 
     /// A change stops a flow: its application sends nothing until it goes on.
     pub(super) fn pause(&mut self, index: u32) {
-        if self.hosts.paused.contains_key(&index) {
+        if self.hosts.clients.pause(index) || self.hosts.paused.contains_key(&index) {
             return;
         }
         let mut paused = Paused::default();
@@ -60,6 +63,9 @@ impl Simulation {
 
     /// A change lets a flow go on.
     pub(super) fn resume(&mut self, index: u32) {
+        if self.hosts.clients.resume(&mut self.net, index) {
+            return;
+        }
         let Some(paused) = self.hosts.paused.remove(&index) else { return };
         if paused.due {
             return self.start(index);
@@ -88,6 +94,9 @@ impl Simulation {
 
     /// A flow's application ends: what it handed over is still sent.
     pub(super) fn stop(&mut self, index: u32) {
+        if self.hosts.clients.stop(index) {
+            return;
+        }
         self.hosts.paused.remove(&index);
         self.hosts.flows[index as usize].source = None;
         if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
@@ -129,7 +138,14 @@ impl Simulation {
             }
         } else {
             let meter = &mut self.hosts.meters[index as usize];
-            let load = Load { bytes: payload + flow.header, ordinal: meter.sent_packets as u32, ecn: flow.ecn };
+            let flow = &mut self.hosts.flows[index as usize];
+            let mut ordinal = meter.sent_packets as u32;
+            if flow.listener.is_some() {
+                // The meter counts anew when the measurement begins.
+                ordinal = flow.emitted;
+                flow.emitted = flow.emitted.wrapping_add(1);
+            }
+            let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
                 None => Body::Datagram(load, datagram),
@@ -152,7 +168,7 @@ impl Simulation {
     /// A sender's retransmission timer may have expired; one that moved later is armed again.
     pub(super) fn retransmit_timer(&mut self, index: u32) {
         let now = self.net.now;
-        let Some(tcp) = &mut self.hosts.tcp[index as usize] else { return };
+        let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.retransmit_at != now {
             return;
         }
@@ -165,7 +181,7 @@ impl Simulation {
 
     /// A sender's pacing gap is over.
     pub(super) fn pace_timer(&mut self, index: u32) {
-        let Some(tcp) = &mut self.hosts.tcp[index as usize] else { return };
+        let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.pace_at == self.net.now {
             tcp.pace_at = Instant::NEVER;
             tcp.pump(&mut self.net, index);
@@ -175,7 +191,7 @@ impl Simulation {
     /// A receiver's delayed acknowledgement may be due.
     pub(super) fn acknowledge_timer(&mut self, index: u32) {
         let now = self.net.now;
-        let Some(tcp) = &mut self.hosts.tcp[index as usize] else { return };
+        let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.acknowledge_at != now {
             return;
         }
@@ -198,21 +214,31 @@ impl Simulation {
         let index = packet.flow;
         match packet.body {
             Body::Ack(ack) => {
-                if let Some(tcp) = &mut hosts.tcp[index as usize] {
-                    tcp.sender.on_ack(now, &ack.unpack());
-                    tcp.pump(net, index);
-                }
+                let tcp = match &mut hosts.tcp[index as usize] {
+                    Some(tcp) => tcp,
+                    None => match hosts.clients.of_packet(net, handle) {
+                        Some(tcp) => tcp,
+                        None => return,
+                    },
+                };
+                tcp.sender.on_ack(now, &ack.unpack());
+                tcp.pump(net, index);
             }
             Body::Data(load, data) => {
                 // Without payload it is no data packet: it opens, closes, acknowledges or probes.
                 if data.len > 0 {
                     hosts.delivered(now, index, data.sent, load.bytes);
                 }
-                hosts.receive(net, index, &data, load.ecn == Ecn::Ce);
+                hosts.receive(net, (index, handle), &data, load.ecn == Ecn::Ce);
             }
             Body::Datagram(load, datagram) => {
+                let ordinal = packet.ordinal();
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.meters[index as usize].payload += u64::from(datagram.payload);
+                // A copy of a link has no ordinal number.
+                if let Some((listener, ordinal)) = hosts.flows[index as usize].listener.as_mut().zip(ordinal) {
+                    listener.hear(now, ordinal, datagram.sent);
+                }
             }
             Body::Request(load, datagram) => {
                 hosts.delivered(now, index, datagram.sent, load.bytes);
@@ -228,6 +254,8 @@ impl Simulation {
                 if let Some(echo) = echo {
                     echo.times.add(now - datagram.sent);
                     echo.distribution.add(now - datagram.sent);
+                } else {
+                    hosts.clients.serve(net, index, datagram.payload);
                 }
             }
         }
@@ -245,16 +273,21 @@ impl Hosts {
         self.delays[meter.group as usize].add(now - sent);
     }
 
-    /// A segment reaches a flow's receiver.
+    /// A segment reaches a flow's receiver, in the packet that had this handle.
     #[inline(always)]
-    fn receive(&mut self, net: &mut Net, index: u32, data: &Data, ce: bool) {
+    fn receive(&mut self, net: &mut Net, (index, handle): (u32, u32), data: &Data, ce: bool) {
         let now = net.now;
-        let Some(tcp) = &mut self.tcp[index as usize] else { return };
+        // One call of what follows, whoever's connection it is, so that it is compiled into this place.
+        let tcp = match &mut self.tcp[index as usize] {
+            Some(tcp) => tcp,
+            None => match self.clients.of_packet(net, handle) {
+                Some(tcp) => tcp,
+                None => return,
+            },
+        };
         let before = tcp.receiver.on_codepoint(ce);
         let action = tcp.receiver.on_data(now, data, ce);
-        if tcp.receiver.delivered().get() >= tcp.transfer {
-            self.meters[index as usize].completed.get_or_insert(now);
-        }
+        let is_complete = tcp.receiver.delivered().get() >= tcp.transfer;
         if let Some(ack) = before {
             tcp.send_ack(net, index, &ack);
         }
@@ -262,26 +295,48 @@ impl Hosts {
             tcp.send_ack(net, index, &ack);
         }
         tcp.arm_acknowledgement(net, index);
+        if is_complete {
+            self.complete(net, index);
+        }
+    }
+
+    /// All has arrived that a flow's receiver waits for.
+    #[cold]
+    #[inline(never)]
+    fn complete(&mut self, net: &mut Net, index: u32) {
+        if self.tcp[index as usize].is_some() {
+            self.meters[index as usize].completed.get_or_insert(net.now);
+        } else {
+            self.clients.complete(net, index);
+        }
     }
 
     /// TCP's own counters of a flow.
     pub(super) fn tcp_counts(&self, index: usize) -> TcpCounts {
-        let Some(tcp) = &self.tcp[index] else { return TcpCounts::default() };
-        let stats = tcp.sender.stats();
-        TcpCounts {
-            sent: stats.segments_sent,
-            rtt_ns: u128::from(stats.rtt_sum.nanos()),
-            rtt_samples: stats.rtt_samples,
-            retransmitted: stats.segments_retransmitted,
-            timeouts: stats.timeouts,
-            delivered: tcp.receiver.delivered().get(),
+        let Some(tcp) = self.tcp_of(index) else { return TcpCounts::default() };
+        let counts = TcpCounts::of(tcp);
+        if self.tcp[index].is_some() {
+            return counts;
+        }
+        self.clients.past(index).0.plus(&counts)
+    }
+
+    /// A flow's TCP; of a client's connections the present one.
+    pub(super) fn tcp_of(&self, index: usize) -> Option<&Tcp> {
+        self.tcp[index].as_deref().or_else(|| self.clients.tcp(index))
+    }
+
+    fn tcp_mut(&mut self, index: u32) -> Option<&mut Tcp> {
+        match &mut self.tcp[index as usize] {
+            Some(tcp) => Some(tcp),
+            None => self.clients.tcp_mut(index),
         }
     }
 }
 
 impl Tcp {
     /// Sends all that a sender may send now, and sees to its timers.
-    fn pump(&mut self, net: &mut Net, index: u32) {
+    pub(super) fn pump(&mut self, net: &mut Net, index: u32) {
         let now = net.now;
         if self.unwritten > 0 {
             self.write();
@@ -304,7 +359,7 @@ impl Tcp {
         }
     }
 
-    fn send_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
+    pub(super) fn send_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
         let packed = Packed::new(ack, self.unstamped);
         let bytes = packed.bytes();
         net.launch(Packet { body: Body::Ack(packed), flow: index, hop: self.ack_route }, bytes);
@@ -312,7 +367,7 @@ impl Tcp {
 
     /// Sees to a receiver's timer.
     #[inline(always)]
-    fn arm_acknowledgement(&mut self, net: &mut Net, index: u32) {
+    pub(super) fn arm_acknowledgement(&mut self, net: &mut Net, index: u32) {
         let timer = self.receiver.timer();
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
@@ -320,11 +375,11 @@ impl Tcp {
         }
     }
 
-    /// The application of a finite transfer writes whenever there is room.
+    /// The application of a finite transfer, or a server, writes whenever there is room.
     #[inline(never)]
     fn write(&mut self) {
         self.unwritten -= self.sender.write(Bytes::new(self.unwritten)).get();
-        if self.unwritten == 0 {
+        if self.unwritten == 0 && !self.stays_open {
             self.sender.close();
         }
     }

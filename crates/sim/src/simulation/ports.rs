@@ -120,6 +120,7 @@ impl Net {
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
+        port.probe.follow(scheme);
         let was_lazy = std::mem::replace(&mut port.lazy, false);
         if was_lazy && port.waking {
             self.wheel.push(port.busy_until, What::Free(index));
@@ -155,6 +156,7 @@ impl Net {
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
         debug_assert!(_is_same, "parameters of another algorithm");
+        port.probe.follow(&scheme);
         port.switched.push((now, scheme));
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod cells;
+mod classes;
 mod flows;
 mod metrics;
 mod phases;
@@ -224,8 +225,12 @@ impl Simulation {
             if let Some(echo) = &mut self.hosts.flows[index].echo {
                 echo.restart();
             }
+            if let Some(listener) = &mut self.hosts.flows[index].listener {
+                listener.restart();
+            }
             self.net.losses[index] = Losses::default();
         }
+        self.hosts.clients.restart(now);
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(snapshot);

@@ -6,12 +6,43 @@ use std::sync::Arc;
 const DUMBBELL: &str = include_str!("../../../../python/sojourn/scenarios/dumbbell.toml");
 const LAN: &str = include_str!("../../../../python/sojourn/scenarios/lan.toml");
 const WLAN: &str = include_str!("../../../../python/sojourn/scenarios/wlan.toml");
+/// Clients over a queue that loses packets.
+const CLIENTS: &str = r#"
+    name = "clients"
+    duration = "3 s"
+    [[links]]
+    name = "l"
+    from = "a"
+    to = "b"
+    rate = "4 Mbit/s"
+    delay = "7 ms"
+    queue = "pfifo limit 20p"
+    under_test = true
+    [[flows]]
+    name = "web"
+    from = "a"
+    to = "b"
+    count = 3
+    start = { uniform = ["0 s", "100 ms"] }
+    traffic = { kind = "web", object_size = { exponential = { mean = "5 kB" } }, html = "3 kB" }
+    [[flows]]
+    name = "video"
+    from = "a"
+    to = "b"
+    traffic = { kind = "video", segment = "500 ms", buffer = "3 s" }
+    [[flows]]
+    name = "call"
+    from = "b"
+    to = "a"
+    transport = { kind = "udp" }
+    traffic = { kind = "voip" }
+"#;
 
 #[test]
 fn the_width_of_a_tick_changes_nothing() {
     // The order of events is that of (instant, order of scheduling), whatever the shape of the wheel: all in one
     // slot, each in its own, or anything between.
-    for text in [DUMBBELL, LAN, WLAN] {
+    for text in [DUMBBELL, LAN, WLAN, CLIENTS] {
         let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned()];
         let document = scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));

@@ -1,5 +1,6 @@
-//! The generator of a flow's packets: sizes of a distribution, spaced by a process.
+//! The generator of a flow's packets: sizes of a distribution, spaced by a process; or a list of packets.
 
+use super::replay::Listed;
 use super::{Distribution, Process};
 use sojourn_aqm::Random;
 use sojourn_units::{Bytes, Span};
@@ -15,29 +16,44 @@ pub struct Emission {
 
 /// The generator of a flow's packets.
 #[derive(Clone, Debug)]
-pub struct Source {
-    packet_size: Distribution<Bytes>,
-    process: Box<dyn Process>,
+pub struct Source(Packets);
+
+#[derive(Clone, Debug)]
+enum Packets {
+    Drawn { packet_size: Distribution<Bytes>, process: Box<dyn Process> },
+    Listed(Listed),
 }
 
 impl Source {
     pub(super) fn new(packet_size: Distribution<Bytes>, process: Box<dyn Process>) -> Self {
-        Self { packet_size, process }
+        Self(Packets::Drawn { packet_size, process })
+    }
+
+    pub(super) fn listed(packets: Listed) -> Self {
+        Self(Packets::Listed(packets))
     }
 
     /// The next emission. A gap too long for a [`Span`] is [`Span::MAX`]: after any run.
     pub fn next(&mut self, random: &mut dyn Random) -> Emission {
-        // At least one byte: an exponential size may round to none. At most the largest write, to which headers and framing
-        // can be added: a Pareto tail knows no end.
-        let bytes = libm::round(self.packet_size.draw(random)).clamp(1.0, f64::from(LARGEST)) as u32;
-        let gap = self.process.gap(bytes, random);
-        Emission { gap, bytes }
+        match &mut self.0 {
+            Packets::Drawn { packet_size, process } => {
+                // At least one byte: an exponential size may round to none. At most the largest write, to which headers and
+                // framing can be added: a Pareto tail knows no end.
+                let bytes = libm::round(packet_size.draw(random)).clamp(1.0, f64::from(LARGEST)) as u32;
+                let gap = process.gap(bytes, random);
+                Emission { gap, bytes }
+            }
+            Packets::Listed(packets) => packets.next(),
+        }
     }
 
     /// Packets a second on average while it sends, about.
     #[must_use]
     pub fn packets_per_second(&self) -> f64 {
-        self.process.packets_per_second(self.packet_size.mean())
+        match &self.0 {
+            Packets::Drawn { packet_size, process } => process.packets_per_second(packet_size.mean()),
+            Packets::Listed(packets) => packets.packets_per_second(),
+        }
     }
 }
 

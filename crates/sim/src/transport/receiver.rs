@@ -1,7 +1,7 @@
 //! The receiving side: reassembly, and when to acknowledge what.
 //!
 //! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
-//! RFC 3168 (ECE until CWR) or RFC 8257, section 3.2 (ECE as the segments acknowledged were marked), RFC 9293, sections 3.5 and
+//! RFC 3168 (ECE until CWR), RFC 8257, section 3.2 (ECE as the segments acknowledged were marked) or RFC 9768 (counters), RFC 9293, sections 3.5 and
 //! 3.6 (SYN-ACK and FIN, in `connection`) and 3.8.6 (the window of a reader, in `reader`).
 //! As Linux: the first segments of a connection are acknowledged one by one, and so are the first after a mark. More of Linux's
 //! rule is in `adaptive`; without it the delay is fixed and duplicate acknowledgements are not thinned out.
@@ -15,7 +15,7 @@ mod reader;
 use crate::keys::words;
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
-use crate::transport::segment::{Ack, Control, Data, SackBlock};
+use crate::transport::segment::{Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
 use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
@@ -49,8 +49,10 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Receive buffer: the window at first; at most 4 GiB.
     pub buffer: Bytes,
-    /// How marks are reported.
+    /// How marks are reported; of Accurate ECN: it is spoken where the sender's SYN asks for it, or without a handshake.
     pub ecn_feedback: EcnFeedback,
+    /// Accurate ECN with its option.
+    pub accecn_option: bool,
     /// Agrees to ECN where the sender's SYN asks for it.
     pub ecn: bool,
     /// Rate at which the application reads; `None` reads at once, so that the window never closes.
@@ -73,6 +75,7 @@ impl Default for ReceiverConfig {
             sack: true,
             buffer: Bytes::new(6 << 20),
             ecn_feedback: EcnFeedback::Classic,
+            accecn_option: true,
             ecn: true,
             read_rate: None,
             mss: Bytes::new(1448),
@@ -121,6 +124,9 @@ const REMEMBERED: usize = 4;
 /// Segments acknowledged at once after the first mark.
 const QUICK_AFTER_MARK: u64 = 2;
 
+/// Marked packets after which Accurate ECN acknowledges at once (RFC 9768, 3.2.2.5.1: 2 where data is unacknowledged).
+const CE_BEFORE_ACK: u8 = 2;
+
 /// A TCP receiver.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -146,7 +152,13 @@ pub struct Receiver {
     ece: bool,
     /// ECN was agreed on, or there was no handshake.
     ecn: bool,
-    ce_packets: u16,
+    /// What both sides speak.
+    feedback: EcnFeedback,
+    /// Counters of Accurate ECN: packets, and bytes.
+    ce_packets: u8,
+    counters: Counters,
+    /// Marked packets since the last acknowledgement.
+    ce_unacked: u8,
     /// End of the stream, its FIN included.
     fin: Option<u64>,
     /// What of `fin` is a FIN: 0 or 1.
@@ -180,7 +192,10 @@ impl Receiver {
             echo_arrived: Instant::ZERO,
             ece: false,
             ecn: true,
-            ce_packets: 0,
+            feedback: config.ecn_feedback,
+            ce_packets: ACE_AT_START,
+            counters: Counters { marked: 0, unmarked: 1 },
+            ce_unacked: 0,
             fin: None,
             fin_place: 0,
             connection: Connection::default(),
@@ -196,7 +211,7 @@ impl Receiver {
     /// marked and unmarked segments together (RFC 8257, section 3.2, with two acknowledgements at a change as it allows
     /// and Linux does). CWR needs no answer here: the mark of the same segment is taken after it.
     pub fn on_codepoint(&mut self, ce: bool) -> Option<Ack> {
-        if self.config.ecn_feedback == EcnFeedback::Classic || ce == self.ece || !self.ecn {
+        if self.feedback != EcnFeedback::Accurate || ce == self.ece || !self.ecn {
             return None;
         }
         let before = (self.unacked > 0).then(|| self.acknowledge_apart());
@@ -285,18 +300,40 @@ impl Receiver {
 
     /// Classic feedback: ECE stands from a mark until the sender says that it has reduced its window.
     fn take_mark(&mut self, data: &Data, ce: bool) {
-        let classic = self.config.ecn_feedback == EcnFeedback::Classic;
+        if self.feedback == EcnFeedback::AccEcn {
+            return self.count_mark(data, ce);
+        }
+        let classic = self.feedback == EcnFeedback::Classic;
         if classic && data.has(Data::CWR) {
             self.ece = false;
         }
         if ce && self.ecn {
             self.stats.ce_segments += 1;
-            self.ce_packets = self.ce_packets.wrapping_add(1);
             if classic && !self.ece {
                 self.quick = self.quick.max(QUICK_AFTER_MARK);
             }
             self.ece = true;
         }
+    }
+
+    /// Accurate ECN: counts, and acknowledges a change of marking and every second marked packet at once (RFC 9768, 3.2.2.5.1 and
+    /// 3.2.3.3).
+    #[inline(never)]
+    fn count_mark(&mut self, data: &Data, ce: bool) {
+        let counter = if ce { &mut self.counters.marked } else { &mut self.counters.unmarked };
+        if ce || data.has(Data::ECT) {
+            *counter = counter.wrapping_add(data.len) & Ack::COUNTER_MASK;
+        }
+        if ce {
+            self.stats.ce_segments += 1;
+            self.ce_packets = self.ce_packets.wrapping_add(1);
+            self.ce_unacked = self.ce_unacked.saturating_add(1);
+        }
+        if ce != self.ece || self.ce_unacked >= CE_BEFORE_ACK {
+            self.quick = self.quick.max(1);
+        }
+        // Of the last packet only: no acknowledgement carries it.
+        self.ece = ce;
     }
 
     fn duplicate(&mut self, bytes: u64) {
@@ -378,17 +415,35 @@ impl Receiver {
                 *block = SackBlock { offset: (range.start - self.next) as u32, len: (range.end - range.start) as u32 };
             }
         }
-        Ack {
+        let ack = Ack {
             ack: self.next,
             echo: self.echo,
             received_at: self.echo_arrived,
             sack,
             // A sender without handshake does not know the first window and may have sent more.
             window: self.edge.saturating_sub(self.next) as u32,
-            ce_packets: self.ce_packets,
+            ace: 0,
+            has_counters: false,
             ece: self.ece,
             control: if self.connection.is_closing() { Control::Fin } else { Control::None },
+        };
+        if self.feedback == EcnFeedback::AccEcn {
+            return self.count_in(ack);
         }
+        ack
+    }
+
+    /// The acknowledgement with the fields of Accurate ECN.
+    #[inline(never)]
+    fn count_in(&mut self, mut ack: Ack) -> Ack {
+        self.ce_unacked = 0;
+        if self.ecn {
+            (ack.ece, ack.ace) = (false, self.ce_packets & ACE_MASK);
+            if self.config.accecn_option {
+                ack.set_counters(self.counters);
+            }
+        }
+        ack
     }
 
     /// Room in the buffer: neither unread nor waiting for a hole to be filled.

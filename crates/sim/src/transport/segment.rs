@@ -62,6 +62,9 @@ impl Data {
     /// PSH (RFC 9293, 3.9.1.2): a receiver whose application has read everything acknowledges it at once.
     pub const PUSH: u8 = 1 << 7;
 
+    /// On a SYN with [`Data::CWR`]: AE, so that the sender asks for Accurate ECN (RFC 9768, 3.1.1). A SYN has no last byte.
+    pub const AE: u8 = Self::LAST;
+
     /// True when `flag` is set.
     #[must_use]
     pub const fn has(&self, flag: u8) -> bool {
@@ -118,6 +121,24 @@ impl SackBlock {
     }
 }
 
+/// Where the ACE field starts from (RFC 9768, 3.2.1).
+pub const ACE_AT_START: u8 = 5;
+/// It has three bits.
+pub const ACE_MASK: u8 = 7;
+/// What ACE says of a SYN that was not ECN-capable (RFC 9768, table 2).
+pub const ACE_NOT_ECT: u8 = 0b010;
+/// The option of Accurate ECN with two counters; with the timestamps option there is room for two SACK blocks beside it.
+pub const COUNTERS_OPTION: Bytes = Bytes::new(8);
+
+/// Counters of the option of Accurate ECN (RFC 9768, 3.2.3), in bytes of payload modulo 2^24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// ECEB: received marked.
+    pub marked: u32,
+    /// EE0B or EE1B: received with the codepoint that the sender uses, plus 1.
+    pub unmarked: u32,
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
@@ -131,8 +152,11 @@ pub struct Ack {
     pub sack: [SackBlock; 3],
     /// Receive window in bytes, exact (the window scale option loses nothing here).
     pub window: u32,
-    /// CE-marked packets received so far, modulo 2^16 (AccECN's counter with more bits).
-    pub ce_packets: u16,
+    /// The ACE field of Accurate ECN (RFC 9768, 3.2.2), AE, CWR and ECE: CE-marked packets received so far, from 5 on, modulo 8. Of a
+    /// SYN-ACK: how the SYN was marked, never 0. 0 where the connection does not speak it.
+    pub ace: u8,
+    /// The third of `sack` holds the option of Accurate ECN, [`Ack::counters`].
+    pub has_counters: bool,
     /// ECN echo (RFC 3168).
     pub ece: bool,
     /// SYN or FIN of the receiver.
@@ -143,17 +167,44 @@ impl Ack {
     /// SACK blocks carried.
     #[must_use]
     pub fn sack_blocks(&self) -> usize {
-        self.sack.iter().take_while(|block| block.len > 0).count()
+        self.blocks().count()
+    }
+
+    /// Its SACK blocks.
+    #[inline]
+    pub fn blocks(&self) -> impl Iterator<Item = &SackBlock> {
+        self.sack.iter().take(if self.has_counters { 2 } else { 3 }).take_while(|block| block.len > 0)
+    }
+
+    /// Of a counter of the option.
+    pub const COUNTER_MASK: u32 = (1 << 24) - 1;
+
+    /// The option of Accurate ECN, where it has one.
+    #[must_use]
+    pub fn counters(&self) -> Option<Counters> {
+        let SackBlock { offset, len } = self.sack[2];
+        self.has_counters.then_some(Counters { marked: offset, unmarked: len })
+    }
+
+    /// Gives it the option, in the place of the third SACK block.
+    pub fn set_counters(&mut self, counters: Counters) {
+        self.has_counters = true;
+        self.sack[2] = SackBlock { offset: counters.marked, len: counters.unmarked };
     }
 
     /// Size of the IP packet with timestamps; without, [`unstamped_saves`]. 52 B, and with SACK blocks two bytes of padding, two
     /// of option header and 8 B a block.
     #[must_use]
     pub fn header_bytes(&self) -> Bytes {
-        match self.sack_blocks() {
+        let header = match self.sack_blocks() {
             _ if self.control == Control::Syn => SYN_HEADER,
             0 => DATA_HEADER,
             n => DATA_HEADER + Bytes::new(4 + 8 * n as u64),
+        };
+        if self.has_counters {
+            header + COUNTERS_OPTION
+        } else {
+            header
         }
     }
 }
@@ -185,6 +236,10 @@ mod tests {
         assert_eq!(ack.header_bytes(), Bytes::new(64));
         ack.sack = [ack.sack[0]; 3];
         assert_eq!(ack.header_bytes(), Bytes::new(80));
+        // The option of Accurate ECN with two counters has 8 B (RFC 9768, 3.2.3), and two blocks remain: 52 + 4 + 16 + 8.
+        ack.set_counters(Counters { marked: 7, unmarked: 9 });
+        assert_eq!((ack.header_bytes(), ack.sack_blocks()), (Bytes::new(80), 2));
+        assert_eq!(ack.counters(), Some(Counters { marked: 7, unmarked: 9 }));
         // RFC 793's 20 and 20, MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3: as Linux sends it.
         assert_eq!(Data { flags: Data::SYN, ..Data::default() }.ip_bytes(), Bytes::new(40 + 4 + 2 + 10 + 1 + 3));
         assert_eq!(Ack { control: Control::Syn, ..Ack::default() }.header_bytes(), SYN_HEADER);

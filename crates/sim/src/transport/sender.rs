@@ -1,7 +1,7 @@
 //! The sending side: what to send now, and what an acknowledgement or the timer means.
 //!
 //! Texts: RFC 9293 (transmission), RFC 5681, 6582, 6675 (recovery), 3042 (limited transmit), 6937 (PRR), 6298 (timer),
-//! 3168 (ECN; its negotiation in 6.1.1), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
+//! 3168 (ECN; its negotiation in 6.1.1), 9768 (Accurate ECN), 7661 in Linux's form (window validation). Work: amortised O(1) a segment sent or acknowledged.
 //!
 //! Where texts and implementations differ:
 //! * The window is counted in bytes, also where an algorithm counts segments: small segments weigh what they are, unless
@@ -19,6 +19,7 @@
 //! [`Core`] is what all senders have in common. How missing segments are found and sent again is a [`recovery::Strategy`], one
 //! file each, and the core is compiled once for each of them.
 
+mod accecn;
 mod acknowledge;
 mod config;
 mod connection;
@@ -36,12 +37,12 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use config::{Config, Ect, IdleRestart, Recovery, RtoRule, WindowUnit};
+pub use config::{Config, Ect, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 pub use undo::UndoStats;
 
 use self::core::Core;
-use crate::transport::congestion::{CongestionControl, Control};
+use crate::transport::congestion::{CongestionControl, Control, EcnFeedback};
 use crate::transport::segment::{Ack, Data};
 use recovery::{NewReno, Ns3, Rack, Reno, Sack};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -269,6 +270,12 @@ impl Sender {
     #[must_use]
     pub fn ecn(&self) -> bool {
         with!(&self.0, core => core.marks.ecn)
+    }
+
+    /// The feedback of marks that both sides speak.
+    #[must_use]
+    pub fn ecn_feedback(&self) -> EcnFeedback {
+        with!(&self.0, core => core.marks.feedback)
     }
 
     /// Counts since the start.

@@ -1,7 +1,10 @@
 //! Sender and receiver on a miniature path.
 
+mod accecn;
 mod adaptive;
 mod bbr;
+mod bbr3;
+mod bic;
 mod compound;
 mod congestion;
 mod connection;
@@ -21,6 +24,8 @@ mod recovery;
 mod sender;
 mod timer;
 mod undo;
+mod veno;
+mod westwood;
 mod window;
 
 use super::congestion::{find, Keys, Parameters};

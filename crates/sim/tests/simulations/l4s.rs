@@ -123,3 +123,59 @@ fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_tha
         }
     }
 }
+
+#[test]
+fn the_report_measures_the_two_queues_apart() {
+    for report in runs(&pair(), Some("dualpi2"), 2, 2) {
+        let queue = |name: &str| report.queues.iter().find(|queue| queue.under_test).unwrap().metrics[name].unwrap();
+        let ([l4s, ..], [classic, ..]) = (flows(&report, "l4s")[0], flows(&report, "classic")[0]);
+        // Each queue has one flow's data, whose queueing delay is the sojourn time: there is no other queue. The access links of
+        // 1 Gbit/s have one when a window opens by several packets, 12 us each.
+        assert!((queue("l4s_sojourn_ms_mean") - l4s).abs() < 0.05, "{l4s}");
+        assert!((queue("classic_sojourn_ms_mean") - classic).abs() < 0.05, "{classic}");
+        assert!(queue("l4s_sojourn_ms_p99") < 1.3 && queue("classic_sojourn_ms_p99") > 15.0);
+        // All packets are in one of them; all marks are of one and all drops of the other.
+        let [l4s, classic] = ["l4s_packets", "classic_packets"].map(queue);
+        // What waited at the start of the measurement and leaves after it, or the other way round, is the only difference.
+        assert!((l4s + classic + queue("drops_packets") - queue("arrivals_packets")).abs() < 300.0);
+        assert_eq!((queue("l4s_drops_packets"), queue("classic_drops_packets")), (0.0, queue("drops_packets")));
+        assert!((queue("l4s_mark_ratio") * l4s - queue("marks_packets")).abs() < 0.5);
+        assert!(
+            (queue("classic_signal_ratio") * (classic + queue("drops_packets")) - queue("drops_packets")).abs() < 0.5
+        );
+        // k = 2; as in the test above, p' varies, and some 40 drops tell p_C.
+        assert!((1.5..2.2).contains(&queue("coupling_ratio")), "{}", queue("coupling_ratio"));
+        assert_eq!(queue("coupling_ratio"), metric(&report, "coupling_ratio"));
+    }
+    let report = &runs(&pair(), Some("codel"), 1, 1)[0];
+    assert_eq!(report.metrics["l4s_packets"], None);
+}
+
+#[test]
+fn non_queue_building_traffic_waits_with_the_l4s_flow_and_not_with_the_classic_one() {
+    let voice = r#"
+        [[flows]]
+        name = "voice"
+        from = "s0"
+        to = "r1"
+        dscp = "DSCP"
+        transport = { kind = "udp" }
+        traffic = { kind = "cbr", rate = "80 kbit/s", packet_size = "200 B" }
+    "#;
+    // With the L4S queue's ramp; in the classic queue, at its target.
+    for (dscp, scheme, expected) in [
+        ("NQB", "dualpi2", 0.0..1.3),
+        ("EF", "dualpi2", 12.0..17.0),
+        ("NQB", "dualpi2 preset linux", 12.0..17.0),
+        ("EF", "dualpi2 nqb EF", 0.0..1.3),
+    ] {
+        let text = format!("{}{}", pair(), voice.replace("DSCP", dscp));
+        for report in runs(&text, Some(scheme), 1, 1) {
+            let [mean, ..] = flows(&report, "voice")[0];
+            assert!(expected.contains(&mean), "{dscp}, {scheme}: {mean} ms");
+            let group = report.groups.iter().find(|group| group.name == "voice").unwrap();
+            let lost = group.metrics["dropped_packets"].unwrap();
+            assert!(expected.end > 2.0 || lost == 0.0, "{dscp}, {scheme}: {lost} dropped");
+        }
+    }
+}

@@ -94,6 +94,44 @@ fn littles_law_holds_for_each_scheme() {
     }
 }
 
+const APPLICATIONS: &str = r#"
+    name = "applications"
+    duration = "1 s"
+    [[links]]
+    name = "l"
+    from = "a"
+    to = "b"
+    rate = "10 Mbit/s"
+    delay = "1 ms"
+    [[flows]]
+    name = "web"
+    from = "a"
+    to = "b"
+    traffic = { kind = "web" }
+    [[flows]]
+    name = "api"
+    from = "a"
+    to = "b"
+    traffic = { kind = "request_response", response_size = "1 kB" }
+    [[flows]]
+    name = "video"
+    from = "a"
+    to = "b"
+    traffic = { kind = "video" }
+    [[flows]]
+    name = "call"
+    from = "a"
+    to = "b"
+    transport = { kind = "udp" }
+    traffic = { kind = "voip" }
+    [[flows]]
+    name = "game"
+    from = "a"
+    to = "b"
+    transport = { kind = "udp" }
+    traffic = { kind = "gaming" }
+"#;
+
 #[test]
 fn reported_metrics_are_those_of_the_catalogue() {
     let report = runs(MIXED, None, 1, 1).remove(0);
@@ -110,7 +148,10 @@ fn reported_metrics_are_those_of_the_catalogue() {
     same(Scope::Run, report.metrics.keys().collect());
     let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
     same(Scope::Queue, tested.metrics.keys().collect());
-    same(Scope::Group, report.groups[0].metrics.keys().collect());
+    // Applications add theirs, each to the group that has it.
+    let of_applications = runs(APPLICATIONS, None, 1, 1).remove(0);
+    let groups = of_applications.groups.iter().chain(&report.groups);
+    same(Scope::Group, groups.flat_map(|group| group.metrics.keys()).collect());
     same(Scope::Flow, report.flows[0].metrics.keys().collect());
 }
 

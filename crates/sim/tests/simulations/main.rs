@@ -2,6 +2,7 @@
 
 mod common;
 
+mod applications;
 mod bbr;
 mod cake;
 mod connection;

@@ -48,17 +48,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """A section: a heading, paragraphs and drawings.
-
-    Parameters
-    ----------
-    name, title
-        On the page.
-    text
-        Paragraphs.
-    drawings
-        In order.
-    """
+    """A section: a heading, paragraphs and drawings."""
 
     name: str
     title: str
@@ -68,13 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a paper's sections and drawings, from ``report.toml``; values fill in what is there in braces.
-
-    Parameters
-    ----------
-    folder
-        Of the paper.
-    """
+    """The words of a paper's sections and drawings, from ``report.toml``; values fill in what is there in braces."""
 
     folder: Path
 

@@ -1,6 +1,6 @@
 //! The Ethernet frame of a packet of the simulator: headers as its fields say, payload of zeros.
 //!
-//! Texts: RFC 791, RFC 768, RFC 9293; options: RFC 2018, RFC 7323; ECN: RFC 3168. Sizes are the simulator's own, so the IP
+//! Texts: RFC 791, RFC 768, RFC 9293; options: RFC 2018, RFC 7323; ECN: RFC 3168, RFC 9768. Sizes are the simulator's own, so the IP
 //! length is what queues count. Checksums are right.
 //! A node has the address 10.0.0.1 and so on in the order of nodes. A flow has ports of its own, the source's from 49152 on.
 //! What the simulator has no value for: initial sequence numbers are 0, so the first byte of data is 1; data echoes no
@@ -9,7 +9,8 @@
 
 use crate::packet::{Body, Packed, Packet};
 use crate::scenario::{Flow, Transport};
-use crate::transport::{Control, Data};
+use crate::transport::segment::{ACE_AT_START, ACE_NOT_ECT};
+use crate::transport::{Ack, Control, Data, EcnFeedback, Ect};
 use sojourn_aqm::Ecn;
 use sojourn_units::Instant;
 use std::collections::BTreeMap;
@@ -22,12 +23,13 @@ const LONGEST: usize = ETHERNET + IPV4 + 60;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const PSH: u8 = 8;
-const ACK: u8 = 16;
-const ECE: u8 = 64;
-const CWR: u8 = 128;
+const FIN: u16 = 1;
+const SYN: u16 = 2;
+const PSH: u16 = 8;
+const ACK: u16 = 16;
+const ECE: u16 = 64;
+const CWR: u16 = 128;
+const AE: u16 = 256;
 
 /// The dynamic ports of RFC 6335, of which each source port is one.
 const DYNAMIC: u16 = 49_152;
@@ -53,6 +55,20 @@ pub(super) struct Frame {
     snaplen: usize,
     /// Only of flows that close, which few do at a time.
     closing: BTreeMap<u32, Closing>,
+    /// Of flows whose SYN asked for Accurate ECN: whether they speak it.
+    accurate: BTreeMap<u32, bool>,
+}
+
+/// The receiver answers a SYN that asks for Accurate ECN in kind.
+fn speaks_accurate(flow: &Flow) -> bool {
+    let Transport::Tcp { receiver, .. } = &*flow.transport else { return false };
+    receiver.ecn && receiver.ecn_feedback == EcnFeedback::AccEcn
+}
+
+/// AE, CWR and ECE as flags.
+fn ace(bits: u8) -> u16 {
+    let bits = u16::from(bits);
+    (bits & 4) << 6 | (bits & 2) << 6 | (bits & 1) << 6
 }
 
 /// IPv4 address of a node.
@@ -79,7 +95,7 @@ impl Frame {
     /// Keeps so many bytes of each.
     pub fn new(snaplen: u32) -> Self {
         let snaplen = snaplen as usize;
-        Self { bytes: vec![0; snaplen.max(LONGEST)], snaplen, closing: BTreeMap::new() }
+        Self { bytes: vec![0; snaplen.max(LONGEST)], snaplen, closing: BTreeMap::new(), accurate: BTreeMap::new() }
     }
 
     /// The frame of `packet` of `flow`, with this ECN field and DSCP: its length, and what is kept of it.
@@ -149,6 +165,13 @@ impl Frame {
         if is_syn && data.has(Data::CWR) {
             flags |= ECE;
         }
+        if is_syn && data.has(Data::AE) {
+            flags |= AE;
+            self.accurate.insert(number, speaks_accurate(flow));
+        } else if self.accurate.get(&number) == Some(&true) {
+            // ACE: how the SYN-ACK was marked, then what a side counts that gets no marked data.
+            flags = (flags & !CWR) | ace(if data.is_bare() && data.seq == 0 { ACE_NOT_ECT } else { ACE_AT_START });
+        }
         let seq = if is_syn { 0 } else { data.seq.wrapping_add(1) };
         // Behind its own FIN a sender acknowledges only the receiver's.
         let closed = self.closing.get(&number).is_some_and(|it| data.is_bare() && it.sender == Some(data.seq));
@@ -169,17 +192,18 @@ impl Frame {
             }
             Control::None => (ACK, 1 + u32::from(closed)),
         };
-        let flags = flags | if ack.ece { ECE } else { 0 };
+        let flags = flags | ace(ack.ace) | if ack.ece { ECE } else { 0 };
         let scale = if is_syn { 0 } else { scale(flow) };
         let window = u16::try_from(ack.window >> scale).unwrap_or(u16::MAX);
         let number = ack.ack.wrapping_add(1) as u32;
         let mut blocks = [(0, 0); 3];
-        for (edges, block) in blocks.iter_mut().zip(&ack.sack) {
+        for (edges, block) in blocks.iter_mut().zip(ack.blocks()) {
             let left = number.wrapping_add(block.offset);
             *edges = (left, left.wrapping_add(block.len));
         }
         let stamps = (milliseconds(ack.received_at), milliseconds(ack.echo));
         let options = self.options(flow, is_syn, stamps, &blocks[..ack.sack_blocks()]);
+        let options = options + self.counters(flow, options, &ack);
         self.tcp(ends, length, (seq, number), flags, window, options);
     }
 
@@ -222,13 +246,23 @@ impl Frame {
         at - start
     }
 
-    fn tcp(&mut self, ends: Ends, length: u32, (seq, ack): (u32, u32), flags: u8, window: u16, options: usize) {
+    /// Writes the option of Accurate ECN behind `at` bytes of others: how long it is.
+    fn counters(&mut self, flow: &Flow, at: usize, ack: &Ack) -> usize {
+        let (Some(counters), Transport::Tcp { sender, .. }) = (ack.counters(), &*flow.transport) else { return 0 };
+        let kind = if sender.ect == Ect::One { 174 } else { 172 };
+        let ([_, a, b, c], [_, d, e, f]) = (counters.unmarked.to_be_bytes(), counters.marked.to_be_bytes());
+        self.put(ETHERNET + IPV4 + 20 + at, &[kind, 8, a, b, c, d, e, f]);
+        8
+    }
+
+    fn tcp(&mut self, ends: Ends, length: u32, (seq, ack): (u32, u32), flags: u16, window: u16, options: usize) {
         let tcp = ETHERNET + IPV4;
         self.put(tcp, &ends.ports.0.to_be_bytes());
         self.put(tcp + 2, &ends.ports.1.to_be_bytes());
         self.put(tcp + 4, &seq.to_be_bytes());
         self.put(tcp + 8, &ack.to_be_bytes());
-        self.put(tcp + 12, &[(((20 + options) / 4) << 4) as u8, flags]);
+        let [ae, flags] = flags.to_be_bytes();
+        self.put(tcp + 12, &[(((20 + options) / 4) << 4) as u8 | ae, flags]);
         self.put(tcp + 14, &window.to_be_bytes());
         let checksum = !folded(self.pseudo(length, TCP) + sum(&self.bytes[tcp..tcp + 20 + options]));
         self.put(tcp + 16, &checksum.to_be_bytes());

@@ -2,7 +2,9 @@
 
 use crate::keys::{keys, Key, KeySet, Listed, Scalar};
 use crate::transport::congestion::{self, Algorithm, ALGORITHMS};
-use crate::transport::{AckPolicy, Config, Ect, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit};
+use crate::transport::{
+    AckPolicy, Config, Ect, FeedbackRule, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit,
+};
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
@@ -70,6 +72,15 @@ keys! {
         ecn: bool = sender().ecn;
         /// The receiver accepts ECN if the sender asks for it. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
         ecn_accept: bool = receiver().ecn;
+        /// How the receiver reports marks. `auto` is what the congestion control reads: RFC 9768 with `prague`, RFC 8257 with
+        /// `dctcp`, else RFC 3168. Linux `classic`, or `accecn` with `tcp_ecn` 3; RFC 9768 recommends `accecn`.
+        ecn_feedback: FeedbackRule = sender().ecn_feedback;
+        /// The receiver speaks Accurate ECN (RFC 9768) if the sender asks for it; without, the connection falls back to
+        /// classic ECN (RFC 3168). Linux true with `tcp_ecn` 3 to 5; RFC 9768 true.
+        accecn_accept: bool = true;
+        /// Acknowledgements carry the option of Accurate ECN, 8 B with two counters. Linux true with `tcp_ecn_option` 2;
+        /// RFC 9768 recommends it.
+        accecn_option: bool = receiver().accecn_option;
         /// Open the connection by SYN, SYN-ACK and ACK and close it by FINs; a flow starts with its SYN. Linux, ns-3 and
         /// RFC 9293 true. Without it, data is sent at once, as with ns-2's one-way agents.
         handshake: bool = sender().handshake;

@@ -8,6 +8,7 @@ use crate::keys::KeySet;
 use crate::scenario::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
 use crate::scenario::network::{Flow, Start, Transport};
 use crate::scenario::routes::Routes;
+use crate::traffic::Traffic;
 use crate::transport::{self, Recovery};
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::num::NonZeroU32;
@@ -45,14 +46,29 @@ impl Document {
                 Ok((from, to, route, ack_route))
             });
             let members: Vec<_> = members.collect::<Result<_, Error>>()?;
+            // A client's connections are flows, one after another.
+            let each = u64::from(traffic.connections());
+            if count * each + flows.len() as u64 > MOST {
+                let what = format!(
+                    "is {}, which makes {} flows here; allowed: up to {MOST} in all",
+                    table.count,
+                    count * each
+                );
+                return Err(Error::new(path.then("count"), what));
+            }
+            check_client(table, &traffic, &path)?;
             let longest = members.iter().map(|(_, _, route, ack_route)| route.len() + ack_route.len()).max();
-            hops = hops.saturating_add(count.saturating_mul(longest.unwrap_or(0) as u64));
+            hops = hops.saturating_add((count * each).saturating_mul(longest.unwrap_or(0) as u64));
             if hops > HOPS {
                 let what =
                     format!("is {}, which makes up to {hops} hops over all flows; allowed: up to {HOPS}", table.count);
                 return Err(Error::new(path.then("count"), what));
             }
-            for (index, (from, to, route, ack_route)) in (0..count as usize).zip(members.iter().cycle()) {
+            let users = (0..count).zip(members.iter().cycle());
+            let all = users
+                .flat_map(|(user, member)| (user * each..(user + 1) * each).map(move |index| (user, index, member)));
+            for (user, index, (from, to, route, ack_route)) in all {
+                let index = index as usize;
                 flows.push(Flow {
                     name: format!("{}[{index}]", table.name),
                     group,
@@ -64,7 +80,7 @@ impl Document {
                     transport: Arc::clone(&transport),
                     dscp: table.dscp.unwrap_or_default().0,
                     traffic: traffic.clone(),
-                    start: start(&table.start, index as u64),
+                    start: start(&table.start, user),
                     stop: table.stop.map(|stop| Instant::ZERO + stop.0),
                 });
             }
@@ -72,6 +88,17 @@ impl Document {
         flows.shrink_to_fit();
         check_copies(&flows, ports)?;
         Ok(flows)
+    }
+}
+
+/// A client opens its connections.
+fn check_client(table: &FlowTable, traffic: &Traffic, path: &Path) -> Result<(), Error> {
+    match (traffic, &table.transport) {
+        (Traffic::Client(_), TransportTable::Tcp(TcpTable { tcp, .. })) if !tcp.handshake => {
+            let what = "is false, and a client opens its connections; allowed: true";
+            Err(Error::new(path.then("transport").then("handshake"), what))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -294,7 +321,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
     if tcp.delayed_ack > Span::from_secs(10) {
         return Err(refuse("delayed_ack", format!("is {}; allowed: up to 10 s", tcp.delayed_ack)));
     }
-    let sender = transport::Config {
+    let mut sender = transport::Config {
         mss,
         initial_window: tcp.initial_window,
         recovery: tcp.recovery,
@@ -312,6 +339,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         timestamps: tcp.timestamps,
         ecn: tcp.ecn,
         ect,
+        ecn_feedback: tcp.ecn_feedback,
         send_buffer: tcp.send_buffer,
         write_size,
         window_limit: tcp.window_limit.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
@@ -325,12 +353,20 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         handshake: tcp.handshake,
     };
     let example = transport::Sender::new(sender);
-    let ecn_feedback = example.congestion_control().ecn_feedback();
-    if ecn_feedback == transport::EcnFeedback::Accurate && !tcp.ecn {
+    let read = example.congestion_control().ecn_feedback();
+    let ecn_feedback = match tcp.ecn_feedback.of(read) {
+        transport::EcnFeedback::AccEcn if !tcp.accecn_accept => transport::EcnFeedback::Classic,
+        feedback => feedback,
+    };
+    if !tcp.handshake && !tcp.accecn_accept {
+        // Nothing negotiates, so both know.
+        sender.ecn_feedback = transport::FeedbackRule::Classic;
+    }
+    if read != transport::EcnFeedback::Classic && !tcp.ecn {
         let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn", what));
     }
-    if ecn_feedback == transport::EcnFeedback::Accurate && tcp.handshake && !tcp.ecn_accept {
+    if read != transport::EcnFeedback::Classic && tcp.handshake && !tcp.ecn_accept {
         let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("ecn_accept", what));
     }
@@ -370,6 +406,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         sack: sender.recovery.is_selective(),
         buffer: tcp.receive_buffer,
         ecn_feedback,
+        accecn_option: tcp.accecn_option,
         ecn: tcp.ecn_accept,
         read_rate: tcp.read_rate,
         mss,

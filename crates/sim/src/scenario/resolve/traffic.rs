@@ -32,7 +32,32 @@ impl Check<'_> {
     /// # Errors
     /// Another one.
     pub fn packet_size(&self, amount: &Amount<Bytes>) -> Result<Distribution<Bytes>, Error> {
-        packet_size(amount, if self.udp { UDP_MAX } else { TCP_MAX }, self.path.then("packet_size"))
+        packet_size(amount, Bytes::new(self.largest()), self.path.then("packet_size"))
+    }
+
+    /// Bytes that the transport takes at once.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        if self.udp {
+            UDP_MAX.get()
+        } else {
+            TCP_MAX.get()
+        }
+    }
+
+    /// The size of what a server sends.
+    ///
+    /// # Errors
+    /// One that is none, or too large.
+    pub fn size(&self, key: &'static str, table: &Amount<Bytes>) -> Result<Distribution<Bytes>, Error> {
+        let path = self.path.then(key);
+        let size = amount(table, Some(&bounds::DATA), path.clone())?;
+        let is_none =
+            matches!(size, Distribution::Constant(bytes) | Distribution::Uniform(_, bytes) if bytes == Bytes::ZERO);
+        if is_none {
+            return Err(Error::new(path, "is 0; allowed: 1 B or more"));
+        }
+        Ok(size)
     }
 
     /// A time, up to the bound of times.

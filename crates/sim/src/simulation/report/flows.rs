@@ -3,6 +3,7 @@
 use super::super::Simulation;
 use super::metrics::ratio;
 use super::{FlowReport, GroupReport, Metrics};
+use crate::application::{Measured, Named};
 use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
@@ -39,7 +40,9 @@ impl Simulation {
         }
         let delays = self.delay_of_all();
         all.metrics(measured, &delays, run);
-        let groups = self.network.groups.iter().zip(groups).zip(&self.hosts.delays).map(|((name, sums), delays)| {
+        let applications = self.applications();
+        let named = self.network.groups.iter().enumerate();
+        let groups = named.zip(groups).zip(&self.hosts.delays).map(|(((group, name), sums), delays)| {
             let mut metrics = Metrics::new();
             sums.metrics(measured, delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
@@ -50,9 +53,26 @@ impl Simulation {
             let quantile = |share| sums.echo.as_ref().and_then(|(_, times)| times.quantile_ms(share));
             metrics.insert("rtt_ms_p50", quantile(0.5));
             metrics.insert("rtt_ms_p99", quantile(0.99));
+            for (name, value) in &applications[group] {
+                metrics.insert(name, *value);
+            }
             GroupReport { name: name.clone(), metrics }
         });
         (reports, groups.collect())
+    }
+
+    /// What the applications of each group measured.
+    fn applications(&self) -> Vec<Named> {
+        let mut all: Vec<Vec<Measured>> = vec![Vec::new(); self.network.groups.len()];
+        for (flow, spec) in self.hosts.flows.iter().zip(&self.network.flows) {
+            all[spec.group].extend(flow.listener.iter().map(|listener| listener.measured()));
+        }
+        let now = self.net.now;
+        let groups = all.iter_mut().enumerate().map(|(group, heard)| {
+            heard.extend(self.hosts.clients.measured(group, now));
+            Measured::metrics(heard)
+        });
+        groups.collect()
     }
 
     /// One-way delays of the data packets of all flows.
@@ -86,8 +106,9 @@ struct OneFlow {
 impl OneFlow {
     fn of(simulation: &Simulation, index: usize) -> Self {
         let (meter, losses) = (&simulation.hosts.meters[index], &simulation.net.losses[index]);
-        let tcp = simulation.hosts.tcp[index].as_ref();
-        let started = tcp.map_or(meter.first_sent, |tcp| tcp.sender.stats().first_sent);
+        let tcp = simulation.hosts.tcp_of(index);
+        let first_sent = simulation.hosts.clients.past(index).1.or(meter.first_sent);
+        let started = first_sent.or_else(|| tcp.and_then(|tcp| tcp.sender.stats().first_sent));
         Self {
             payload: simulation.payload(index),
             ip_bytes: meter.delivered_ip_bytes,
@@ -212,7 +233,7 @@ struct SlowStart {
 
 impl SlowStart {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let Some(sender) = simulation.hosts.tcp[index].as_ref().map(|tcp| &tcp.sender) else { return Self::default() };
+        let Some(sender) = simulation.hosts.tcp_of(index).map(|tcp| &tcp.sender) else { return Self::default() };
         let stats = sender.stats();
         let Some(first) = stats.first_sent else { return Self::default() };
         let end = simulation.hosts.meters[index].completed.unwrap_or(simulation.end);

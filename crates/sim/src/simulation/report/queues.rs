@@ -2,9 +2,10 @@
 
 use super::super::net::Place;
 use super::super::Simulation;
+use super::classes;
 use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched};
-use crate::port::{Line, LineQueue, Port, Record};
+use crate::port::{Classes, Line, LineQueue, Port, Record};
 use crate::scenario::PortKind;
 use sojourn_aqm::{ChannelCounts, Counters, Tally};
 use sojourn_measure::{Level, Mode, Moments, Sampled};
@@ -22,6 +23,8 @@ pub(super) struct Merged {
     counters: Counters,
     /// dAQM's hits, and packets that left it or were dropped at a dequeue.
     daqm: Option<[u64; 2]>,
+    /// Of DualPI2.
+    classes: Option<Box<Classes>>,
     lost: u64,
     runs: u64,
     /// Of links with impairments.
@@ -97,6 +100,10 @@ impl Merged {
             spacing: Mode::default(),
             counters: since(&self.counters, &earlier.counters),
             daqm: None,
+            classes: self.classes.as_ref().map(|now| match &earlier.classes {
+                Some(before) => Box::new(now.since(before)),
+                None => now.clone(),
+            }),
             // A run of losses over a boundary belongs to the earlier side.
             lost: self.lost - earlier.lost,
             runs: self.runs.saturating_sub(earlier.runs),
@@ -113,11 +120,18 @@ impl Merged {
         self.sojourn.merge(&other.sojourn);
         self.dropped.merge(&other.dropped);
         add(&mut self.counters, &other.counters);
+        self.merge_classes(other);
         self.lost += other.lost;
         self.runs += other.runs;
         self.on_link = self.on_link.plus(&other.on_link);
         self.busy += other.busy;
         self.capacity += other.capacity;
+    }
+
+    fn merge_classes(&mut self, other: &Self) {
+        if let Some(classes) = &other.classes {
+            self.classes.get_or_insert_default().merge(classes);
+        }
     }
 
     pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
@@ -135,6 +149,9 @@ impl Merged {
             metrics.insert("interarrival_ms_mode", self.spacing.mode_ms());
             metrics.insert("interarrival_fine_ms_mode", self.spacing.mode_fine_ms());
             metrics.insert("daqm_hit_ratio", self.daqm.and_then(|[hits, left]| ratio(hits, left)));
+        }
+        if with_system || self.classes.is_some() {
+            classes::metrics(self.classes.as_deref(), metrics);
         }
         metrics.insert("sojourn_ms_mean", self.sojourn.moments.mean_ms());
         metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());
@@ -176,6 +193,7 @@ impl Simulation {
             spacing: port.probe.spacing.clone(),
             counters,
             daqm: port.probe.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
+            classes: port.probe.classes().map(|classes| Box::new(classes.clone())),
             lost: port.probe.losses.lost(),
             runs: port.probe.losses.runs(),
             on_link: port
@@ -212,6 +230,7 @@ impl Simulation {
                 let [all_hits, all_left] = all.daqm.unwrap_or_default();
                 all.daqm = Some([all_hits + hits, all_left + left]);
             }
+            all.merge_classes(&one);
             all.lost += one.lost;
             all.runs += one.runs;
             all.on_link = all.on_link.plus(&one.on_link);

@@ -183,7 +183,7 @@ impl Simulation {
             let payload = self.payload(index);
             let goodput = a_second(payload, flow.payload);
             flow.payload = payload;
-            let sender = self.hosts.tcp[index].as_ref().map(|tcp| &tcp.sender);
+            let sender = self.hosts.tcp_of(index).map(|tcp| &tcp.sender);
             let srtt = sender.filter(|it| !it.srtt().is_zero()).map(|it| it.srtt().millis());
             let cwnd = sender.map(|it| it.cwnd().get() as f64 / it.config().mss.get() as f64);
             let pacing = sender.and_then(Sender::pacing_rate).map(|rate| rate.bit_s() as f64);

@@ -1,9 +1,11 @@
 //! DCTCP: the window shrinks by the share of data that was marked, so that a queue can mark early and often.
 //!
-//! Text: RFC 8257, section 3.3; the receiver's side, section 3.2, is the receiver's [`EcnFeedback::Accurate`].
-//! Law: once per window of data, `alpha <- alpha (1 - g) + g M`, M the share of its bytes that was acknowledged with ECE;
+//! Text: RFC 8257, section 3.3; the receiver's side, section 3.2, is the receiver's [`EcnFeedback::Accurate`]. With
+//! `ecn_feedback = "accecn"` marked bytes are those that Accurate ECN (RFC 9768) counts.
+//! Law: once per window of data, `alpha <- alpha (1 - g) + g M`, M the share of its bytes that was reported as marked;
 //! on a mark, at most once per window, `ssthresh = cwnd (1 - alpha / 2)`; on loss and timeout `cwnd / 2`; growth is
 //! `reno`'s, in bytes: slow start up to `ssthresh`, then one segment per window, only while the window limits the sender.
+//! Where the receiver has classic ECN only, a mark halves as a loss does.
 //! With ECT(1) (`ect = 1`) it is the scalable sender that an L4S queue expects, without the other requirements on
 //! one for the Internet (RFC 9331, section 4: it favours short RTTs, and does not fall back to Reno).
 //!
@@ -40,6 +42,8 @@ pub struct Dctcp {
     marked: u64,
     /// `DCTCP.WindowEnd`.
     window_end: u64,
+    /// The receiver says no more than RFC 3168 has it.
+    classic: bool,
 }
 
 impl Dctcp {
@@ -49,16 +53,14 @@ impl Dctcp {
         let mss = p.mss.get().max(1);
         let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
         let cwnd = (p.initial_window.get().max(1) * mss).min(limit) as f64;
-        Self { cwnd, ssthresh: u64::MAX, mss, limit, alpha: 1.0, acked: 0, marked: 0, window_end: 0 }
+        Self { cwnd, ssthresh: u64::MAX, mss, limit, alpha: 1.0, acked: 0, marked: 0, window_end: 0, classic: false }
     }
 
     /// Section 3.3, steps 1 to 8.
     fn observe(&mut self, ack: &AckEvent) {
         let delivered = (ack.acked + ack.sacked).get();
         self.acked += delivered;
-        if ack.ece {
-            self.marked += delivered;
-        }
+        self.marked += ack.ce_bytes.get().min(delivered);
         if ack.una <= self.window_end {
             return;
         }
@@ -98,8 +100,12 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        let share = if event.signal == Signal::Ecn { self.alpha } else { 1.0 };
+        let share = if event.signal == Signal::Ecn && !self.classic { self.alpha } else { 1.0 };
         self.ssthresh = ((self.cwnd * (1.0 - share / 2.0)) as u64).max(2 * self.mss);
+    }
+
+    fn on_feedback(&mut self, feedback: EcnFeedback) {
+        self.classic = feedback == EcnFeedback::Classic;
     }
 
     fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {

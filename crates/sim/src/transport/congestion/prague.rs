@@ -13,12 +13,16 @@
 //!
 //! The square makes the acceleration, (srtt/R)^2 segments in a time of srtt for a rate of 1/srtt, that of a flow with 25 ms; the
 //! virtual round trip makes the reductions as frequent. This begins four rounds after slow start. Growth does not pause after a
-//! reduction, and marked segments earn none. The window keeps its fractions. Marks come as a count of packets (AccECN's ACE).
+//! reduction, and marked segments earn none. The window keeps its fractions. Marks come as Accurate ECN counts them (RFC 9768). Segments
+//! leave in bursts of what is sent in 250 us, one at the least.
 //!
-//! Deviations: bytes instead of packets; the count does not wrap at 8 as ACE does; pacing begins with the first RTT sample and
-//! has no bursts of 250 us; the window may grow to twice what is in flight when neither it nor the application is the limit.
-//! Left out: windows below two segments, detection of classic ECN queues (off by default in the draft as well), the
-//! rate offset of +-3 % within a round of newer trees, ECN-capable acknowledgements and handshakes. Work: O(1).
+//! Where the receiver has classic ECN only, it is Reno: ECT(0), the window is halved once a round trip with marks, and grows by a segment
+//! in a real round trip (RFC 9331, section 4.3).
+//!
+//! Deviations: bytes instead of packets; pacing begins with the first RTT sample; the window may grow to twice what is in flight when
+//! neither it nor the application is the limit. Left out: windows below two segments, detection of classic ECN queues (off by default in
+//! the draft as well, so that a single queue of RFC 3168 favours it), the rate offset of +-3 % within a round of newer trees, ECN-capable
+//! acknowledgements and handshakes. Work: O(1).
 
 use super::{About, AckEvent, CongestionControl, CongestionEvent, EcnFeedback, Parameters, Phase};
 use crate::keys::keys;
@@ -41,6 +45,8 @@ keys! {
 const GAIN: f64 = 1.0 / 16.0;
 /// Smallest window in segments.
 const MIN_SEGMENTS: f64 = 2.0;
+/// What is sent in this time may leave at once.
+const BURST: Span = Span::from_micros(250);
 /// Rounds after slow start in which the real RTT still counts.
 const TRANSITION: u32 = 4;
 
@@ -73,6 +79,8 @@ pub struct Prague {
     reference_rtt: Span,
     srtt: Span,
     in_flight: u64,
+    /// The receiver says no more than RFC 3168 has it.
+    classic: bool,
 }
 
 impl Prague {
@@ -94,6 +102,7 @@ impl Prague {
             reference_rtt: p.keys.prague.prague_reference_rtt,
             srtt: Span::ZERO,
             in_flight: 0,
+            classic: false,
         }
     }
 
@@ -103,7 +112,7 @@ impl Prague {
 
     /// What stands for the round trip: the real one until the flow is some rounds old.
     fn virtual_rtt(&self) -> Span {
-        if self.in_slow_start() || self.rounds < TRANSITION {
+        if self.classic || self.in_slow_start() || self.rounds < TRANSITION {
             self.srtt
         } else {
             self.srtt.max(self.reference_rtt)
@@ -160,11 +169,15 @@ impl Prague {
 
 impl CongestionControl for Prague {
     fn ecn_feedback(&self) -> EcnFeedback {
-        EcnFeedback::Accurate
+        EcnFeedback::AccEcn
     }
 
     fn answers_marks(&self) -> bool {
-        true
+        !self.classic
+    }
+
+    fn on_feedback(&mut self, feedback: EcnFeedback) {
+        self.classic = feedback == EcnFeedback::Classic;
     }
 
     fn is_l4s(&self) -> bool {
@@ -222,6 +235,12 @@ impl CongestionControl for Prague {
 
     fn paces(&self) -> bool {
         true
+    }
+
+    fn pacing_burst(&self) -> u64 {
+        let packet = self.mss + DATA_HEADER.get() as f64;
+        let bytes = self.pacing_rate().map_or(0.0, |rate| rate.bit_s() as f64 / 8.0 * BURST.seconds());
+        ((bytes / packet) as u64).max(1)
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {

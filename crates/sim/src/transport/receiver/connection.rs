@@ -7,7 +7,8 @@
 //! (Linux: after 5 SYN-ACKs).
 
 use super::{AckAction, Receiver};
-use crate::transport::segment::{Ack, Control, Data};
+use crate::transport::congestion::EcnFeedback;
+use crate::transport::segment::{Ack, Control, Data, ACE_NOT_ECT};
 use sojourn_units::{Instant, Span};
 
 /// Where the connection stands.
@@ -94,6 +95,11 @@ impl Receiver {
         };
         self.connection = Connection::SynReceived(self.unanswered(now, repeated));
         self.ecn = self.config.ecn && data.has(Data::CWR);
+        // RFC 9768, 3.1.1 and 3.1.2: a host that does not speak it sees a SYN of RFC 3168.
+        self.feedback = match self.config.ecn_feedback {
+            EcnFeedback::AccEcn if !(self.ecn && data.has(Data::AE)) => EcnFeedback::Classic,
+            feedback => feedback,
+        };
         (self.echo, self.echo_arrived) = (data.sent, now);
         self.syn_ack(now)
     }
@@ -108,7 +114,8 @@ impl Receiver {
             echo: self.echo,
             received_at: self.echo_arrived,
             window: self.edge as u32,
-            ece: self.ecn,
+            ece: self.ecn && self.feedback != EcnFeedback::AccEcn,
+            ace: if self.ecn && self.feedback == EcnFeedback::AccEcn { ACE_NOT_ECT } else { 0 },
             control: Control::Syn,
             ..Ack::default()
         }

@@ -3,6 +3,7 @@
 //! In the order of the texts: RFC 9293, 3.10.7.4 (is it acceptable, and the window), RFC 2018 and the recovery's own (what has
 //! arrived), RFC 6298 (RTT), RFC 5681 and 6937 (episodes), congestion control, RFC 6298, 5 (timer), RFC 8985, 7 (tail).
 
+use super::accecn::Reported;
 use super::core::Core;
 use super::episode::State;
 use super::progress::Progress;
@@ -25,6 +26,8 @@ struct Seen<'a> {
     prior_in_flight: u64,
     /// It ends the time after a timeout, which lasted up to here.
     timeout_over: Option<u64>,
+    /// What it newly says of marks.
+    marked: Reported,
 }
 
 impl<R: Strategy> Core<R> {
@@ -127,6 +130,7 @@ impl<R: Strategy> Core<R> {
         ack.ack > self.board.una
             && ack.sack[0].len == 0
             && !ack.ece
+            && ack.ace == self.marks.plain_ace
             && self.peer.probes == 0
             && matches!(self.state, State::Open)
             && self.board.is_clean()
@@ -143,7 +147,15 @@ impl<R: Strategy> Core<R> {
         self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
         let rtt = self.take_rtt(now, true, ack, &progress);
         R::on_expected(self, now, &mut progress);
-        let seen = Seen { now, ack, advanced: true, advances: true, prior_in_flight, timeout_over: None };
+        let seen = Seen {
+            now,
+            ack,
+            advanced: true,
+            advances: true,
+            prior_in_flight,
+            timeout_over: None,
+            marked: Reported::default(),
+        };
         self.tell_congestion_control(&seen, &progress, rtt);
         self.note_window(now);
         self.restart_on_advance(now);
@@ -172,6 +184,7 @@ impl<R: Strategy> Core<R> {
         if !R::UNDOES || self.judge_reduction(now, ack, before, &progress) {
             R::detect(self, now, &mut progress);
         }
+        let marked = self.take_marks(ack, &progress);
         if let State::Loss { advanced: since, .. } = &mut self.state {
             *since |= advanced;
         }
@@ -179,7 +192,7 @@ impl<R: Strategy> Core<R> {
             State::Loss { point, .. } if self.board.una >= point => Some(point),
             _ => None,
         };
-        self.turn_state(now, advanced, duplicate, ack.ece, &mut progress);
+        self.turn_state(now, advanced, duplicate, ack.ece || marked.packets > 0, &mut progress);
         if progress.delivered() > 0 {
             let delivered = match self.config.window_unit {
                 WindowUnit::Bytes => progress.delivered(),
@@ -191,7 +204,7 @@ impl<R: Strategy> Core<R> {
             R::on_advance(self);
         }
         self.total_lost += progress.lost;
-        let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over };
+        let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
         self.tell_congestion_control(&seen, &progress, rtt);
         self.note_window(now);
         if advances {
@@ -253,16 +266,14 @@ impl<R: Strategy> Core<R> {
     /// Congestion control sees what has happened, and the window follows it.
     #[inline(always)]
     fn tell_congestion_control(&mut self, seen: &Seen<'_>, progress: &Progress, rtt: Option<Span>) {
-        let Seen { now, ack, advanced, advances, prior_in_flight, timeout_over } = *seen;
-        let known = std::mem::replace(&mut self.marks.ce_packets, ack.ce_packets);
-        let ce_packets = ack.ce_packets.wrapping_sub(known);
-        if !(advanced || progress.delivered() > 0 || ce_packets > 0 || ack.ece) {
+        let Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked } = *seen;
+        if !(advanced || progress.delivered() > 0 || marked.packets > 0 || ack.ece) {
             return;
         }
         let reducing = self.state.is_reducing();
         let (mut rate, mut delivered, mut app_limited) = (None, 0, false);
         if let Some(sampler) = &mut self.rate {
-            rate = sampler.finish(self.rtt.min);
+            rate = sampler.finish(self.rtt.min, self.total_lost);
             (delivered, app_limited) = (sampler.delivered, sampler.is_app_limited());
         }
         let event = AckEvent {
@@ -290,8 +301,8 @@ impl<R: Strategy> Core<R> {
             may_grow: advances && !reducing,
             cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
             app_limited,
-            ece: ack.ece,
-            ce_packets: Packets::new(u64::from(ce_packets)),
+            ce_packets: Packets::new(marked.packets),
+            ce_bytes: Bytes::new(marked.bytes),
         };
         let before = self.congestion.cwnd();
         self.congestion.on_ack(&event);

@@ -1,7 +1,7 @@
 //! Parameters of a sender.
 
 use crate::keys::words;
-use crate::transport::congestion::{self, Algorithm, Keys, Parameters};
+use crate::transport::congestion::{self, Algorithm, EcnFeedback, Keys, Parameters};
 use sojourn_units::{Bytes, Packets, Span};
 use std::num::NonZeroU32;
 
@@ -75,6 +75,35 @@ words! {
     }
 }
 
+words! {
+    /// How the receiver reports marks.
+    #[schemars(rename = "EcnFeedback")]
+    pub enum FeedbackRule {
+        /// As the congestion control reads them: `accecn` for `prague`, `dctcp` for `dctcp`, else `classic`.
+        #[default]
+        Auto = "auto",
+        /// RFC 3168: ECE from a mark until CWR.
+        Classic = "classic",
+        /// RFC 8257: ECE where what is newly acknowledged was marked.
+        Dctcp = "dctcp",
+        /// RFC 9768: counters of marked packets and bytes.
+        AccEcn = "accecn",
+    }
+}
+
+impl FeedbackRule {
+    /// The feedback, for a congestion control that reads `auto`.
+    #[must_use]
+    pub const fn of(self, auto: EcnFeedback) -> EcnFeedback {
+        match self {
+            Self::Auto => auto,
+            Self::Classic => EcnFeedback::Classic,
+            Self::Dctcp => EcnFeedback::Accurate,
+            Self::AccEcn => EcnFeedback::AccEcn,
+        }
+    }
+}
+
 /// The codepoint that says ECN-capable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ect {
@@ -120,6 +149,8 @@ pub struct Config {
     pub ecn: bool,
     /// The codepoint of ECN-capable packets.
     pub ect: Ect,
+    /// The feedback of marks that the SYN asks for, or that is spoken without a handshake.
+    pub ecn_feedback: FeedbackRule,
     /// Unacknowledged and unsent data the sender can hold; `None` is without bound.
     pub send_buffer: Option<Bytes>,
     /// An unlimited source fills the send buffer in writes of this size in bytes, so the last segment of it may be short; `None` has
@@ -168,6 +199,7 @@ impl Default for Config {
             timestamps: true,
             ecn: false,
             ect: Ect::Zero,
+            ecn_feedback: FeedbackRule::Auto,
             send_buffer: Some(Bytes::new(4 << 20)),
             write_size: None,
             window_limit: None,

@@ -9,7 +9,7 @@
 
 use super::core::Core;
 use super::recovery::Strategy;
-use crate::transport::congestion::CongestionControl;
+use crate::transport::congestion::{CongestionControl, EcnFeedback};
 use crate::transport::segment::{Ack, Control, Data};
 use sojourn_units::{Bytes, Instant};
 
@@ -62,7 +62,12 @@ impl<R: Strategy> Core<R> {
         self.usage.last_sent = now;
         self.restart_timer(now);
         let repeated = if again { Data::RETRANSMIT } else { 0 };
-        Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | if self.marks.ecn { Data::CWR } else { 0 } }
+        let asks = match (self.marks.ecn, self.wanted_feedback()) {
+            (false, _) => 0,
+            (true, EcnFeedback::AccEcn) => Data::CWR | Data::AE,
+            (true, _) => Data::CWR,
+        };
+        Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | asks }
     }
 
     /// The timer with nothing in flight: a SYN or a probe has not been answered.
@@ -103,7 +108,7 @@ impl<R: Strategy> Core<R> {
         self.timer.backoff = 0;
         self.peer.edge = u64::from(ack.window);
         self.peer.widest = u64::from(ack.window);
-        self.marks.ecn &= ack.ece;
+        self.agree_on_ecn(ack);
         let again = (self.stats.syns - 1) as u32;
         // Karn: without timestamps, which SYN was answered is unknown.
         let rtt = (again == 0 || self.config.timestamps).then(|| now.since(ack.echo));

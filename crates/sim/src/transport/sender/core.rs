@@ -1,5 +1,6 @@
 //! What a sender consists of, and its application's side.
 
+use super::accecn::{Marks, Seen};
 use super::config::{Config, RtoRule};
 use super::connection::Step;
 use super::episode::State;
@@ -34,6 +35,8 @@ pub(super) struct Core<R> {
     pub tail: Tail,
     pub pacing: Pacing,
     pub marks: Marks,
+    /// Counters of Accurate ECN, where it is spoken.
+    pub ecn_seen: Option<Box<Seen>>,
     /// Where segments leave in groups.
     pub groups: Option<Groups>,
     pub step: Step,
@@ -96,19 +99,8 @@ pub(super) struct Pacing {
     pub rate: Option<BitRate>,
     pub next: Instant,
     /// Segments of the present burst that may go at once.
-    pub burst_left: u64,
+    pub burst_left: u32,
     pub waits: bool,
-}
-
-/// ECN.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marks {
-    /// In use: asked for, and agreed to where there is a handshake.
-    pub ecn: bool,
-    /// The next new segment carries CWR.
-    pub announce: bool,
-    /// Reported so far, modulo 2^16.
-    pub ce_packets: u16,
 }
 
 impl Source {
@@ -159,7 +151,11 @@ impl Pacing {
 }
 
 impl<R: Strategy> Core<R> {
-    pub fn new(config: Arc<Config>, congestion: Control) -> Self {
+    pub fn new(config: Arc<Config>, mut congestion: Control) -> Self {
+        let marks = Marks::new(&config, config.ecn_feedback.of(congestion.ecn_feedback()));
+        if marks.ecn {
+            congestion.on_feedback(marks.feedback);
+        }
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         Self {
             board: Scoreboard::new(mss, config.window_unit),
@@ -181,7 +177,8 @@ impl<R: Strategy> Core<R> {
                 burst_left: 0,
                 waits: false,
             },
-            marks: Marks { ecn: config.ecn && !config.handshake, announce: false, ce_packets: 0 },
+            ecn_seen: marks.counters(),
+            marks,
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
             force: false,

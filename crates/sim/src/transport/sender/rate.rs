@@ -28,6 +28,18 @@ struct Stamp {
     first_sent: Instant,
     /// Sent while the application did not fill the window.
     app_limited: bool,
+    traffic: Traffic,
+}
+
+/// What there was when a segment left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    /// In flight, the segment included.
+    pub in_flight: u64,
+    /// Taken as lost since the start.
+    pub lost: u64,
+    /// Nothing was in flight before it.
+    pub alone: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +51,7 @@ struct Newest {
     send_elapsed: Span,
     app_limited: bool,
     retransmitted: bool,
+    traffic: Traffic,
 }
 
 impl RateSampler {
@@ -48,24 +61,24 @@ impl RateSampler {
     }
 
     /// A segment that leaves at `sent`.
-    fn stamp(&mut self, sent: Instant, nothing_in_flight: bool) -> Stamp {
-        if nothing_in_flight {
+    fn stamp(&mut self, sent: Instant, traffic: Traffic) -> Stamp {
+        if traffic.alone {
             self.first_sent = sent;
             self.delivered_at = sent;
         }
         let Self { delivered, delivered_at, first_sent, .. } = *self;
-        Stamp { delivered, delivered_at, first_sent, app_limited: self.app_limited > 0 }
+        Stamp { delivered, delivered_at, first_sent, app_limited: self.app_limited > 0, traffic }
     }
 
     /// A new segment leaves at `sent`.
-    pub fn on_send(&mut self, sent: Instant, nothing_in_flight: bool) {
-        let stamp = self.stamp(sent, nothing_in_flight);
+    pub fn on_send(&mut self, sent: Instant, traffic: Traffic) {
+        let stamp = self.stamp(sent, traffic);
         self.stamps.push_back(stamp);
     }
 
     /// The segment at `place` leaves again at `sent`.
-    pub fn on_resend(&mut self, place: usize, sent: Instant, nothing_in_flight: bool) {
-        let stamp = self.stamp(sent, nothing_in_flight);
+    pub fn on_resend(&mut self, place: usize, sent: Instant, traffic: Traffic) {
+        let stamp = self.stamp(sent, traffic);
         if let Some(held) = self.stamps.get_mut(place) {
             *held = stamp;
         }
@@ -100,6 +113,7 @@ impl RateSampler {
                 send_elapsed: segment.sent.since(stamp.first_sent),
                 app_limited: stamp.app_limited,
                 retransmitted: segment.flags & REPEATED != 0,
+                traffic: stamp.traffic,
             });
             self.first_sent = segment.sent;
         }
@@ -116,8 +130,8 @@ impl RateSampler {
         self.delivered -= bytes;
     }
 
-    /// The sample of the acknowledgement just taken in.
-    pub fn finish(&mut self, min_rtt: Span) -> Option<RateSample> {
+    /// The sample of the acknowledgement just taken in, by which so much has been lost since the start.
+    pub fn finish(&mut self, min_rtt: Span, total_lost: u64) -> Option<RateSample> {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -133,6 +147,8 @@ impl RateSampler {
             prior_delivered: Bytes::new(newest.delivered),
             app_limited: newest.app_limited,
             retransmitted: newest.retransmitted,
+            tx_in_flight: Bytes::new(newest.traffic.in_flight),
+            lost: Bytes::new(total_lost.saturating_sub(newest.traffic.lost)),
         })
     }
 }
@@ -148,7 +164,8 @@ mod tests {
     /// 1000 B at `seq`, sent at `sent` ms when `delivered` had been delivered.
     fn segment(seq: u64, sent: u64, delivered: u64, app_limited: bool, flags: u8) -> (Segment, Stamp) {
         let (delivered_at, first_sent) = (at_ms(sent), at_ms(sent - 1));
-        let stamp = Stamp { delivered, delivered_at, first_sent, app_limited };
+        let traffic = Traffic { in_flight: 7_000 + delivered, lost: 500, alone: false };
+        let stamp = Stamp { delivered, delivered_at, first_sent, app_limited, traffic };
         (Segment { seq, sent: at_ms(sent), len: 1000, flags }, stamp)
     }
 
@@ -168,7 +185,7 @@ mod tests {
             for segment in order {
                 deliver(&mut rate, segment);
             }
-            let sample = rate.finish(Span::from_millis(1));
+            let sample = rate.finish(Span::from_millis(1), 2_000);
             // 3000 B in the 10 ms since it was sent; between first_sent and sent there was 1 ms.
             let expected = RateSample {
                 delivered: Bytes::new(3_000),
@@ -176,6 +193,9 @@ mod tests {
                 prior_delivered: Bytes::new(3_000),
                 app_limited: false,
                 retransmitted: true,
+                // Of the segment sent last: 1500 B were lost since.
+                tx_in_flight: Bytes::new(10_000),
+                lost: Bytes::new(1_500),
             };
             assert_eq!(sample, Some(expected));
             // The next flight is measured from there.
@@ -185,7 +205,7 @@ mod tests {
         let mut rate = RateSampler { delivered: 3_000, ..RateSampler::default() };
         deliver(&mut rate, older);
         deliver(&mut rate, old);
-        assert_eq!(rate.finish(Span::from_millis(1)).map(|sample| sample.app_limited), Some(false));
+        assert_eq!(rate.finish(Span::from_millis(1), 0).map(|sample| sample.app_limited), Some(false));
     }
 
     #[test]
@@ -193,7 +213,7 @@ mod tests {
         for (min_rtt, valid) in [(10, true), (11, false)] {
             let mut rate = RateSampler::default();
             deliver(&mut rate, segment(0, 5, 0, false, 0));
-            assert_eq!(rate.finish(Span::from_millis(min_rtt)).is_some(), valid);
+            assert_eq!(rate.finish(Span::from_millis(min_rtt), 0).is_some(), valid);
         }
     }
 }

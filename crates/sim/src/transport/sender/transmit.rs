@@ -5,6 +5,7 @@
 use super::connection::Step;
 use super::core::Core;
 use super::episode::State;
+use super::rate::Traffic;
 use super::recovery::Strategy;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
 use super::{Ect, IdleRestart};
@@ -311,11 +312,13 @@ impl<R: Strategy> Core<R> {
             pacing.burst_left = match &self.groups {
                 Some(groups) => groups.following(),
                 None => self.congestion.pacing_burst().saturating_sub(1),
-            };
+            }
+            .try_into()
+            .unwrap_or(u32::MAX);
             pacing.next = match &self.groups {
                 Some(_) => {
                     // The whole group is paced at once; of how late it is, up to half of its time is made up for.
-                    let all = time * (pacing.burst_left + 1);
+                    let all = time * (u64::from(pacing.burst_left) + 1);
                     now + all.saturating_sub(now.since(pacing.next).min(all / 2))
                 }
                 None => now + time,
@@ -352,7 +355,7 @@ impl<R: Strategy> Core<R> {
         let sent = self.recovery.stamp(now, seq);
         let fresh = self.board.flight() == 0;
         if let Some(rate) = &mut self.rate {
-            rate.on_send(sent, fresh);
+            rate.on_send(sent, Traffic { in_flight: self.board.pipe() + len, lost: self.total_lost, alone: fresh });
         }
         self.board.push(Segment { seq, sent, len: len as u32 + u32::from(fin), flags });
         if fresh {
@@ -377,7 +380,8 @@ impl<R: Strategy> Core<R> {
     pub fn resend(&mut self, now: Instant, at: Instant, place: usize, segment: Segment, alone: bool) -> Data {
         self.board.set(place, Segment { flags: segment.flags | RESENT | REPEATED, sent: at, ..segment });
         if let Some(rate) = &mut self.rate {
-            rate.on_resend(place, at, alone);
+            let in_flight = self.board.pipe() + u64::from(segment.len);
+            rate.on_resend(place, at, Traffic { in_flight, lost: self.total_lost, alone });
         }
         let payload = segment.len - u32::from(segment.flags & FIN != 0);
         R::on_forced(self);
@@ -389,15 +393,20 @@ impl<R: Strategy> Core<R> {
         self.on_sent(now, u64::from(payload));
         let mut flags = Data::RETRANSMIT | end_flag(segment.flags);
         // Retransmissions are ECN-capable only where feedback is accurate.
-        if self.marks.ecn && self.congestion.ecn_feedback() == EcnFeedback::Accurate {
+        if self.marks.ecn && self.marks.feedback != EcnFeedback::Classic {
             flags |= self.codepoint();
         }
         Data { seq: segment.seq, sent: now, len: payload, flags }
     }
 
-    /// What makes a segment ECN-capable.
+    /// What makes a segment ECN-capable. Who wanted accurate feedback and has none sends no ECT(1) (RFC 9331, section 4.2).
     fn codepoint(&self) -> u8 {
         match self.config.ect {
+            Ect::One
+                if self.marks.feedback == EcnFeedback::Classic && self.wanted_feedback() != EcnFeedback::Classic =>
+            {
+                Data::ECT
+            }
             Ect::Zero => Data::ECT,
             Ect::One => Data::ECT | Data::ECT_1,
         }

@@ -286,6 +286,8 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
             prior_delivered: Bytes::new(1000 * delivered.saturating_sub(50)),
             app_limited: false,
             retransmitted: false,
+            tx_in_flight: Bytes::ZERO,
+            lost: Bytes::ZERO,
         }),
         delivered: Bytes::new(1000 * delivered),
         in_flight: Bytes::new(1000 * in_flight),
@@ -301,8 +303,8 @@ fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
         timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
-        ece: false,
         ce_packets: Packets::ZERO,
+        ce_bytes: Bytes::ZERO,
     }
 }
 

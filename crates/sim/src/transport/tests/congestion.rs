@@ -7,7 +7,7 @@ use crate::transport::congestion::{AckEvent, CongestionEvent, Parameters, Signal
 use crate::transport::{CongestionControl, Data, ReceiverConfig};
 use sojourn_units::BitRate;
 
-fn every_segment() -> ReceiverConfig {
+pub(super) fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
@@ -21,16 +21,16 @@ pub(super) fn internal_of(control: &dyn CongestionControl, wanted: &str) -> f64 
     found
 }
 
-fn internal(path: &Path, wanted: &str) -> f64 {
+pub(super) fn internal(path: &Path, wanted: &str) -> f64 {
     internal_of(path.sender.congestion_control(), wanted)
 }
 
-fn cwnd(path: &Path) -> f64 {
+pub(super) fn cwnd(path: &Path) -> f64 {
     path.sender.cwnd().get() as f64 / MSS as f64
 }
 
 /// A bulk flow that loses one segment when its window has reached `window` segments, run to the end of that recovery.
-fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
+pub(super) fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
     let mut path = Path::new(config, every_segment(), rtt);
     path.run_while(at_ms(60_000), |p| p.sender.cwnd() < segments(window));
     let lost = path.sent.len();

@@ -88,8 +88,8 @@ pub(super) fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
         timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
-        ece,
-        ce_packets: Packets::ZERO,
+        ce_packets: Packets::new(if ece { n } else { 0 }),
+        ce_bytes: segments(if ece { n } else { 0 }),
     }
 }
 
@@ -124,7 +124,7 @@ fn alpha_is_the_average_share_of_marked_bytes_a_window() {
     let expected = 0.9375 * 15.0 / 16.0 + 4.0 / 11.0 / 16.0;
     assert!((alpha(&dctcp) - expected).abs() < 1e-15);
     // Segments SACKed were delivered too: 3 of 12 marked.
-    dctcp.on_ack(&AckEvent { sacked: segments(3), ..acked(0, 13, 24, true) });
+    dctcp.on_ack(&AckEvent { sacked: segments(3), ce_bytes: segments(3), ..acked(0, 13, 24, true) });
     dctcp.on_ack(&acked(9, 25, 30, false));
     assert!((alpha(&dctcp) - (expected * 15.0 / 16.0 + 0.25 / 16.0)).abs() < 1e-15);
 }

@@ -35,8 +35,8 @@ fn acked(at: u64, n: u64, delay: u64, flight: u64) -> AckEvent {
         timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
-        ece: false,
         ce_packets: Packets::ZERO,
+        ce_bytes: Bytes::ZERO,
     }
 }
 

@@ -32,8 +32,8 @@ fn acked(at: u64, n: u64, una: u64, next: u64, marked: u64, rtt: u64) -> AckEven
         timeout_over: None,
         cwnd_limited: true,
         app_limited: false,
-        ece: marked > 0,
         ce_packets: Packets::new(marked),
+        ce_bytes: Bytes::new(1000 * marked),
     }
 }
 
@@ -144,7 +144,7 @@ fn pacing_by_hand() {
 fn rate_under_marks(rtt: Span) -> f64 {
     let config = Config { ecn: true, ect: Ect::One, ..bulk("prague") };
     let receiver =
-        ReceiverConfig { ack_every: Packets::new(1), ecn_feedback: EcnFeedback::Accurate, ..ReceiverConfig::default() };
+        ReceiverConfig { ack_every: Packets::new(1), ecn_feedback: EcnFeedback::AccEcn, ..ReceiverConfig::default() };
     let mut path = Path::new(config, receiver, rtt);
     let mut state = 99_u64;
     path.fate = Box::new(move |_, _| {

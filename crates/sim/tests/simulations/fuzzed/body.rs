@@ -67,8 +67,8 @@ fn longest(network: &Network) -> Span {
         Transport::Udp { .. } => 0.0,
     };
     let writes_s = |flow: &sojourn_sim::scenario::Flow| match &flow.traffic {
-        Traffic::Packets(source) => source.packets_per_second(),
-        Traffic::Bulk { .. } | Traffic::Transfer { .. } => 0.0,
+        Traffic::Packets(source) | Traffic::Heard(source, _) => source.packets_per_second(),
+        Traffic::Bulk { .. } | Traffic::Transfer { .. } | Traffic::Client(_) => 0.0,
     };
     let packets_s = |flow| tcp_s(flow) + writes_s(flow);
     let work: f64 = network.flows.iter().map(|flow| packets_s(flow) * (1 + flow.route.len()) as f64).sum();

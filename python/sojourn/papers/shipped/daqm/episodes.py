@@ -92,17 +92,7 @@ def worth(window: Window, adaptive: Adaptive) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Stage:
-    """The traffic, and the schemes among which a controller chooses.
-
-    Parameters
-    ----------
-    adaptive
-        The settings.
-    arms
-        Texts of the schemes.
-    keeper
-        Stores finished work.
-    """
+    """The traffic, the schemes (`arms`) among which a controller chooses, and the store of finished work."""
 
     adaptive: Adaptive
     arms: Sequence[str]
@@ -165,18 +155,9 @@ class Stage:
         hold: int = 1,
         is_reset: bool = False,
     ) -> list[Episode]:
-        """Return one episode per seed; only those that are not stored yet are played.
+        """Return one episode per seed of the traffic; only those that are not stored yet are played.
 
-        Parameters
-        ----------
-        who
-            Everything that the choices depend on, except the seed.
-        chooser
-            Returns the controller for a seed.
-        seeds
-            Of the traffic.
-        hold, is_reset
-            As for :meth:`play`.
+        `who` is everything that the choices depend on, except the seed. The others are as for :meth:`play`.
         """
 
         def one(seed: int) -> Episode:

@@ -85,16 +85,7 @@ class Summary:
 
 
 def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
-    """Do the runs that the store does not hold yet, and compare.
-
-    Parameters
-    ----------
-    runner
-        Of the study; runs that another part of the paper has made are used.
-    settings
-        Of this comparison.
-    size
-        ``quick`` or ``full``.
+    """Do the runs that the store does not hold yet, and compare; runs of another part of the paper are used.
 
     Raises
     ------

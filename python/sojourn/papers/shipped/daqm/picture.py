@@ -29,17 +29,7 @@ def arm_looks(compared: Comparison) -> list[Look]:
 
 
 def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture:
-    """Draw an episode: a strip of choices for each controller, and the queue under each beside the best fixed scheme.
-
-    Parameters
-    ----------
-    compared
-        All episodes.
-    weights
-        Of the controllers.
-    number
-        Of the episode.
-    """
+    """Draw an episode: a strip of choices for each controller, and its queue beside that of the best fixed scheme."""
     adaptive = compared.adaptive
     best = compared.best(weights)
     strips: list[tuple[str, Episode]] = [

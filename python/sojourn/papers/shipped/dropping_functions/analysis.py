@@ -69,21 +69,9 @@ def _basis(x: Floats, bounds: tuple[float, float], order: int) -> Floats:
 
 
 def fit(frame: pd.DataFrame, metric: str, load: Floats) -> Fit | None:
-    """Return the cubic fit of a metric over the load.
+    """Return the cubic fit of a metric over the load; None for fewer windows than a line needs.
 
-    Parameters
-    ----------
-    frame
-        Windows of one scheme: `load`, the metric and `cluster`.
-    metric
-        Column.
-    load
-        Where the fit is wanted; beyond the windows it is NaN.
-
-    Returns
-    -------
-    Fit or None
-        None for fewer windows than a line needs.
+    `frame` has windows of one scheme: `load`, the metric and `cluster`. Beyond the windows the fit is NaN.
     """
     of = frame[["load", metric, "cluster"]].dropna()
     order = degree(len(of))
@@ -122,14 +110,7 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
 
     The value of a block is the jackknife's pseudo-value of the fit (Tukey 1958), from all blocks and from all but
     this one. The mean of these values is the fit, corrected for its bias, and their scatter is the scatter between
-    blocks.
-
-    Parameters
-    ----------
-    paper
-        Its ranges.
-    frame
-        Windows with `label`, `load`, `block_of` (what is left out together) and the metrics.
+    blocks. `frame` has windows with `label`, `load`, `block_of` (what is left out together) and the metrics.
     """
     centres = np.asarray(paper.centres)
     blocks = sorted(frame["block_of"].unique())
@@ -152,14 +133,7 @@ def same_traffic(paper: Experiment, frame: pd.DataFrame) -> tuple[dict[float, Va
     """Return values by range and over all ranges, one per traffic, which was sent through every scheme.
 
     The load differs between schemes, because TCP reacts to them. So a traffic belongs to the range of its mean load
-    over the schemes.
-
-    Parameters
-    ----------
-    paper
-        Its ranges and schemes.
-    frame
-        Windows of paired runs.
+    over the schemes. `frame` has windows of paired runs.
     """
     ids = [one.id for one in paper.study]
     wide = frame.pivot_table(index=["block", "demand"], columns="label", values=["load", *METRICS])
@@ -207,17 +181,7 @@ def mean_of(ranges: Mapping[float, Values]) -> Values:
 
 
 def differences(values: Values, metric: str, names: Sequence[str]) -> dict[tuple[str, str], tuple[Estimate, float]]:
-    """Return the difference of a metric of each pair of schemes, and the p value of its paired t test after Holm.
-
-    Parameters
-    ----------
-    values
-        One per traffic, paired over schemes.
-    metric
-        The metric.
-    names
-        Of the schemes.
-    """
+    """Return the difference of a metric of each pair of schemes, and the p value of its paired t test after Holm."""
     of = values.get(metric, {})
     pairs = list(combinations([name for name in names if name in of], 2))
     corrected = stats.holm([stats.paired_p(of[a], of[b]) for a, b in pairs])

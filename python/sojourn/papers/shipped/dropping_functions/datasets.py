@@ -66,15 +66,7 @@ class Judged:
 
 
 def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[World]:
-    """Return simulation's three designs.
-
-    Parameters
-    ----------
-    paper, back
-        The study, and its switchback.
-    frame
-        Windows of :func:`~sojourn.papers.shipped.dropping_functions.store.windows`.
-    """
+    """Return simulation's three designs, from the windows that ``store.windows`` returns."""
     paired = frame[frame["part"] == PAIRED]
     ranges, whole = analysis.same_traffic(paper, paired)
     nothing = "too few windows yet: at least three traffics are needed in a range of load"
@@ -117,19 +109,10 @@ def since_switch(back: Switchback, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
-    """Return a world from windows with random switching.
+    """Return a world from windows with random switching, without those that the previous scheme may affect.
 
     Slots are distributed over groups so that each group has every scheme about equally often. The jackknife leaves
     out one group at a time.
-
-    Parameters
-    ----------
-    paper
-        Whose.
-    name
-        Of the world.
-    frame
-        Windows with `run` and `slot`, without those that the previous scheme may affect.
     """
     if frame.empty:
         return World(name, why="no windows")

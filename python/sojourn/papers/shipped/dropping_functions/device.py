@@ -73,20 +73,9 @@ def run(
     is_read_only: bool = False,
     experiment: Experimenter | None = None,
 ) -> Device:
-    """Run the device's part, or read what an earlier call stored.
+    """Run the device's part, or read what an earlier call stored in the folder `place`.
 
-    Parameters
-    ----------
-    paper, size
-        Whose, and ``quick`` or ``full``.
-    place
-        Folder of the paper's stores.
-    say
-        Called with lines that say what is done.
-    is_read_only
-        Whether only to read stored results.
-    experiment
-        Replaces the experiment, for tests.
+    With `is_read_only` it only reads. `experiment` replaces the experiment, for tests.
 
     Raises
     ------

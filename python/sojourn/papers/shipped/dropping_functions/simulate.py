@@ -100,18 +100,8 @@ def simulate(
 ) -> None:
     """Make the runs that a store does not hold yet.
 
-    Parameters
-    ----------
-    paper, size
-        The study, and the amount of traffic.
-    keeper
-        Takes each run as it ends.
-    hours
-        After this time, begin no run and stop unfinished ones; None: continue to the end.
-    jobs
-        Number of threads; by default one per core. The results do not depend on it.
-    say
-        Called with lines that describe the progress.
+    After `hours` no run begins, and unfinished ones stop; None: continue to the end. The results do not depend on
+    `jobs`, the number of threads, by default one per core.
 
     Raises
     ------

@@ -69,17 +69,7 @@ class Model:
 
 
 def steps(back: Switchback, frame: pd.DataFrame, metric: str) -> list[Step]:
-    """Return a metric over the time after a change of scheme.
-
-    Parameters
-    ----------
-    back
-        Its slots.
-    frame
-        Windows with `run`, `slot`, `since_s`, of all times.
-    metric
-        Column.
-    """
+    """Return a metric over the time after a change of scheme; `frame` has windows of all times."""
     length = back.slot_s
     changed = frame.merge(previous(frame), on=["run", "slot"])
     changed = changed[changed["before"] != changed["label"]]
@@ -102,17 +92,7 @@ def previous(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def model(frame: pd.DataFrame, metric: str, base: str = "none") -> Model | None:
-    """Return the mixed model of a metric; None where there are too few slots.
-
-    Parameters
-    ----------
-    frame
-        Windows with `run` and `slot`, burn-in left out.
-    metric
-        Column.
-    base
-        The scheme that others are compared with.
-    """
+    """Return the mixed model of a metric, of windows without the burn-in; None where there are too few slots."""
     of = frame.merge(previous(frame), on=["run", "slot"]).dropna(subset=[metric])
     of = of.assign(
         y=of[metric].astype(float), x=of["load"] - 1, place=of["run"].astype(str) + "/" + of["slot"].astype(str)

@@ -151,16 +151,8 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
 def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
     """Return loss and burst ratio of groups of similar flows, by scheme.
 
-    Parameters
-    ----------
-    paper
-        For names.
-    frame
-        Sums over flows of the same traffics under every scheme.
-    by
-        ``rtt_ms``, ``rate_bin`` or ``life_bin``.
-    schemes
-        Ids.
+    `frame` has sums over flows of the same traffics under every scheme; `by` is ``rtt_ms``, ``rate_bin`` or
+    ``life_bin``.
     """
     rows: list[tuple[str, ...]] = []
     for transport in ("tcp", "udp"):

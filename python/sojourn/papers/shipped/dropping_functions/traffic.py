@@ -63,22 +63,8 @@ def draw(
 ) -> Draw:
     """Draw the flows of a run, and write its scenario.
 
-    Parameters
-    ----------
-    traffic
-        The table of ``experiment.toml``.
-    demand
-        Multiple of its counts and rates.
-    seed
-        Of the draw.
-    warm_up_s, measured_s
-        Of the run.
-    packets
-        Of a window.
-    is_laboratory
-        Round-trip times of a laboratory.
-    changes
-        Switches of the scheme: at which time in s, and to which.
+    `traffic` is the table of ``experiment.toml``, and `demand` a multiple of its counts and rates. A window has
+    `packets` packets. `changes` are switches of the scheme: at which time in s, and to which.
     """
     length, random = warm_up_s + measured_s, np.random.default_rng(seed)
     writer = _Writer(traffic, random, length, demand, traffic["laboratory_rtt_ms" if is_laboratory else "rtt_ms"])

@@ -21,7 +21,7 @@ pub(in super::super) struct Sack {
 /// RFC 6675's `Update`.
 #[inline]
 pub(super) fn update<R: Strategy>(core: &mut Core<R>, now: Instant, ack: &Ack, progress: &mut Progress) {
-    for block in ack.sack.iter().take_while(|block| block.len > 0) {
+    for block in ack.blocks() {
         let start = ack.ack + u64::from(block.offset);
         let range = Range { start, end: start + u64::from(block.len) };
         core.board.sack::<R>(range, now, progress, core.rate.as_deref_mut());

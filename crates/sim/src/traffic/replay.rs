@@ -1,0 +1,314 @@
+//! Recorded packets: a list of times and sizes, from a table, a capture or a program.
+
+use super::{Check, Kind, Source, Traffic};
+use crate::scenario::bounds::{up_to, TIME};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_capture::Capture;
+use sojourn_document::{Error, Quantity};
+use sojourn_units::{Instant, Span};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::source::Emission;
+
+/// Packets of recorded times and sizes. Give `packets`, or a `file`, whose content takes their place in the canonical form of a
+/// scenario, so that results say what they are of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Replay {
+    /// File of the packets, found from the scenario's folder. The first line of a table is `time_s,bytes` (or `time_ms,bytes`),
+    /// and each other line has the time since the start and the payload of a packet. Of a capture (`.pcap`, `.pcapng`) every IP
+    /// packet is taken, the first at the flow's start, with a payload of 28 B less than its length, which is the header of UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Packets, each as nanoseconds since the one before (or the flow's start), a colon, and bytes of payload; `20000000:160x50`
+    /// stands for 50 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<String>,
+    /// Time after which the packets start again; without it they are sent once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Quantity<Span>>,
+}
+
+/// Packets of a list.
+const PACKETS: u64 = 10_000_000;
+/// Headers of IPv4 and UDP.
+const HEADERS: u64 = 28;
+const ETHERNET: usize = 14;
+
+impl Replay {
+    /// Takes the content of the file that it names.
+    ///
+    /// # Errors
+    /// The line that is wrong, and what is allowed.
+    pub(crate) fn take(&mut self, text: &str) -> Result<(), String> {
+        self.packets = Some(written(&table(text)?));
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Kind for Replay {
+    const TITLE: &'static str = "recorded packets";
+    const EXAMPLE: &'static str = "packets = \"0:1200 20000000:160x49\", period = \"1 s\"";
+
+    fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error> {
+        if let Some(file) = &self.file {
+            return Err(check.refuse("file", format!("is {file:?}, which has not been read; allowed: `packets`")));
+        }
+        let Some(text) = &self.packets else {
+            return Err(Error::new(check.path.clone(), "has neither `packets` nor `file`; allowed: one of them"));
+        };
+        let most = check.largest();
+        let (runs, length) = parse(text, most).map_err(|why| check.refuse("packets", why))?;
+        let rest = match self.period {
+            None => None,
+            Some(Quantity(period)) => {
+                up_to(period, &TIME, || check.path.then("period"))?;
+                if period < length || period.is_zero() {
+                    let what = format!("is {period}; allowed: above 0 s, and not before the last packet, {length}");
+                    return Err(check.refuse("period", what));
+                }
+                Some(period.saturating_sub(length))
+            }
+        };
+        let listed = Listed { runs: runs.into(), length, rest, at: 0, done: 0, pending: Span::ZERO };
+        Ok(Traffic::Packets(Source::listed(listed)))
+    }
+}
+
+/// Packets with the same gap before each, and the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    gap: Span,
+    bytes: u32,
+    times: u64,
+}
+
+/// Reads packets, of `most` bytes each, and the time of the last one.
+fn parse(text: &str, most: u64) -> Result<(Vec<Run>, Span), String> {
+    let (mut runs, mut length, mut count) = (Vec::new(), Span::ZERO, 0_u64);
+    for (place, token) in (1..).zip(text.split_ascii_whitespace()) {
+        let refuse = |why: String| Err(format!("entry {place}, {token:?}: {why}"));
+        let parts = token.split_once(':').map(|(gap, rest)| (gap, rest.split_once('x').unwrap_or((rest, "1"))));
+        let numbers = parts.and_then(|(gap, (bytes, times))| {
+            Some((gap.parse::<u64>().ok()?, bytes.parse::<u64>().ok()?, times.parse::<u64>().ok()?))
+        });
+        let Some((gap, bytes, times)) = numbers else {
+            return refuse(
+                "is no packet; allowed: NANOSECONDS:BYTES, as in 20000000:160, or 20000000:160x50".to_owned(),
+            );
+        };
+        if !(1..=most).contains(&bytes) {
+            return refuse(format!("is a packet of {bytes} B; allowed: 1 B to {most} B"));
+        }
+        count = count.saturating_add(times);
+        if times == 0 || count > PACKETS {
+            return refuse(format!(
+                "makes {count} packets in all; allowed: 1 or more an entry, up to {PACKETS} in all"
+            ));
+        }
+        let all = gap.saturating_mul(times).saturating_add(length.nanos());
+        if all > TIME.most.nanos() {
+            return refuse(format!("ends at {}; allowed: up to {}", Span::from_nanos(all), TIME.most));
+        }
+        length = Span::from_nanos(all);
+        runs.push(Run { gap: Span::from_nanos(gap), bytes: bytes as u32, times });
+    }
+    if runs.is_empty() {
+        return Err("has no packet; allowed: one or more".to_owned());
+    }
+    Ok((runs, length))
+}
+
+/// The packets of a table of times and sizes: nanoseconds and bytes.
+fn table(text: &str) -> Result<Vec<(u64, u64)>, String> {
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let head = lines.next().map(|(_, line)| line.split(',').map(str::trim).collect::<Vec<_>>());
+    let scale = match head.as_deref() {
+        Some(["time_s", "bytes"]) => 1e9,
+        Some(["time_ms", "bytes"]) => 1e6,
+        _ => return Err("line 1: is not the head of a table; allowed: time_s,bytes or time_ms,bytes".to_owned()),
+    };
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for (number, line) in lines {
+        let cells = line
+            .split_once(',')
+            .and_then(|(time, bytes)| Some((time.trim().parse::<f64>().ok()?, bytes.trim().parse::<u64>().ok()?)));
+        let Some((time, bytes)) = cells else {
+            return Err(format!("line {number}: {line:?} is no packet; allowed: a time, a comma, bytes of payload"));
+        };
+        if !(0.0..=TIME.most.seconds() * 1e9).contains(&(time * scale)) {
+            return Err(format!("line {number}: the time is {time}; allowed: 0 s to {}", TIME.most));
+        }
+        let at = libm::round(time * scale) as u64;
+        if let Some((before, _)) = found.last().filter(|(before, _)| *before > at) {
+            let before = *before as f64 / scale;
+            return Err(format!(
+                "line {number}: the time falls from {before} to {time}; allowed: times that do not fall"
+            ));
+        }
+        found.push((at, bytes));
+    }
+    if found.is_empty() {
+        return Err("has no packet; allowed: one or more".to_owned());
+    }
+    Ok(found)
+}
+
+/// As the key `packets` has them.
+fn written(packets: &[(u64, u64)]) -> String {
+    let mut text = String::new();
+    let (mut before, mut last, mut times) = (0, None, 0_u64);
+    let mut put = |(gap, bytes): (u64, u64), times: u64| {
+        let space = if text.is_empty() { "" } else { " " };
+        // Writing to a text does not fail.
+        let _ = match times {
+            1 => write!(text, "{space}{gap}:{bytes}"),
+            _ => write!(text, "{space}{gap}:{bytes}x{times}"),
+        };
+    };
+    for (at, bytes) in packets {
+        let now = (at - before, *bytes);
+        before = *at;
+        if last == Some(now) {
+            times += 1;
+        } else {
+            last.into_iter().for_each(|last| put(last, times));
+            (last, times) = (Some(now), 1);
+        }
+    }
+    last.into_iter().for_each(|last| put(last, times));
+    text
+}
+
+/// A table `time_s,bytes` of the IP packets of a capture.
+///
+/// # Errors
+/// The file cannot be read, or has no IP packet.
+pub fn captured(path: &Path) -> Result<String, String> {
+    let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
+    let mut text = "time_s,bytes\n".to_owned();
+    let mut first: Option<Instant> = None;
+    let mut count = 0;
+    while let Some(record) = capture.take().map_err(|error| error.to_string())? {
+        let Some(length) = ip_length(&record.contents) else { continue };
+        let since = record.at.since(*first.get_or_insert(record.at));
+        count += 1;
+        if count > PACKETS {
+            return Err(format!("{}: has more than {PACKETS} packets; allowed: up to that", path.display()));
+        }
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{:.9},{}", since.seconds(), length.saturating_sub(HEADERS).max(1));
+    }
+    match first {
+        Some(_) => Ok(text),
+        None => Err(format!("{}: has no IP packet; allowed: one or more", path.display())),
+    }
+}
+
+/// Length of the IP packet in an Ethernet frame, as its header says; zeros stand in the place of types in captures of raw IP.
+fn ip_length(frame: &[u8]) -> Option<u64> {
+    let packet = frame.get(ETHERNET..)?;
+    let field = |at: usize| Some(u64::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
+    match packet.first()? >> 4 {
+        4 => field(2),
+        6 => Some(field(4)? + 40),
+        _ => None,
+    }
+}
+
+/// The state of a list of packets.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    runs: Arc<[Run]>,
+    /// Time of the last packet.
+    length: Span,
+    /// From there to the start of the next time; `None` for once.
+    rest: Option<Span>,
+    /// The next packet: its run, and how many of that have been sent.
+    at: usize,
+    done: u64,
+    /// Time to add to the next gap.
+    pending: Span,
+}
+
+impl Listed {
+    pub fn next(&mut self) -> Emission {
+        let Some(run) = self.runs.get(self.at).copied() else {
+            return Emission { gap: Span::MAX, bytes: 1 };
+        };
+        let gap = run.gap + std::mem::take(&mut self.pending);
+        self.done += 1;
+        if self.done == run.times {
+            (self.at, self.done) = (self.at + 1, 0);
+            if let Some(rest) = self.rest.filter(|_| self.at == self.runs.len()) {
+                (self.at, self.pending) = (0, rest);
+            }
+        }
+        Emission { gap, bytes: run.bytes }
+    }
+
+    pub fn packets_per_second(&self) -> f64 {
+        let count: u64 = self.runs.iter().map(|run| run.times).sum();
+        count as f64 / (self.length + self.rest.unwrap_or_default()).seconds().max(1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_becomes_packets_with_their_gaps() {
+        let mut replay =
+            Replay { file: Some("x".to_owned()), packets: None, period: Some(Quantity(Span::from_secs(1))) };
+        replay.take("time_ms,bytes\n0,100\n20,160\n40,160\n60,160\n75,9\n").expect("a table");
+        assert_eq!(replay.packets.as_deref(), Some("0:100 20000000:160x3 15000000:9"));
+        let (runs, length) = parse(replay.packets.as_deref().unwrap_or_default(), 65_507).expect("packets");
+        assert_eq!(length, Span::from_millis(75));
+        let mut listed = Listed {
+            runs: runs.into(),
+            length,
+            rest: Some(Span::from_millis(925)),
+            at: 0,
+            done: 0,
+            pending: Span::ZERO,
+        };
+        let mut now = 0;
+        let times: Vec<(u64, u32)> = (0..7)
+            .map(|_| listed.next())
+            .map(|Emission { gap, bytes }| {
+                now += gap.nanos() / 1_000_000;
+                (now, bytes)
+            })
+            .collect();
+        assert_eq!(times, [(0, 100), (20, 160), (40, 160), (60, 160), (75, 9), (1000, 100), (1020, 160)]);
+    }
+
+    #[test]
+    fn bad_lists_have_one_error_with_its_place() {
+        for (text, why) in [
+            ("", "line 1: is not the head"),
+            ("time_s,bytes\n", "has no packet"),
+            ("time_s,bytes\n2,10\n1,10\n", "line 3: the time falls from 2 to 1"),
+            ("time_s,bytes\n-1,10\n", "line 2: the time is -1"),
+            ("time_s,bytes\n1\n", "line 2: \"1\" is no packet"),
+        ] {
+            let error = table(text).expect_err(text);
+            assert!(error.starts_with(why), "{error}");
+        }
+        for (text, why) in [
+            ("", "has no packet"),
+            ("1:10 5", "entry 2, \"5\": is no packet"),
+            ("1:0", "entry 1, \"1:0\": is a packet of 0 B"),
+            ("1:10x0", "entry 1, \"1:10x0\": makes 0 packets"),
+            ("99999999999999999:1", "entry 1, \"99999999999999999:1\": ends at"),
+        ] {
+            let error = parse(text, 1000).expect_err(text);
+            assert!(error.starts_with(why), "{error}");
+        }
+    }
+}

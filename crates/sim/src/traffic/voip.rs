@@ -1,0 +1,370 @@
+//! A telephone call: frames of speech at constant intervals, and the receiver that plays them.
+//!
+//! The receiver plays a frame at a fixed time after it was sent, its playout delay, which holds for all frames of a stretch of
+//! speech. Frames that arrive later are lost to the listener. With `playout` `fixed` the delay is that of the first frame plus
+//! `jitter_buffer`. With `adaptive` it is d + 4 v, from the averages d of the delay and v of its variation, as algorithm 1 of Ramjee
+//! et al. ("Adaptive playout mechanisms for packetized audio applications in wide-area networks", INFOCOM 1994), and is set
+//! anew each second: about the mean length of a talk spurt (ITU-T P.59: 1.004 s).
+//! From mouth to ear a frame takes its length (it must be complete before it is sent), the codec's look-ahead and the playout delay.
+
+use super::renewal::{Gap, Renewal};
+use super::{Check, Distribution, Kind, Source, Traffic};
+use crate::application::Listener;
+use crate::keys::words;
+use crate::scenario::bounds::{up_to, DELAY};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_document::{Error, Quantity};
+use sojourn_measure::emodel;
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+
+words! {
+    /// A codec of speech.
+    pub enum SpeechCodec {
+        /// ITU-T G.711: 64 kbit/s.
+        #[default]
+        G711 = "g711",
+        /// Opus (RFC 6716).
+        Opus = "opus",
+    }
+}
+
+words! {
+    /// How a receiver chooses its playout delay.
+    pub enum Playout {
+        /// From the delay of the frames so far (Ramjee et al. 1994), each second.
+        #[default]
+        Adaptive = "adaptive",
+        /// The delay of the first frame plus `jitter_buffer`.
+        Fixed = "fixed",
+    }
+}
+
+/// One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in
+/// packet networks is standardised for G.107.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Voip {
+    /// Codec. The look-ahead is 0 for G.711, 3.75 ms with the concealment of its appendix I, and 6.5 ms for Opus.
+    #[serde(default)]
+    pub codec: SpeechCodec,
+    /// Length of a frame; each is a packet with 12 B of RTP header.
+    #[serde(default = "frame")]
+    pub frame: Quantity<Span>,
+    /// Bit rate of Opus; by default 32 kbit/s, within RFC 6716's 28 to 40 kbit/s for fullband speech.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Quantity<BitRate>>,
+    /// How the receiver chooses its playout delay.
+    #[serde(default)]
+    pub playout: Playout,
+    /// Length of the de-jitter buffer: the playout delay beyond that of the first frame; with `adaptive` only at the start.
+    #[serde(default = "jitter_buffer")]
+    pub jitter_buffer: Quantity<Span>,
+    /// G.711 with the concealment of losses of its appendix I: Bpl is 25.1 instead of 4.3 (ITU-T G.113, appendix I).
+    #[serde(default = "yes")]
+    pub concealment: bool,
+}
+
+fn frame() -> Quantity<Span> {
+    Quantity(Span::from_millis(20))
+}
+
+fn jitter_buffer() -> Quantity<Span> {
+    Quantity(Span::from_millis(60))
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// RTP header without extensions (RFC 3550).
+const RTP: u64 = 12;
+/// Of G.711.
+const G711_BIT_S: u64 = 64_000;
+const OPUS_BIT_S: u64 = 32_000;
+
+impl Kind for Voip {
+    const TITLE: &'static str = "telephone call";
+    const EXAMPLE: &'static str = "codec = \"g711\", playout = \"fixed\", jitter_buffer = \"60 ms\"";
+    const UDP_ONLY: bool = true;
+
+    fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error> {
+        let frame = self.frame.0;
+        if frame < Span::from_micros(2500) || frame > Span::from_millis(120) {
+            return Err(check.refuse("frame", format!("is {frame}; allowed: 2.5 ms to 120 ms")));
+        }
+        up_to(self.jitter_buffer.0, &DELAY, || check.path.then("jitter_buffer"))?;
+        let bit_s = match (self.codec, self.rate) {
+            (SpeechCodec::G711, None) => G711_BIT_S,
+            (SpeechCodec::G711, Some(_)) => {
+                return Err(
+                    check.refuse("rate", "is of `codec` \"opus\" alone; G.711 has 64 kbit/s; allowed: no `rate`")
+                );
+            }
+            (SpeechCodec::Opus, rate) => rate.map_or(OPUS_BIT_S, |rate| rate.0.bit_s()),
+        };
+        // RFC 6716, 2.1.1.
+        if !(6000..=510_000).contains(&bit_s) {
+            return Err(
+                check.refuse("rate", format!("is {}; allowed: 6 kbit/s to 510 kbit/s", BitRate::from_bit_s(bit_s)))
+            );
+        }
+        let speech = libm::round(bit_s as f64 * frame.seconds() / 8.0).max(1.0) as u64;
+        let look_ahead = match (self.codec, self.concealment) {
+            (SpeechCodec::G711, false) => Span::ZERO,
+            (SpeechCodec::G711, true) => Span::from_micros(3750),
+            (SpeechCodec::Opus, _) => Span::from_micros(6500),
+        };
+        let rated = match (self.codec, self.concealment) {
+            (SpeechCodec::G711, false) => Some(emodel::Codec::G711),
+            (SpeechCodec::G711, true) => Some(emodel::Codec::G711_PLC),
+            (SpeechCodec::Opus, _) => None,
+        };
+        let process = Renewal::new(Gap::Drawn(Distribution::Constant(frame)));
+        let source = Source::new(Distribution::Constant(Bytes::new(speech + RTP)), Box::new(process));
+        let call = Call::new(self.playout, self.jitter_buffer.0, frame + look_ahead, rated);
+        Ok(Traffic::Heard(source, Listener::Call(Box::new(call))))
+    }
+}
+
+/// Weight of the past in the averages (Ramjee et al.: 0.998002).
+const PAST: f64 = 0.998_002;
+/// Playout delays hold for so long.
+const SPURT: Span = Span::from_secs(1);
+/// Frames that may be out of order.
+const WINDOW: u64 = 64;
+
+/// The receiver of a call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    playout: Playout,
+    jitter_buffer: Span,
+    /// Of the frame and the codec.
+    codec_delay: Span,
+    rated: Option<emodel::Codec>,
+    /// Averages in ns: of the delay, and of its distance from that.
+    delay: f64,
+    variation: f64,
+    /// The playout delay, and when the next one is set; none before the first frame.
+    plays_after: Option<Span>,
+    renew_at: Instant,
+    /// The highest number so far, one more; and which of the last frames up to there were played, the latest in the lowest bit.
+    next: u64,
+    played: u64,
+    /// Frames before this number are not of the measurement, and those before `judged` are counted.
+    first: u64,
+    judged: u64,
+    was_lost: bool,
+    quality: Quality,
+}
+
+/// What became of a call's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// Frames that were to be played.
+    pub expected: u64,
+    /// That never came.
+    pub lost: u64,
+    /// That came too late.
+    pub late: u64,
+    /// Runs of frames one after another that were not played.
+    pub runs: u64,
+    /// Frames that were played, and the sum of their delays from mouth to ear in ns.
+    played: u64,
+    mouth_to_ear_ns: u128,
+    codec: Option<emodel::Codec>,
+}
+
+impl Call {
+    fn new(playout: Playout, jitter_buffer: Span, codec_delay: Span, rated: Option<emodel::Codec>) -> Self {
+        Self {
+            playout,
+            jitter_buffer,
+            codec_delay,
+            rated,
+            delay: 0.0,
+            variation: 0.0,
+            plays_after: None,
+            renew_at: Instant::ZERO,
+            next: 0,
+            played: 0,
+            first: 0,
+            judged: 0,
+            was_lost: false,
+            quality: Quality { codec: rated, ..Quality::default() },
+        }
+    }
+
+    /// A frame that was sent at `sent` is here.
+    pub fn hear(&mut self, now: Instant, ordinal: u32, sent: Instant) {
+        let delay = now.since(sent);
+        let after = self.playout_delay(now, delay);
+        let number = u64::from(ordinal);
+        if number >= self.next {
+            // Bound: frames that were sent since the last one that came.
+            while self.next <= number {
+                self.shift();
+            }
+        }
+        let place = self.next - 1 - number;
+        let is_known = place >= WINDOW || self.played >> place & 1 == 1;
+        if is_known || number < self.first.max(self.judged) {
+            return;
+        }
+        if delay > after {
+            self.quality.late += 1;
+            return;
+        }
+        self.played |= 1 << place;
+        self.quality.played += 1;
+        self.quality.mouth_to_ear_ns += u128::from((self.codec_delay + after).nanos());
+    }
+
+    fn playout_delay(&mut self, now: Instant, delay: Span) -> Span {
+        let ns = delay.nanos() as f64;
+        let Some(after) = self.plays_after else {
+            let first = delay + self.jitter_buffer;
+            (self.delay, self.variation) = (ns, self.jitter_buffer.nanos() as f64 / 4.0);
+            (self.plays_after, self.renew_at) = (Some(first), now + SPURT);
+            return first;
+        };
+        self.delay = PAST * self.delay + (1.0 - PAST) * ns;
+        self.variation = PAST * self.variation + (1.0 - PAST) * (self.delay - ns).abs();
+        if self.playout == Playout::Fixed || now < self.renew_at {
+            return after;
+        }
+        self.renew_at = now + SPURT;
+        let renewed = Span::from_nanos(libm::round(self.delay + 4.0 * self.variation).max(0.0) as u64);
+        self.plays_after = Some(renewed);
+        renewed
+    }
+
+    /// Room for one more frame, which has not been played yet; the oldest is judged.
+    fn shift(&mut self) {
+        if self.next >= WINDOW {
+            self.judge(self.next - WINDOW, self.played >> (WINDOW - 1) & 1 == 1);
+        }
+        self.played <<= 1;
+        self.next += 1;
+    }
+
+    fn judge(&mut self, number: u64, is_played: bool) {
+        if number < self.first || number < self.judged {
+            return;
+        }
+        self.judged = number + 1;
+        self.quality.expected += 1;
+        self.quality.runs += u64::from(!is_played && !self.was_lost);
+        self.was_lost = !is_played;
+    }
+
+    /// The measurement begins.
+    pub fn restart(&mut self) {
+        self.first = self.next;
+        self.was_lost = false;
+        self.quality = Quality { codec: self.rated, ..Quality::default() };
+    }
+
+    /// What became of the frames up to the last that came.
+    #[must_use]
+    pub fn quality(&self) -> Quality {
+        let mut all = self.clone();
+        for place in (0..WINDOW.min(self.next)).rev() {
+            all.judge(self.next - 1 - place, self.played >> place & 1 == 1);
+        }
+        let mut quality = all.quality;
+        quality.lost = quality.expected - quality.played.min(quality.expected);
+        quality.lost = quality.lost.saturating_sub(quality.late);
+        quality
+    }
+}
+
+impl Quality {
+    /// Mean delay from mouth to ear of the frames that were played.
+    #[must_use]
+    pub fn mouth_to_ear_ms(&self) -> Option<f64> {
+        (self.played > 0).then(|| self.mouth_to_ear_ns as f64 / self.played as f64 / 1e6)
+    }
+
+    /// G.107's R; none of a codec without an impairment factor, and of a call of which nothing was heard.
+    #[must_use]
+    pub fn rating(&self) -> Option<f64> {
+        let (delay_ms, codec) = (self.mouth_to_ear_ms()?, self.codec?);
+        let missing = (self.lost + self.late) as f64;
+        let share = missing / self.expected as f64;
+        let burst_ratio = if self.runs > 0 { missing / self.runs as f64 * (1.0 - share) } else { 1.0 };
+        Some(emodel::Call { delay_ms, loss_percent: 100.0 * share, burst_ratio, codec }.rating())
+    }
+
+    /// G.107's mean opinion score.
+    #[must_use]
+    pub fn mos(&self) -> Option<f64> {
+        self.rating().map(emodel::mos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Span = Span::from_millis(20);
+
+    fn at(number: u32) -> Instant {
+        Instant::ZERO + FRAME * u64::from(number)
+    }
+
+    fn fixed() -> Call {
+        Call::new(Playout::Fixed, Span::from_millis(60), Span::from_micros(23_750), Some(emodel::Codec::G711_PLC))
+    }
+
+    #[test]
+    fn frames_are_played_lost_or_late() {
+        // The first takes 30 ms, so frames are played 90 ms after they were sent: one of 90 ms is heard, one of 91 ms is not.
+        let mut call = fixed();
+        for (number, delay) in [(0, 30), (1, 90), (2, 91), (5, 10), (6, 10), (4, 60)] {
+            call.hear(at(number) + Span::from_millis(delay), number, at(number));
+        }
+        // Played: 0, 1, 4, 5, 6. Late: 2. Lost: 3. One run, of 2 and 3.
+        let quality = call.quality();
+        assert_eq!((quality.expected, quality.lost, quality.late, quality.runs), (7, 1, 1, 1));
+        assert_eq!(quality.mouth_to_ear_ms(), Some(113.75));
+    }
+
+    #[test]
+    fn a_copy_is_heard_once_and_what_came_before_the_measurement_does_not_count() {
+        let mut call = fixed();
+        call.hear(at(0), 0, at(0));
+        call.restart();
+        for number in [0, 1, 1, 2] {
+            call.hear(at(number), number, at(number));
+        }
+        let quality = call.quality();
+        assert_eq!((quality.expected, quality.played, quality.lost, quality.late), (2, 2, 0, 0));
+    }
+
+    #[test]
+    fn long_gaps_are_one_run_each() {
+        let mut call = fixed();
+        for number in [0, 1, 301, 302, 500] {
+            call.hear(at(number), number, at(number));
+        }
+        let quality = call.quality();
+        assert_eq!((quality.expected, quality.lost, quality.runs), (501, 496, 2));
+    }
+
+    #[test]
+    fn an_adaptive_buffer_follows_the_delay() {
+        // 10 ms for a minute, then 110 ms: with 0.998002 a frame, d has gone the share 1 - 0.998002^3000 = 99.75 % of the way after
+        // a minute, and the variation has passed its peak, so frames are heard again.
+        let mut call = Call::new(Playout::Adaptive, Span::from_millis(60), FRAME, None);
+        for number in 0..6000 {
+            let delay = if number < 3000 { 10 } else { 110 };
+            call.hear(at(number) + Span::from_millis(delay), number, at(number));
+        }
+        let quality = call.quality();
+        assert!(quality.late > 50 && quality.late < 1500, "{quality:?}");
+        assert_eq!((quality.lost, quality.rating()), (0, None));
+        let after = call.plays_after.expect("heard").millis();
+        assert!((110.0..130.0).contains(&after), "{after}");
+    }
+}
