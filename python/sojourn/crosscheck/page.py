@@ -221,9 +221,9 @@ _KERNELS: Final = """\
 The machine, the commands and the start times are the same. {development} of them are development points. Of the
 held-out points, only shares are shown.
 
-The spread of a single run is pooled over the points that have several runs: {spreads}. Two kernels differ *beyond
-the spread* if the difference is more than {errors} standard errors by that spread. The tolerance is that of the
-first table.
+The spread of a single run is pooled over the points that have several runs: {spreads}. Drops and marks have at
+least the spread of a Poisson variable. Two kernels differ *beyond the spread* if the difference is more than
+{errors} standard errors by that spread. The tolerance is that of the first table.
 
 """
 
