@@ -91,6 +91,8 @@ def pairs(chosen: str, *, older: Table | None = None, newer: Table | None = None
         Recorded runs; by default the committed ones.
     """
     rows = [list(records.table(name) if given is None else given) for name, given in _tables(older, newer)]
+    if not rows[1]:
+        return []
     found = {point.name: point for point in drawn.points(chosen, rows=rows[1])}
     known = spreads([*drawn.points(drawn.DEVELOPMENT, rows=rows[0]), *drawn.points(drawn.HELD_OUT, rows=rows[0])])
     result = []
