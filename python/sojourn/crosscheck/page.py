@@ -267,7 +267,7 @@ def _shares(chosen: str, metric: str, pairs: Sequence[kernels.Pair]) -> list[str
         str(len(counted)),
         percent(sum(pair.is_within_tolerance for pair in counted) / len(counted)),
         percent(sum(not pair.is_beyond_spread for pair in counted) / len(counted)),
-        f"{fmean(ratios):.3f}" if ratios else "–",
+        f"{fmean(ratios):.3f}" if ratios and chosen == drawn.DEVELOPMENT else "–",
     ]
 
 
