@@ -4,6 +4,7 @@
 //! one histogram bucket and two sums, a drop one bit. After the high-water mark nothing allocates.
 
 pub mod catalogue;
+mod events;
 mod fairness;
 mod histogram;
 mod level;
@@ -13,6 +14,7 @@ mod moments;
 pub mod trace;
 pub mod window;
 
+pub use events::{LossEvents, Synchronisation};
 pub use fairness::jain;
 pub use histogram::{Histogram, Sampled};
 pub use level::Level;

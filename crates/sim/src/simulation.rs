@@ -9,6 +9,7 @@ mod flows;
 mod lazy;
 mod net;
 mod ports;
+mod probes;
 mod report;
 mod state;
 mod step;
@@ -64,6 +65,8 @@ enum What {
     Pace(u32),
     /// A receiver's delayed acknowledgement may be due.
     Acknowledge(u32),
+    /// A self probe of a flow is answered.
+    Probe(u32),
     /// The warm-up is over.
     Measure,
     /// A point of the time series.
@@ -125,6 +128,8 @@ struct Tcp {
     unwritten: u64,
     /// Bytes of a finite transfer; `u64::MAX` of another flow.
     transfer: u64,
+    /// Payload at whose arrival something happens: the first byte, the last of a transfer, the answer to a self probe.
+    mark: u64,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,
@@ -141,6 +146,9 @@ struct FlowMeter {
     /// Index into [`Hosts::delays`].
     group: u32,
     completed: Option<Instant>,
+    /// TCP: the first payload that came, when it was sent and when it was here; zero before.
+    opened: Instant,
+    begun: Instant,
     /// UDP: packets sent, when first, and payload delivered.
     sent_packets: u64,
     first_sent: Option<Instant>,
@@ -150,8 +158,8 @@ struct FlowMeter {
 impl FlowMeter {
     /// Forgets what was counted; instants are of the whole run.
     fn restart(&mut self) {
-        let Self { group, first_sent, last_delivered, completed, .. } = *self;
-        *self = Self { group, first_sent, last_delivered, completed, ..Self::default() };
+        let Self { group, first_sent, last_delivered, completed, opened, begun, .. } = *self;
+        *self = Self { group, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
     }
 }
 
@@ -229,6 +237,8 @@ struct Hosts {
     delays: Vec<Histogram>,
     /// Flows that a change has stopped.
     paused: BTreeMap<u32, Paused>,
+    /// Flows with self probes.
+    probes: BTreeMap<u32, Box<probes::SelfProbes>>,
 }
 
 /// What a flow needs to go on.
@@ -306,6 +316,7 @@ impl Simulation {
             What::Acknowledge(flow) => self.acknowledge_timer(flow),
             What::Pace(flow) => self.pace_timer(flow),
             What::Emit(flow) => self.emit(flow),
+            What::Probe(flow) => self.probe(flow),
             What::Retry(port) => self.net.attempt(port, false),
             What::Access(cell) => self.net.cell_access(cell),
             What::Release(port) => self.net.release(port),

@@ -1,7 +1,7 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::Net;
-use super::{Hosts, Paused, Simulation, Tcp, TcpCounts, What};
+use super::{FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Packet};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data};
@@ -252,8 +252,12 @@ impl Hosts {
         let Some(tcp) = &mut self.tcp[index as usize] else { return };
         let before = tcp.receiver.on_codepoint(ce);
         let action = tcp.receiver.on_data(now, data, ce);
-        if tcp.receiver.delivered().get() >= tcp.transfer {
-            self.meters[index as usize].completed.get_or_insert(now);
+        if tcp.receiver.delivered().get() >= tcp.mark {
+            let meter = &mut self.meters[index as usize];
+            tcp.mark = meter.reached(now, data.sent, tcp.receiver.delivered().get(), tcp.transfer);
+            if let Some(probes) = self.probes.get_mut(&index) {
+                tcp.mark = tcp.mark.min(probes.reached(now, tcp.receiver.delivered().get()));
+            }
         }
         if let Some(ack) = before {
             tcp.send_ack(net, index, &ack);
@@ -276,6 +280,23 @@ impl Hosts {
             timeouts: stats.timeouts,
             delivered: tcp.receiver.delivered().get(),
         }
+    }
+}
+
+impl FlowMeter {
+    /// So much payload of a `transfer` has arrived by `now`, with a segment sent at `sent`; returns how much must arrive for
+    /// this to be looked at again.
+    #[cold]
+    #[inline(never)]
+    fn reached(&mut self, now: Instant, sent: Instant, delivered: u64, transfer: u64) -> u64 {
+        if self.begun == Instant::ZERO {
+            (self.opened, self.begun) = (sent, now);
+        }
+        if delivered < transfer {
+            return transfer;
+        }
+        self.completed.get_or_insert(now);
+        u64::MAX
     }
 }
 

@@ -7,7 +7,7 @@ use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
-use sojourn_units::{Instant, Span};
+use sojourn_units::{Bytes, Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
 const SLOT: Span = Span::from_micros(1);
@@ -187,6 +187,7 @@ impl Net {
     #[cold]
     #[inline(never)]
     pub(super) fn count_drops(&mut self, index: u32, now: Instant) {
+        let delay = self.ports[index as usize].queueing_delay();
         while let Some((packet, reason)) = self.dropped.packets.pop() {
             let port = &mut self.ports[index as usize];
             port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
@@ -196,7 +197,7 @@ impl Net {
                     system.down(now);
                 });
             }
-            self.lose(packet.handle);
+            self.lose_at(packet.handle, now, delay);
         }
     }
 
@@ -450,6 +451,13 @@ impl Port {
     /// Full duplex point to point.
     pub(super) fn is_link(&self) -> bool {
         matches!(self.medium, Medium::Link)
+    }
+
+    /// What waits over the link's rate, or the mean sojourn time where that is longer, as at a shaper or an 802.11 cell.
+    fn queueing_delay(&self) -> Span {
+        let wire = &self.server.wire;
+        let waiting = wire.rate().time_for(Bytes::new(self.server.backlog().bytes));
+        waiting.max(self.probe.sojourn.moments.mean())
     }
 
     /// See [`Port::lazy`].

@@ -17,6 +17,7 @@ mod pings;
 mod prague;
 mod probes;
 mod queueing_theory;
+mod responses;
 mod state;
 mod switch;
 mod traces;
