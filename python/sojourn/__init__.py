@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sojourn.runner import compare, run
     from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
     from sojourn.stats import Estimate
+    from sojourn.stats.harm import harm
+    from sojourn.stats.outcome import Requirements, quality_of_outcome
+    from sojourn.stats.smoothness import goodput_over_intervals
     from sojourn.stepping import Simulation, Window
     from sojourn.topologies import dumbbell, lan
     from sojourn.traces import DecisionLogs, PacketTraces
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
         s,
         us,
     )
+    from sojourn.working_conditions import Responsiveness, ResponsivenessTest, responsiveness
 
     __version__: str
 
@@ -66,6 +70,9 @@ __all__ = [
     "Network",
     "PacketTraces",
     "Quantity",
+    "Requirements",
+    "Responsiveness",
+    "ResponsivenessTest",
     "Results",
     "RrulSummary",
     "Scheme",
@@ -84,6 +91,8 @@ __all__ = [
     "dumbbell",
     "every",
     "gbit_s",
+    "goodput_over_intervals",
+    "harm",
     "kbit_s",
     "kib",
     "lan",
@@ -96,6 +105,8 @@ __all__ = [
     "packets",
     "pareto",
     "poisson",
+    "quality_of_outcome",
+    "responsiveness",
     "rrul",
     "run",
     "s",
@@ -114,10 +125,14 @@ _HOME = {
     "sojourn.core": ("SojournError", "version"),
     "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
+    "sojourn.working_conditions": ("Responsiveness", "ResponsivenessTest", "responsiveness"),
     "sojourn.results": ("Results",),
     "sojourn.runner": ("compare", "run"),
     "sojourn.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
     "sojourn.stats": ("Estimate",),
+    "sojourn.stats.harm": ("harm",),
+    "sojourn.stats.outcome": ("Requirements", "quality_of_outcome"),
+    "sojourn.stats.smoothness": ("goodput_over_intervals",),
     "sojourn.stepping": ("Simulation", "Window"),
     "sojourn.topologies": ("dumbbell", "lan"),
     "sojourn.traces": ("DecisionLogs", "PacketTraces"),
