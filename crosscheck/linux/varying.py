@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from run import KERNEL, added, boot, image, lateness, reports
+from run import KERNEL, added, boot, image
 
 FLOWS, RTT_MS = 10, 50
 RATES = (10, 100)
@@ -43,6 +43,7 @@ SCHEMES = {
 }
 # It puts the ping into a queue of its own, so the delay is that of the flows' smoothed RTT.
 PER_FLOW = ("cake",)
+CONTROL_BYTES = 5_000
 
 
 def settings(scheme: str, run: int) -> dict[str, Any]:
@@ -56,9 +57,9 @@ def settings(scheme: str, run: int) -> dict[str, Any]:
         "QDISC": SCHEMES[scheme],
         "SECONDS_ALL": TURN_S * (CHANGES + 1) + 2,
         "SECONDS_WARM_UP": TURN_S,
-        "INTERVAL": BIN_S if scheme in PER_FLOW else 1,
+        "INTERVAL": 1,
         "PING_INTERVAL": PING_S,
-        "SOCKETS": 0,
+        "SOCKETS": BIN_S if scheme in PER_FLOW else 0,
         "SYSCTLS": "",
         "CHANGE_AT": TURN_S,
         "CHANGE_EVERY": TURN_S,
@@ -70,13 +71,17 @@ def settings(scheme: str, run: int) -> dict[str, Any]:
 def delays(scheme: str, files: dict[str, bytes]) -> list[tuple[float, float]]:
     """Times and queueing delays in ms: of every echo, when it left the queue, or of TCP's smoothed RTT."""
     if scheme in PER_FLOW:
-        (client,) = reports(files, "client")
-        (late_s,) = lateness(files)
-        began = float(files["ended.0"]) - client["intervals"][-1]["sum"]["end"] + late_s
-        return [
-            (began + row["sum"]["end"], sum(stream["rtt"] for stream in row["streams"]) / FLOWS / 1e3 - RTT_MS)
-            for row in client["intervals"]
-        ]
+        found: dict[float, list[float]] = {}
+        at = 0.0
+        for line in files["sockets"].decode().splitlines():
+            if line.startswith("at "):
+                at = float(line[3:])
+                continue
+            rtt, acked = re.search(r" rtt:([0-9.]+)/", line), re.search(r" bytes_acked:(\d+)", line)
+            # The control connection has acknowledged some hundred bytes.
+            if rtt and acked and int(acked[1]) > CONTROL_BYTES:
+                found.setdefault(at, []).append(float(rtt[1]))
+        return [(at, sum(rtts) / len(rtts) - RTT_MS) for at, rtts in found.items()]
     pings = re.findall(rb"\[([0-9.]+)\].*time=([0-9.]+) ms", files["ping"])
     # The way back takes the base RTT.
     return [(float(at) - RTT_MS / 1e3, float(ms) - RTT_MS) for at, ms in pings]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 import sojourn as sj
+from shared import Command
 from sojourn.stats import harm, outcome, smoothness
 from sojourn.working_conditions import evaluate, round_trips_per_minute, trimmed_mean
 
@@ -204,6 +206,30 @@ def test_the_responsiveness_of_a_path_without_a_queue() -> None:
     assert "foreign RPM" in str(found)
     # 5 % of 10 Mbit/s over 48 kbit: 10.4 pairs a second, 125 in 12 s.
     assert (found.results.flows["group"] == "rpm-foreign").sum() == 2 * 125
+
+
+def test_the_command_line_prints_a_table_and_a_document(command: Command) -> None:
+    words = [
+        "responsiveness",
+        "dumbbell",
+        "--from",
+        "left",
+        "--to",
+        "right",
+        "--time-limit",
+        "10s",
+        "--replicates",
+        "2",
+    ]
+    lines = command(*words, "--aqm", "codel", "--aqm", "tail=pfifo limit 100p").stdout.splitlines()
+    assert lines[0].split() == ["scheme", "RPM", "foreign", "RPM", "loaded", "RPM", "confidence"]
+    assert [line.split()[0] for line in lines[2:]] == ["codel", "tail"]
+    tests = json.loads(command(*words, "--json").stdout)["tests"]
+    # Two intervals are too few for stability.
+    assert [(row["replication"], row["intervals"], row["confidence"]) for row in tests] == [
+        (0, 2, "low"),
+        (1, 2, "low"),
+    ]
 
 
 def test_responsiveness_needs_a_capacity_and_good_parameters() -> None:

@@ -196,7 +196,7 @@ impl Net {
     fn cross(&mut self, handle: u32, line: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
             Some(at) => self.travel(handle, bytes, at),
-            None => self.lose(handle),
+            None => self.lose_at(handle, now, Span::ZERO),
         }
     }
 
@@ -217,7 +217,7 @@ impl Net {
                         self.wheel.push(at, What::Deliver(handle));
                     }
                     Some(at) => self.travel_on(handle, bytes, at),
-                    None => self.lose(handle),
+                    None => self.lose_at(handle, at, Span::ZERO),
                 }
             }
         }

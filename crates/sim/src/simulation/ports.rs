@@ -335,7 +335,8 @@ impl Net {
     fn go_through(&mut self, index: u32, handle: u32, at: Instant) {
         let port = &mut self.ports[index as usize];
         let Some(channel) = &mut port.channel else { return };
-        let Some(arrival) = channel.carry(at.before(port.delay)) else { return self.lose(handle) };
+        let sent = at.before(port.delay);
+        let Some(arrival) = channel.carry(sent) else { return self.lose_at(handle, sent, Span::ZERO) };
         let packet = self.slab.get(handle);
         let bytes = packet.bytes();
         let copy = arrival.copy.map(|at| (packet.copy(), at));
