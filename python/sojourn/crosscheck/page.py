@@ -65,6 +65,12 @@ Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flo
 controls, with and without ECN. Some have different base RTTs or a change of the rate. Their
 group is *development* in the first table.
 
+Points with *changes* in their names are RFC 7928, section 8.2.6: the rate of htb is 10 and 100 Mbit/s by turns of
+20 s, under CUBIC flows. The *settling* time is the first time after which the mean delay over the last second stays
+within 20 % of the mean over the phase's last 5 s. It is 20 s for a phase that never settles. The *peak delay* is the
+highest mean over 100 ms. Both are means over the changes to a rate. CAKE has no rate of its own there.
+Their group is *rate changes*.
+
 Two differences are known and left as they are:
 
 * **Hosts take time.** In the drawn points an instruction of the machine takes 1 ns, in the others 2 ns. Packet
