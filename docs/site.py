@@ -39,7 +39,7 @@ SECTIONS: Final = {
             *("gateway", "add-your-own"),
         ],
     ),
-    "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "device"]),
+    "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
     "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),

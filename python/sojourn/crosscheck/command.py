@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from sojourn import crosscheck, folder
 from sojourn.cli.options import add_force, add_jobs, add_json, add_seed
+from sojourn.cli.text import table
 from sojourn.core import SojournError
 from sojourn.crosscheck import heldout, page, text
 
@@ -41,18 +43,35 @@ def add(verbs: Any) -> None:
         help="run the held-out points of Linux instead: prints shares only, adds them to the committed file, and is "
         f"possible {heldout.ALLOWED} times",
     )
+    parser.add_argument(
+        "--timelines",
+        metavar="FOLDER",
+        help="instead, draw congestion window, threshold and smoothed RTT of single flows over Linux's, one picture "
+        "per point, and print their means (needs the peer `linux` and a checkout)",
+    )
+    parser.add_argument(
+        "--point",
+        action="append",
+        default=[],
+        metavar="POINT",
+        help="with --timelines: only this point, such as p017 (may be repeated)",
+    )
     add_seed(parser, "seed of the simulator's runs", default=1)
     add_jobs(parser)
     parser.add_argument(
         "--page", metavar="FILE", help="also write the page that compares all systems (needs the peer `all`)"
     )
-    add_force(parser, "--page")
+    add_force(parser, "--page or --timelines")
     add_json(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, print, and say by the exit status whether both sides agree."""
+    if options.point and not options.timelines:
+        raise SojournError("--point: chooses timelines; use it with --timelines FOLDER")
+    if options.timelines:
+        return _timelines(options)
     if options.held_out:
         return _held_out(options)
     peers = crosscheck.PEERS if options.peer == EVERYONE else (options.peer,)
@@ -96,6 +115,29 @@ def _held_out(options: argparse.Namespace) -> int:
     else:
         print(text.held_out(outcome, run_number))
     return 0 if all(counted.is_enough for counted in heldout.shares(outcome).values()) else DISAGREES
+
+
+def _timelines(options: argparse.Namespace) -> int:
+    if options.peer != "linux" or options.quick or options.live or options.page or options.held_out:
+        raise SojournError("--timelines: only Linux has samples of single flows; use it with `linux` alone")
+    # Matplotlib is slow to import.
+    from sojourn.crosscheck import timeline
+
+    folder.refuse_results(options.timelines, force=options.force)
+    found = timeline.timelines(options.point, jobs=options.jobs, seed=options.seed)
+    for one in found:
+        picture = io.BytesIO()
+        timeline.draw(one).savefig(picture, format="png", dpi=120, facecolor="white", metadata={"Software": None})
+        folder.write_bytes(Path(options.timelines) / f"{one.key}.png", picture.getvalue())
+    rows = [row for one in found for row in timeline.summary(one)]
+    if options.json:
+        print(json.dumps(rows, ensure_ascii=False))
+    else:
+        cells = [
+            [f"{value:.1f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows
+        ]
+        print(table(list(timeline.COLUMNS.values()), cells, numbers=True, texts=2))
+    return 0
 
 
 def _show(name: str) -> None:

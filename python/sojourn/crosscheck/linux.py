@@ -306,6 +306,12 @@ def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) 
                 # Linux's tcp_recovery 1 and tcp_early_retrans 3.
                 "recovery": "rack",
                 "tail_loss_probe": True,
+                # Its tcp_frto 2 and tcp_dsack 1.
+                "undo": True,
+                # Debian's CONFIG_HZ is 250.
+                "timer_tick": "4 ms",
+                # Half of tcp_rmem's 6 MiB is offered: at p047 Linux stands still at 2171 unacknowledged segments.
+                "receive_buffer": "3 MiB",
                 "segmentation_offload": True,
                 "ack_policy": "linux",
                 **({"ecn": True} if ecn else {}),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Final
 
-from sojourn.crosscheck import heldout, records
+from sojourn.crosscheck import drawn, heldout, kernels, records
 from sojourn.crosscheck.compare import BELOW_CEILING, LEAST_DROPS, NOISE_LIMIT, SHARE, STANDARD_ERRORS, Outcome, Row
 from sojourn.crosscheck.text import TITLES, difference, number, percent, verdict
 
@@ -57,8 +58,9 @@ of its own, so there it is TCP's smoothed RTT minus the base RTT, sampled at equ
 Our side sends the same ping. Points called *shared* count drops over the whole run, including slow start. The others
 count them over the measured time.
 
-Our flows have `recovery rack`, `tail_loss_probe`, `segmentation_offload` and `ack_policy linux`. They open their
-connections one after the other and then send together, as iperf3 does (`bulk` with `after` and `first`).
+Our flows have `recovery rack`, `tail_loss_probe`, `undo`, `timer_tick 4 ms`, `segmentation_offload`,
+`ack_policy linux` and `receive_buffer 3 MiB`. They open their connections one after the other and then send
+together, as iperf3 does (`bulk` with `after` and `first`).
 
 Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of
 Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several congestion
@@ -195,6 +197,8 @@ def _peer(outcome: Outcome) -> str:
         for row in outcome.rows
     ]
     parts.append(_explained(outcome))
+    if outcome.peer == "linux":
+        parts.append(_kernels(outcome))
     not_counted = dict.fromkeys(
         (row.point.no_reference, row.point.name) for row in outcome.rows if row.point.no_reference
     )
@@ -227,6 +231,92 @@ def _folded(outcome: Outcome, title: str, rows: Sequence[Sequence[str]]) -> str:
         + _markdown(["point", "metric", "ours", title, "difference ± 95 %", "verdict"], rows)
         + "</details>\n\n"
     )
+
+
+_KERNELS: Final = """\
+### Linux {newer} beside {older}
+
+{points} of the drawn points were also recorded with Linux {newer}: the first ones of the file, whose order is random.
+The machine, the commands and the start times are the same. {development} of them are development points. Of the
+held-out points, only shares are shown.
+
+The spread of a single run is pooled over the points that have several runs: {spreads}. Two kernels differ *beyond
+the spread* if the difference is more than {errors} standard errors by that spread. The tolerance is that of the
+first table.
+
+"""
+
+
+def _kernels(outcome: Outcome) -> str:
+    """Return where two kernels differ at the same points."""
+    sets = {chosen: kernels.pairs(chosen) for chosen in (drawn.DEVELOPMENT, drawn.HELD_OUT)}
+    both = [pair for pairs in sets.values() for pair in pairs]
+    if not both:
+        return ""
+    pooled = {pair.metric.title: pair.spread for pair in both if pair.spread is not None}
+    text = _KERNELS.format(
+        newer=kernels.NEWER,
+        older=kernels.OLDER,
+        points=len({pair.point.name for pair in both}),
+        development=len({pair.point.name for pair in sets[drawn.DEVELOPMENT]}),
+        spreads=", ".join(f"{percent(spread)} of the {title}" for title, spread in pooled.items()),
+        errors=f"{STANDARD_ERRORS:g}",
+    )
+    rows = [_shares(chosen, metric, pairs) for chosen, pairs in sets.items() for metric in heldout.METRICS]
+    head = ["set", "metric", "points", "within the tolerance", "within the spread", f"mean of {kernels.NEWER} to 6.1"]
+    parts = [text, _markdown(head, [row for row in rows if row])]
+    far = [pair for pair in sets[drawn.DEVELOPMENT] if pair.is_counted and pair.is_beyond_spread]
+    if far:
+        parts.append("The development points that differ beyond the spread:\n\n")
+        head = ["point", "metric", kernels.OLDER, kernels.NEWER, "difference", "tolerance"]
+        parts.append(_markdown(head, [_far(pair) for pair in far]))
+    else:
+        parts.append("No development point differs beyond the spread.\n\n")
+    return "".join(parts) + _against_newer(outcome)
+
+
+def _shares(chosen: str, metric: str, pairs: Sequence[kernels.Pair]) -> list[str]:
+    counted = [pair for pair in pairs if pair.metric.key == metric and pair.is_counted]
+    if not counted:
+        return []
+    ratios = [pair.newer.value / pair.older.value for pair in counted if pair.older.value > 0]
+    return [
+        chosen,
+        counted[0].metric.title,
+        str(len(counted)),
+        percent(sum(pair.is_within_tolerance for pair in counted) / len(counted)),
+        percent(sum(not pair.is_beyond_spread for pair in counted) / len(counted)),
+        f"{fmean(ratios):.3f}" if ratios else "–",
+    ]
+
+
+def _far(pair: kernels.Pair) -> list[str]:
+    digits, unit = pair.metric.digits, pair.metric.unit
+    share = f"{pair.difference / pair.older.value:+.1%}".replace("%", " %")
+    return [
+        pair.point.name,
+        pair.metric.title + (f", {unit}" if unit else ""),
+        number(pair.older.value, digits),
+        number(pair.newer.value, digits),
+        share,
+        "within" if pair.is_within_tolerance else "**beyond**",
+    ]
+
+
+def _against_newer(outcome: Outcome) -> str:
+    """Return the shares of our side against either kernel, at the development points that both measured."""
+    compared = kernels.against_newer(outcome)
+    rows = []
+    for metric in heldout.METRICS:
+        own = [pair for pair in compared if pair[0].metric.key == metric]
+        cells = []
+        for side in (0, 1):
+            counted = [pair[side] for pair in own if pair[side].is_counted]
+            cells.append(f"{sum(row.passes for row in counted)} of {len(counted)}" if counted else "–")
+        if own:
+            rows.append([own[0][0].metric.title, *cells])
+    head = ["metric", f"points that pass against {kernels.OLDER}", f"against {kernels.NEWER}"]
+    return f"The simulator against either kernel, at the same development points:\n\n{_markdown(head, rows)}"
 
 
 def _explained(outcome: Outcome) -> str:

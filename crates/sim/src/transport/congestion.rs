@@ -180,6 +180,9 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
     /// The episode of `on_congestion` has ended and the window has been set to `ssthresh`.
     fn on_recovery_exit(&mut self, _now: Instant) {}
 
+    /// The last reduction was not needed: window and threshold have come back.
+    fn on_undo(&mut self) {}
+
     /// The handshake is over: its RTT, where it gave a sample. The initial window is set.
     fn on_established(&mut self, _now: Instant, _rtt: Option<Span>) {}
 
@@ -366,6 +369,10 @@ impl CongestionControl for Control {
 
     fn on_recovery_exit(&mut self, now: Instant) {
         each!(self, it => it.on_recovery_exit(now));
+    }
+
+    fn on_undo(&mut self) {
+        each!(self, it => it.on_undo());
     }
 
     fn on_established(&mut self, now: Instant, rtt: Option<Span>) {

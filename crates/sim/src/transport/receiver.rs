@@ -167,6 +167,8 @@ pub struct Receiver {
     reader: Option<Reader>,
     /// Of Linux's rule.
     adaptive: Option<Adaptive>,
+    /// With that rule, what came twice and is not yet reported; empty without any.
+    twice: Range,
     stats: ReceiverStats,
 }
 
@@ -199,6 +201,7 @@ impl Receiver {
             connection: Connection::default(),
             reader: config.read_rate.map(Reader::new),
             adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Adaptive::new(config.ack_delay)),
+            twice: NOTHING,
             stats: ReceiverStats::default(),
             config,
         }
@@ -260,6 +263,7 @@ impl Receiver {
         } else if data.end() <= self.next {
             self.duplicate(data.end() - data.seq);
             self.stats.duplicate_segments += 1;
+            self.note_twice(data);
         } else {
             self.hold(data);
         }
@@ -368,6 +372,7 @@ impl Receiver {
         self.duplicate(data.end() - data.seq - fresh);
         if fresh == 0 {
             self.stats.duplicate_segments += 1;
+            self.note_twice(data);
         } else {
             self.stats.out_of_order_segments += 1;
         }
@@ -379,7 +384,11 @@ impl Receiver {
     /// As [`Receiver::acknowledge`], out of the way of the one that follows a segment.
     #[inline(never)]
     fn acknowledge_apart(&mut self) -> Ack {
-        self.acknowledge()
+        let mut ack = self.acknowledge();
+        if self.twice.end > 0 {
+            self.report_twice(&mut ack);
+        }
+        ack
     }
 
     /// The acknowledgement due now.

@@ -106,10 +106,19 @@ pub enum Control {
 /// One block of received data above the cumulative acknowledgement (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
-    /// Distance of its first byte from the cumulative acknowledgement, in bytes.
+    /// Distance of its first byte from the cumulative acknowledgement, in bytes; below zero, modulo 2^32, in a DSACK of older data
+    /// (RFC 2883).
     pub offset: u32,
     /// Its length in bytes; 0 for no block.
     pub len: u32,
+}
+
+impl SackBlock {
+    /// It is a DSACK of data before the cumulative acknowledgement.
+    #[must_use]
+    pub const fn is_below(&self) -> bool {
+        self.offset > u32::MAX / 2
+    }
 }
 
 /// Where the ACE field starts from (RFC 9768, 3.2.1).

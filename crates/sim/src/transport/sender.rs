@@ -11,10 +11,10 @@
 //! * Without SACK, no fast retransmit before the cumulative acknowledgement has passed all that was outstanding at the last reduction
 //!   (RFC 6582's `recover`; ns-2's `bugFix_`), for `Recovery::Reno` too, for which RFC 5681 asks no such care.
 //! * [`Recovery::Ns3`] is ns-3's, with what that does otherwise: see `recovery::ns3`.
-//! * RFC 6675's rescue retransmission and F-RTO are not part of it. With `Recovery::Sack` a lost retransmission waits for the
+//! * RFC 6675's rescue retransmission is not part of it; F-RTO and the undoing of reductions are in `undo`. With `Recovery::Sack` a lost retransmission waits for the
 //!   timer; `Recovery::Rack` finds it. Tail loss probes have a switch of their own.
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
-//! * The timer has no granularity (Linux: one jiffy).
+//! * The timer has no granularity, unless `Config::tick` gives it one (Linux: one jiffy).
 //!
 //! [`Core`] is what all senders have in common. How missing segments are found and sent again is a [`recovery::Strategy`], one
 //! file each, and the core is compiled once for each of them.
@@ -34,10 +34,12 @@ mod scoreboard;
 mod stats;
 mod tail;
 mod transmit;
+mod undo;
 mod window;
 
 pub use config::{Config, Ect, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
+pub use undo::UndoStats;
 
 use self::core::Core;
 use crate::transport::congestion::{CongestionControl, Control, EcnFeedback};
@@ -286,6 +288,12 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         with!(&self.0, core => &core.stats)
+    }
+
+    /// Counts of what was undone; nothing where [`Config::undo`] does not ask for it.
+    #[must_use]
+    pub fn undone(&self) -> UndoStats {
+        with!(&self.0, core => core.undone())
     }
 
     /// Parameters.

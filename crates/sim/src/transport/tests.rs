@@ -23,6 +23,7 @@ mod receiver;
 mod recovery;
 mod sender;
 mod timer;
+mod undo;
 mod veno;
 mod westwood;
 mod window;

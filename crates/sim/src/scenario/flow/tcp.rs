@@ -34,6 +34,14 @@ keys! {
         recovery: Recovery = sender().recovery;
         /// Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends it.
         tail_loss_probe: bool = sender().tail_loss_probe;
+        /// Undo a reduction of the window that was not needed, with `recovery` `rack`: Eifel (RFC 3522, 4015), F-RTO (RFC 5682)
+        /// and, with `ack_policy` `linux`, DSACK (RFC 2883, 3708). Linux true (`tcp_frto` 2, `tcp_dsack` 1); RFC 5682 and RFC
+        /// 4015 allow it.
+        undo: bool = sender().undo;
+        /// Tick of the clock by which retransmission timer, tail loss probe and RACK's reordering timer expire, with `recovery`
+        /// `rack`; the latter two wait two ticks more. Linux 4 ms in Debian (`CONFIG_HZ` 250), 1 ms or 10 ms elsewhere; RFC 6298
+        /// leaves it to the host. It is 0 s here, for no ticks.
+        timer_tick: Span = sender().tick;
         /// Payload of a full segment; 1448 B give an IP packet of 1500 B. Linux 1448 B over Ethernet; RFC 9293 536 B if
         /// peer and path state nothing, less the options.
         mss: Bytes = sender().mss;
@@ -86,7 +94,7 @@ keys! {
         /// more than the buffer holds, so `none`; ns-3 512 B (`SendSize`); RFC 9293 leaves it to the application.
         write_size: Option<Bytes> = sender().write_size.map(|size| Bytes::new(u64::from(size.get())));
         /// Size of the receiver's socket buffer, which is the window offered at first. Linux grows it to 6 MiB
-        /// (`tcp_rmem`); RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323).
+        /// (`tcp_rmem`), of which 6.1 offers half; RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323).
         receive_buffer: Bytes = receiver().buffer;
         /// Rate at which the receiving application reads; `none` reads at once. A reader that is slower than the sender
         /// closes the window, and the sender probes it (RFC 9293, 3.8.6). Linux and the RFCs leave it to the application.

@@ -326,6 +326,8 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         initial_window: tcp.initial_window,
         recovery: tcp.recovery,
         tail_loss_probe: tcp.tail_loss_probe,
+        undo: tcp.undo,
+        tick: tcp.timer_tick,
         segmentation_offload: tcp.segmentation_offload,
         congestion_control: tcp.congestion_control,
         limited_transmit: tcp.limited_transmit,
@@ -376,6 +378,14 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
             words.join(" or ")
         );
         return Err(refuse("tail_loss_probe", what));
+    }
+    if tcp.undo && sender.recovery != Recovery::Rack {
+        return Err(refuse("undo", "is true, which needs recovery \"rack\"; allowed: false, or that".to_owned()));
+    }
+    let most = if sender.recovery == Recovery::Rack { Span::from_secs(1) } else { Span::ZERO };
+    if tcp.timer_tick > most {
+        let what = format!("is {}; allowed: up to {most} with recovery \"{}\"", tcp.timer_tick, tcp.recovery.word());
+        return Err(refuse("timer_tick", what));
     }
     if tcp.read_rate == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));

@@ -18,7 +18,7 @@
 //!
 //! Deviations: rates and windows count bytes, targets are whole segments; floating point instead of 24-bit fractions; times have
 //! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Pacing lets Linux's offload bursts go
-//! (`tso_segs_goal`), for three of which the window has room. Undo (DSACK, Eifel) does not exist here. Without a handshake the
+//! (`tso_segs_goal`), for three of which the window has room. Without a handshake the
 //! first pacing rate comes from the 1 ms that Linux takes where it has no RTT sample. Work: O(1).
 
 mod aggregation;
@@ -470,6 +470,12 @@ impl CongestionControl for Bbr {
         self.round_start = true;
         self.watch_for_policer(true, total_lost.get(), false);
         self.cwnd = self.mss;
+    }
+
+    fn on_undo(&mut self) {
+        self.full_bandwidth = 0.0;
+        self.full_count = 0;
+        self.policer = Policer::default();
     }
 
     fn on_established(&mut self, now: Instant, rtt: Option<Span>) {

@@ -7,14 +7,15 @@
 //! * Otherwise at once for every second segment that advances the stream, for one with PSH, and when the last hole is filled.
 //! * While a hole is open, the first three acknowledgements after an advance leave at once. From then on one stands for all
 //!   segments of a twentieth of the RTT, a millisecond at the most, and the timer's slack of 0.1 ms (`tcp_comp_sack_delay_ns`).
+//! * The acknowledgement after a segment that brings nothing new names it in its first block (`tcp_dsack_set`; RFC 2883).
 //! * The longest delay adapts to the spacing of segments, from 40 ms up; the RTT limits it, and 200 ms (`icsk_ack.ato`).
 //!
 //! The RTT is that of the handshake: a receiver of one-way data has no later sample.
 //! Deviations: times are not in jiffies, and the growth of the receive window, each step of which makes the next acknowledgement
 //! a quick one, is left out.
 
-use super::{AckAction, Receiver};
-use crate::transport::segment::Data;
+use super::{AckAction, Range, Receiver, NOTHING};
+use crate::transport::segment::{Ack, Data, SackBlock};
 use sojourn_units::{Instant, Span};
 
 /// The longest delay.
@@ -107,6 +108,21 @@ impl Adaptive {
 }
 
 impl Receiver {
+    /// The segment brought nothing new.
+    pub(super) fn note_twice(&mut self, data: &Data) {
+        if self.adaptive.is_some() && self.config.sack {
+            self.twice = Range { start: data.seq, end: data.end() };
+        }
+    }
+
+    /// RFC 2883: the first block names what came twice.
+    pub(super) fn report_twice(&mut self, ack: &mut Ack) {
+        let twice = std::mem::replace(&mut self.twice, NOTHING);
+        ack.sack.rotate_right(1);
+        ack.sack[0] =
+            SackBlock { offset: twice.start.wrapping_sub(ack.ack) as u32, len: (twice.end - twice.start) as u32 };
+    }
+
     /// What to do after a segment.
     #[inline(never)]
     pub(super) fn adapt(&mut self, now: Instant, data: &Data, arrival: &Arrival) -> AckAction {

@@ -53,6 +53,14 @@ impl<R: Strategy> Core<R> {
             State::Reducing { .. } | State::Recovery { .. } => self.rule().lowers_again(),
             State::Loss { advanced, .. } => advanced || self.rule().lowers_again(),
         };
+        if R::UNDOES {
+            let fresh =
+                matches!(self.state, State::Open | State::Reducing { .. } | State::Loss { advanced: false, .. });
+            self.watch_timeout(fresh);
+            if reduce {
+                self.remember(true);
+            }
+        }
         if reduce {
             let event = CongestionEvent { now, signal: Signal::Timeout, in_flight: Bytes::new(self.board.pipe()) };
             self.congestion.on_congestion(&event);
@@ -173,7 +181,9 @@ impl<R: Strategy> Core<R> {
         let duplicate = R::count_duplicate(self, advanced, &progress);
         let advances = advanced && !duplicate;
         let rtt = self.take_rtt(now, advanced, ack, &progress);
-        R::detect(self, now, &mut progress);
+        if !R::UNDOES || self.judge_reduction(now, ack, before, &progress) {
+            R::detect(self, now, &mut progress);
+        }
         let marked = self.take_marks(ack, &progress);
         if let State::Loss { advanced: since, .. } = &mut self.state {
             *since |= advanced;

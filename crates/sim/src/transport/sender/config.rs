@@ -127,6 +127,10 @@ pub struct Config {
     pub congestion_control: &'static Algorithm,
     /// Tail loss probe (RFC 8985, section 7), where recovery is selective.
     pub tail_loss_probe: bool,
+    /// Reductions that were not needed are undone (`sender::undo`), with [`Recovery::Rack`].
+    pub undo: bool,
+    /// Tick of the clock that its timers go by, with [`Recovery::Rack`]; zero for none.
+    pub tick: Span,
     /// Limited transmit (RFC 3042): new segments for the first duplicate acknowledgements.
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937); else the window drops to the threshold at once.
@@ -182,6 +186,8 @@ impl Default for Config {
             initial_window: Packets::new(10),
             recovery: Recovery::Sack,
             tail_loss_probe: false,
+            undo: false,
+            tick: Span::ZERO,
             congestion_control: congestion::find(congestion::cubic::ABOUT.name)
                 .unwrap_or_else(|| unreachable!("cubic is registered")),
             limited_transmit: true,

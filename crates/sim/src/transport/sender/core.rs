@@ -162,7 +162,7 @@ impl<R: Strategy> Core<R> {
             cwnd: congestion.cwnd().get(),
             mss,
             state: State::Open,
-            recovery: R::default(),
+            recovery: R::with(&config),
             source: Source::new(&config, mss),
             peer: Peer { edge: u64::MAX, widest: 0, probes: 0 },
             timer: Timer { deadline: Instant::NEVER, backoff: 0 },
@@ -250,7 +250,17 @@ impl<R: Strategy> Core<R> {
     /// The timer runs a full timeout from now.
     #[inline]
     pub fn restart_timer(&mut self, now: Instant) {
-        self.timer.deadline = now + self.rto();
+        let rto = self.rto();
+        self.timer.deadline = if R::TICKS { self.ticked(now, rto) } else { now + rto };
+    }
+
+    /// When a timer of `wait` expires. As Linux: ticks are whole, and count from the last one, so up to one is missing.
+    pub fn ticked(&self, now: Instant, wait: Span) -> Instant {
+        let tick = self.config.tick.nanos();
+        if tick == 0 {
+            return now + wait;
+        }
+        Instant::from_nanos((now.nanos() / tick + wait.nanos().div_ceil(tick)).saturating_mul(tick))
     }
 
     /// The rule of the timer.

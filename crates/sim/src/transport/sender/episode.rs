@@ -103,6 +103,9 @@ impl<R: Strategy> Core<R> {
         let fresh = self.reduced_at.is_none_or(|at| self.board.una > at);
         if fresh && matches!(self.state, State::Open) && !self.congestion.answers_marks() {
             self.stats.ecn_reductions += 1;
+            if R::UNDOES {
+                self.forget_reduction();
+            }
             let prr = self.reduce(now, Signal::Ecn);
             self.state = State::Reducing { point: self.board.next, prr };
         }
@@ -120,6 +123,9 @@ impl<R: Strategy> Core<R> {
 
     pub fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
         self.stats.fast_retransmits += 1;
+        if R::UNDOES {
+            self.remember(!matches!(self.state, State::Reducing { .. }));
+        }
         let prr = match self.state {
             State::Reducing { prr, .. } => prr,
             _ => self.reduce(now, Signal::Loss),

@@ -34,8 +34,8 @@ const SOON: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Groups {
     /// Segments of the group that have yet to leave, and all of it.
-    left: u64,
-    size: u64,
+    left: u32,
+    size: u32,
     /// End of the buffer.
     end: u64,
 }
@@ -49,7 +49,7 @@ impl Groups {
 
     /// Segments that follow in the group.
     pub fn following(&self) -> u64 {
-        self.left.saturating_sub(1)
+        u64::from(self.left.saturating_sub(1))
     }
 }
 
@@ -74,7 +74,8 @@ impl<R: Strategy> Core<R> {
             return true;
         }
         let quota = (room / mss).min((self.cwnd / 2 / mss).max(1));
-        groups.size = rest.div_ceil(mss).min(most).min(quota).max(1);
+        // At most a buffer, which is far below 2^32 segments.
+        groups.size = rest.div_ceil(mss).min(most).min(quota).max(1) as u32;
         groups.left = groups.size;
         self.groups = Some(groups);
         false

@@ -13,9 +13,11 @@ pub(super) use ns3::Ns3;
 pub(super) use rack::Rack;
 pub(super) use sack::Sack;
 
+use super::config::Config;
 use super::core::Core;
 use super::progress::{Progress, Seen};
 use super::scoreboard::{Scoreboard, Segment};
+use super::undo::{Undo, UndoStats};
 use super::window::Prr;
 use crate::transport::segment::{Ack, Data};
 use sojourn_units::{Instant, Span};
@@ -48,6 +50,10 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     const WHOLE: bool = false;
     /// It keeps the order of transmissions and looks at each delivery.
     const SEES: bool = false;
+    /// Its timers may go by the ticks of a clock.
+    const TICKS: bool = false;
+    /// Its reductions may be undone.
+    const UNDOES: bool = false;
     /// `IsLost` of RFC 6675 holds for what it calls lost: for the check of the scoreboard.
     #[cfg(debug_assertions)]
     const IS_LOST: bool = false;
@@ -106,6 +112,30 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
 
     /// The timer of segments that may be late has expired.
     fn on_late(_core: &mut Core<Self>, _now: Instant) {}
+
+    /// At the start.
+    fn with(_config: &Config) -> Self {
+        Self::default()
+    }
+
+    /// What it remembers of reductions, where they may be undone.
+    #[inline]
+    fn undo(&mut self) -> Option<&mut Option<Box<Undo>>> {
+        None
+    }
+
+    /// What has been undone.
+    fn undone(&self) -> UndoStats {
+        UndoStats::default()
+    }
+
+    /// A hole that began at `from` has been filled by what was late. True where reordering has been seen.
+    fn on_reordering(&mut self, _from: u64) -> bool {
+        false
+    }
+
+    /// What had been taken as lost may be lost again.
+    fn requeue(_core: &mut Core<Self>) {}
 
     /// PRR's RecoverFS.
     fn recover_fs(core: &Core<Self>) -> u64 {

@@ -459,6 +459,19 @@ impl Scoreboard {
         self.resend = self.resend.min(self.base + place as u64);
     }
 
+    /// What was taken as lost is in flight after all.
+    pub fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.flags &= !LOST;
+        }
+        (self.lost, self.pending) = (0, 0);
+    }
+
+    /// A retransmission is in flight, or was of the first segment.
+    pub fn holds_resent(&self) -> bool {
+        self.resent > 0 || self.first().is_some_and(|first| first.flags & REPEATED != 0)
+    }
+
     /// Segments SACKed.
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments

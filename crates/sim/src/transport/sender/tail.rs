@@ -2,8 +2,8 @@
 //!
 //! Text: RFC 8985, section 7, as Linux has it (`tcp_early_retrans = 3`): without an answer for two smoothed RTTs, new data or
 //! else the last segment once more, whatever the window.
-//! Deviations: of a probe that was for nothing the pure duplicate acknowledgement tells, as there is no DSACK; two jiffies
-//! that Linux adds to the probe's timeout are none.
+//! Of a probe that was for nothing the duplicate acknowledgement tells, with DSACK or without.
+//! Linux adds two ticks of its clock to the timeout; so does `Config::tick`.
 
 use super::connection::Step;
 use super::core::Core;
@@ -49,6 +49,11 @@ impl Tail {
         self.early.map_or(Instant::NEVER, |(at, _)| at)
     }
 
+    /// A probe that repeated a segment is in flight.
+    pub fn repeats(&self) -> bool {
+        self.probe.is_some_and(|probe| probe.repeated)
+    }
+
     pub fn awaits(&self, what: Early) -> bool {
         self.early.is_some_and(|(_, early)| early == what)
     }
@@ -85,9 +90,9 @@ impl<R: Strategy> Core<R> {
             let timeout = match (srtt.is_zero(), one) {
                 (true, _) => self.rtt.rto(0),
                 (false, true) => srtt * 2 + DELAYED_ACK,
-                (false, false) => srtt * 2,
+                (false, false) => srtt * 2 + self.config.tick * 2,
             };
-            ((now + timeout).min(self.timer.deadline), Early::Probe)
+            (self.ticked(now, timeout).min(self.timer.deadline), Early::Probe)
         });
     }
 

@@ -36,7 +36,8 @@ impl<R: Strategy> Core<R> {
                 return None;
             }
         }
-        if self.board.pending > 0 && (R::RESENDS_EARLY || self.state.is_repairing()) {
+        let repairs = self.board.pending > 0 && (R::RESENDS_EARLY || self.state.is_repairing());
+        if repairs && !(R::UNDOES && self.puts_new_first()) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
@@ -160,6 +161,9 @@ impl<R: Strategy> Core<R> {
         let nothing_in_flight = self.board.pipe() == 0;
         let at = self.recovery.stamp(now, segment.seq);
         let place = self.board.next_lost()?;
+        if R::UNDOES {
+            self.note_resent(now);
+        }
         Some(self.resend(now, at, place, segment, nothing_in_flight))
     }
 

@@ -53,6 +53,8 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         slow_start_after_idle: random.chance(50),
         window_unit: if random.chance(70) { WindowUnit::Bytes } else { WindowUnit::Packets },
         unlimited: false,
+        undo: !seed.is_multiple_of(3),
+        tick: ms([0, 4][usize::from(seed.is_multiple_of(2) && recovery == Recovery::Rack)]),
         handshake: random.chance(60),
         ..bulk(names[random.below(names.len() as u64) as usize])
     };
@@ -118,7 +120,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
 #[test]
 fn every_byte_arrives_once_and_in_order() {
     let (mut timeouts, mut recoveries, mut syns, mut fins, mut probes, mut updates) = (0, 0, 0, 0, 0, 0);
-    let mut tails = 0;
+    let (mut tails, mut undos, mut spurious, mut dsacks) = (0, 0, 0, 0);
     for seed in 1..=1_500 {
         let path = run(seed);
         timeouts += path.sender.stats().timeouts;
@@ -126,12 +128,16 @@ fn every_byte_arrives_once_and_in_order() {
         syns += path.sender.stats().syns.saturating_sub(1);
         fins += path.sent.iter().filter(|(_, d)| d.has(Data::FIN) && d.has(Data::RETRANSMIT)).count();
         tails += path.sender.stats().tail_probes;
+        undos += path.sender.undone().undos;
+        spurious += path.sender.undone().spurious_timeouts;
+        dsacks += path.sender.undone().dsacks;
         probes += path.sender.stats().window_probes;
         updates += path.receiver.stats().window_updates;
     }
     // The fuzz reaches what it is for.
     assert!(timeouts > 1_000 && recoveries > 1_000, "{timeouts} timeouts, {recoveries} recoveries");
     assert!(syns > 100 && fins > 100, "{syns} SYNs and {fins} FINs sent again");
+    assert!(undos > 100 && spurious > 10 && dsacks > 100, "{undos} undone, {spurious} by F-RTO, {dsacks} DSACKs");
     assert!(tails > 100, "{tails} tail loss probes");
     assert!(probes > 100 && updates > 100, "{probes} probes, {updates} window updates");
 }

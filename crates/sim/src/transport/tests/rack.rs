@@ -275,3 +275,36 @@ fn after_a_timeout_the_window_has_room_for_what_is_in_flight_and_one_more() {
         assert_eq!(sender.cwnd(), segments(in_flight + 1), "{recovery:?}");
     }
 }
+
+#[test]
+fn timers_go_by_ticks_and_early_ones_wait_two_more() {
+    let sender = |tick: u64, tail_loss_probe| {
+        let mut sender = Sender::new(Config { tick: ms(tick), ..config(Recovery::Rack, tail_loss_probe) });
+        assert_eq!(send(&mut sender, 1), 10);
+        sender
+    };
+    // The RTT is 101 ms, so the RTO is 303 ms: 405 ms, or 76 ticks of 4 ms from the 25th on.
+    for (tick, due) in [(0, 405), (4, 404)] {
+        let mut sender = sender(tick, false);
+        sender.on_ack(at_ms(102), &Ack { echo: at_ms(1), ack: MSS, window: 1 << 30, ..Ack::default() });
+        assert_eq!(sender.timer(), at_ms(due));
+        // The probe: 202 ms, or 51 ticks and two from the 25th on.
+    }
+    for (tick, due) in [(0, 304), (4, 312)] {
+        let mut sender = sender(tick, true);
+        sender.on_ack(at_ms(102), &Ack { echo: at_ms(1), ack: MSS, window: 1 << 30, ..Ack::default() });
+        assert_eq!(sender.timer(), at_ms(due));
+    }
+    // 5 is SACKed after 101 ms; 0 is waited for until a quarter of that has passed: 25.25 ms from 102 ms on, or seven ticks and two
+    // from the 25th on. But for the nanoseconds that tell a burst apart.
+    for (tick, due) in [(0, 127_250), (4, 136_000)] {
+        let mut sender = sender(tick, false);
+        sender.on_ack(at_ms(102), &sack(0, 5, 1));
+        let expected = Instant::ZERO + Span::from_micros(due);
+        assert!(
+            expected.since(sender.timer()) < Span::from_nanos(10) && sender.timer() <= expected,
+            "{:?}",
+            sender.timer()
+        );
+    }
+}

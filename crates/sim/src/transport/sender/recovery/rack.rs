@@ -5,13 +5,15 @@
 //! sent; the window is none while no reordering has been seen and three segments are SACKed or recovery is under way, and a
 //! quarter of the smallest RTT otherwise. A retransmission can be lost like any other segment.
 //! Deviations: the reordering timer is set for the first segment that waits (RFC 8985, step 5: for the last), so that each is
-//! looked at once; without DSACK, the reordering window does not grow.
+//! looked at once; the reordering window grows where `sender::undo` is in use.
 //! Work: amortised O(1) a transmission, O(log n) the lookup of a segment.
 
+use super::super::config::Config;
 use super::super::core::Core;
 use super::super::progress::{Progress, Seen};
-use super::super::scoreboard::{Found, DUP_THRESH};
+use super::super::scoreboard::{Found, DUP_THRESH, SACKED};
 use super::super::tail::Early;
+use super::super::undo::{Undo, UndoStats};
 use super::sack::{is_duplicate, update};
 use super::Strategy;
 use crate::transport::congestion::CongestionControl;
@@ -32,14 +34,16 @@ pub(in super::super) struct Rack {
     /// Transmissions in the order of time: when, and the segment's first byte. What has been settled since is dropped
     /// when it comes to the front.
     order: VecDeque<(Instant, u64)>,
+    undo: Option<Box<Undo>>,
 }
 
 /// Steps 4 and 5 of section 6.2: marks what is lost, and sets the timer for the first that may yet come.
 fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
     let episode = core.state.is_repairing();
+    let quarters = core.recovery.undo.as_ref().map_or(1, |undo| undo.quarters());
     let rack = &mut core.recovery;
     let at_once = !rack.reordered && (episode || core.board.sacked_segments() >= u64::from(DUP_THRESH));
-    let window = if at_once { Span::ZERO } else { (core.rtt.min / 4).min(core.rtt.srtt()) };
+    let window = if at_once { Span::ZERO } else { (core.rtt.min / 4 * quarters).min(core.rtt.srtt()) };
     let mut wait = None;
     while let Some(&(sent, seq)) = rack.order.front() {
         if let Some(Found { place, end }) = core.board.find_sent(seq, sent) {
@@ -56,7 +60,12 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
         rack.order.pop_front();
     }
     match wait {
-        Some(due) => core.tail.early = Some((due, Early::Reordering)),
+        Some(due) => {
+            // As Linux (`tcp_rack_mark_lost`): two ticks more.
+            let at =
+                if core.config.tick.is_zero() { due } else { core.ticked(now, due.since(now)) + core.config.tick * 2 };
+            core.tail.early = Some((at, Early::Reordering));
+        }
         None if core.tail.awaits(Early::Reordering) => core.tail.early = None,
         None => {}
     }
@@ -64,6 +73,8 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
 
 impl Strategy for Rack {
     const SEES: bool = true;
+    const TICKS: bool = true;
+    const UNDOES: bool = true;
 
     /// The segments are delivered in the order in which they were sent, each for the first time.
     fn on_expected(core: &mut Core<Self>, now: Instant, progress: &mut Progress) {
@@ -79,7 +90,7 @@ impl Strategy for Rack {
 
     fn seen(&self, now: Instant, min_rtt: Span) -> Seen {
         let credible = Instant::from_nanos(now.nanos().saturating_sub(min_rtt.nanos()));
-        Seen { credible, highest: self.highest, reordered: self.reordered }
+        Seen { credible, highest: self.highest, reordered: self.reordered, original: u64::MAX }
     }
 
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
@@ -122,6 +133,39 @@ impl Strategy for Rack {
 
     fn horizon(&self, now: Instant) -> Instant {
         Instant::ZERO + Span::from_nanos(now.nanos().saturating_sub(self.rtt.nanos()))
+    }
+
+    fn expects(&self) -> bool {
+        self.undo.as_ref().is_none_or(|undo| undo.is_quiet())
+    }
+
+    fn with(config: &Config) -> Self {
+        Self { undo: config.undo.then(Box::default), ..Self::default() }
+    }
+
+    fn undo(&mut self) -> Option<&mut Option<Box<Undo>>> {
+        Some(&mut self.undo)
+    }
+
+    fn undone(&self) -> UndoStats {
+        self.undo.as_ref().map(|undo| undo.stats()).unwrap_or_default()
+    }
+
+    fn on_reordering(&mut self, from: u64) -> bool {
+        self.reordered |= from < self.highest;
+        self.reordered
+    }
+
+    fn requeue(core: &mut Core<Self>) {
+        let order = &mut core.recovery.order;
+        let last = order.back().copied();
+        order.clear();
+        order.extend(core.board.segments.iter().filter(|s| s.flags & SACKED == 0).map(|s| (s.sent, s.seq)));
+        order.make_contiguous().sort_unstable();
+        // The stamps of what leaves next go on from it.
+        if let Some(last) = last.filter(|last| order.back().is_none_or(|back| back < last)) {
+            order.push_back(last);
+        }
     }
 
     /// The reordering timer has expired.
