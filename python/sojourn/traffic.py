@@ -533,12 +533,15 @@ def replay(
 
 def tcp(
     *,
+    accecn_accept: bool | None = None,
+    accecn_option: bool | None = None,
     ack_every: Packets | None = None,
     ack_policy: str | None = None,
     congestion_control: str | None = None,
     delayed_ack: Time | None = None,
     ecn: bool | None = None,
     ecn_accept: bool | None = None,
+    ecn_feedback: str | None = None,
     ect: int | None = None,
     handshake: bool | None = None,
     hystart: bool | None = None,
@@ -565,7 +568,9 @@ def tcp(
     send_buffer: Data | None = None,
     slow_start_after_idle: bool | None = None,
     tail_loss_probe: bool | None = None,
+    timer_tick: Time | None = None,
     timestamps: bool | None = None,
+    undo: bool | None = None,
     window_limit: Packets | None = None,
     window_unit: str | None = None,
     write_size: Data | None = None,
@@ -574,6 +579,12 @@ def tcp(
 
     Parameters
     ----------
+    accecn_accept
+        The receiver speaks Accurate ECN (RFC 9768) if the sender asks for it; without, the connection falls back to
+        classic ECN (RFC 3168). Linux true with `tcp_ecn` 3 to 5; RFC 9768 true. By default true.
+    accecn_option
+        Acknowledgements carry the option of Accurate ECN, 8 B with two counters. Linux true with `tcp_ecn_option` 2;
+        RFC 9768 recommends it. By default true.
     ack_every
         Number of segments per acknowledgement. Linux 2 p; RFC 9293 2 p, RFC 5681 the same; ns-2's sink 1 p. By
         default "2 p".
@@ -582,8 +593,8 @@ def tcp(
         default "rfc".
     congestion_control
         Congestion control. Linux `cubic`; RFC 5681 `newreno`. One of ``newreno``, ``ns2_reno``, ``ns3_cubic``,
-        ``ns3_reno``, ``reno``, ``cubic``, ``dctcp``, ``bbr``, ``prague``, ``ledbat``, ``compound``. By default
-        "cubic".
+        ``ns3_reno``, ``reno``, ``cubic``, ``dctcp``, ``bbr``, ``prague``, ``ledbat``, ``compound``, ``westwood``,
+        ``veno``, ``bic``, ``bbr3``. By default "cubic".
     delayed_ack
         Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms;
         ns-3 200 ms. By default "40 ms".
@@ -593,6 +604,10 @@ def tcp(
     ecn_accept
         The receiver accepts ECN if the sender asks for it. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
         By default true.
+    ecn_feedback
+        How the receiver reports marks. `auto` is what the congestion control reads: RFC 9768 with `prague`, RFC 8257
+        with `dctcp`, else RFC 3168. Linux `classic`, or `accecn` with `tcp_ecn` 3; RFC 9768 recommends `accecn`. One
+        of ``auto``, ``classic``, ``dctcp``, ``accecn``. By default "auto".
     ect
         Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
         Linux 0; RFC 3168 either, RFC 8311 0 except for experiments. By default 0.
@@ -651,7 +666,8 @@ def tcp(
         By default "none".
     receive_buffer
         Size of the receiver's socket buffer, which is the window offered at first. Linux grows it to 6 MiB
-        (`tcp_rmem`); RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323). By default "6 MiB".
+        (`tcp_rmem`), of which 6.1 offers half; RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323). By default "6
+        MiB".
     recovery
         How lost segments are detected and retransmitted. Linux `rack` (`tcp_recovery` 1) with `tail_loss_probe`; RFC
         6675 `sack`. One of ``reno``, ``newreno``, ``sack``, ``ns3``, ``rack``. By default "sack".
@@ -673,9 +689,17 @@ def tcp(
     tail_loss_probe
         Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends
         it. By default false.
+    timer_tick
+        Tick of the clock by which retransmission timer, tail loss probe and RACK's reordering timer expire, with
+        `recovery` `rack`; the latter two wait two ticks more. Linux 4 ms in Debian (`CONFIG_HZ` 250), 1 ms or 10 ms
+        elsewhere; RFC 6298 leaves it to the host. It is 0 s here, for no ticks. By default "0 ns".
     timestamps
         Timestamps, which also give RTT samples from retransmissions. Linux true; RFC 7323 leaves it to the host.
         Without them segments are 12 B shorter. By default true.
+    undo
+        Undo a reduction of the window that was not needed, with `recovery` `rack`: Eifel (RFC 3522, 4015), F-RTO (RFC
+        5682) and, with `ack_policy` `linux`, DSACK (RFC 2883, 3708). Linux true (`tcp_frto` 2, `tcp_dsack` 1); RFC
+        5682 and RFC 4015 allow it. By default false.
     window_limit
         Upper limit of the congestion window. Linux none (`snd_cwnd_clamp`); the RFCs define none; ns-2 20 p
         (`window_`). By default "none".
@@ -691,12 +715,15 @@ def tcp(
     return _table(
         Transport,
         "tcp",
+        accecn_accept=(accecn_accept, None),
+        accecn_option=(accecn_option, None),
         ack_every=(ack_every, "packets"),
         ack_policy=(ack_policy, None),
         congestion_control=(congestion_control, None),
         delayed_ack=(delayed_ack, "time"),
         ecn=(ecn, None),
         ecn_accept=(ecn_accept, None),
+        ecn_feedback=(ecn_feedback, None),
         ect=(ect, None),
         handshake=(handshake, None),
         hystart=(hystart, None),
@@ -723,7 +750,9 @@ def tcp(
         send_buffer=(send_buffer, "data"),
         slow_start_after_idle=(slow_start_after_idle, None),
         tail_loss_probe=(tail_loss_probe, None),
+        timer_tick=(timer_tick, "time"),
         timestamps=(timestamps, None),
+        undo=(undo, None),
         window_limit=(window_limit, "packets"),
         window_unit=(window_unit, None),
         write_size=(write_size, "data"),
