@@ -87,6 +87,23 @@ def test_the_summary_has_a_row_for_each_metric(mix: sj.Results) -> None:
         sj.ApplicationSummary(results)
 
 
+def test_phases_have_application_metrics_of_their_own() -> None:
+    # 20 Mbit/s and then 1 Mbit/s, at which 50 objects of 1052 B take 0.42 s besides the round trips. Both phases together
+    # have the pages of the run.
+    net = line(24).add(sj.web(), sj.voip(), sj.gaming()).change(at=sj.s(12), rate=sj.mbit_s(1), phase="slow")
+    results = sj.run(net, seed=1, series=None, progress=False)
+    label = results.labels[0]
+
+    def of(metric: str, group: str, phase: str | None = None) -> float:
+        return float(results.values(label, metric, group, phase=phase)[0])
+
+    assert of("page_load_s_mean", "web", "start") < 0.45 < of("page_load_s_mean", "web", "slow") < 2
+    both = of("pages_completed", "web", "start") + of("pages_completed", "web", "slow")
+    assert both == of("pages_completed", "web")
+    assert of("voip_mos", "voip", "slow") <= of("voip_mos", "voip", "start") <= 4.41
+    assert of("delay_above_100_ms_ratio", "gaming", "start") == 0
+
+
 def test_sources_become_part_of_the_scenario(tmp_path: Path) -> None:
     # 1200 B at 0, then 160 B each 20 ms up to 980 ms: 50 packets.
     array = np.array([(0.0, 1200), *((k / 50, 160) for k in range(1, 50))])

@@ -42,7 +42,7 @@ impl Simulation {
         all.metrics(measured, &delays, run);
         let together = &self.net.synchronisation;
         run.insert("loss_synchronisation", together.last().and_then(|all_flows| all_flows.share(all.started)));
-        let applications = self.applications();
+        let applications: Vec<Named> = self.applications().iter().map(|all| Measured::metrics(all)).collect();
         let named = self.network.groups.iter().zip(&applications).zip(groups);
         let groups = named.zip(self.hosts.delays.iter().zip(together));
         let groups = groups.map(|(((name, application), sums), (delays, together))| {
@@ -66,17 +66,16 @@ impl Simulation {
     }
 
     /// What the applications of each group measured.
-    fn applications(&self) -> Vec<Named> {
+    pub(super) fn applications(&self) -> Vec<Vec<Measured>> {
         let mut all: Vec<Vec<Measured>> = vec![Vec::new(); self.network.groups.len()];
         for (flow, spec) in self.hosts.flows.iter().zip(&self.network.flows) {
             all[spec.group].extend(flow.listener.iter().map(|listener| listener.measured()));
         }
         let now = self.net.now;
-        let groups = all.iter_mut().enumerate().map(|(group, heard)| {
+        for (group, heard) in all.iter_mut().enumerate() {
             heard.extend(self.hosts.clients.measured(group, now));
-            Measured::metrics(heard)
-        });
-        groups.collect()
+        }
+        all
     }
 
     /// One-way delays of the data packets of all flows.
