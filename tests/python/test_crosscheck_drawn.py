@@ -15,7 +15,7 @@ import pytest
 from shared import Command, script
 from sojourn import core, crosscheck
 from sojourn.core import SojournError
-from sojourn.crosscheck import compare, drawn, heldout, page, records, text
+from sojourn.crosscheck import compare, drawn, heldout, kernels, page, records, text
 from sojourn.crosscheck.compare import Outcome
 
 DRAW = records.table(drawn.DRAW)
@@ -430,6 +430,8 @@ def synthetic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         return points(chosen, draw=entries, rows=runs, left_out={})
 
     monkeypatch.setattr(drawn, "points", synthetic_points)
+    # Another kernel's records are of other points.
+    monkeypatch.setattr(kernels, "RECORD", "none.csv")
     file = tmp_path / "linux_held_out.csv"
     monkeypatch.setattr(heldout, "FILE", file)
     for name in ("history", "refuse", "append"):

@@ -68,8 +68,21 @@ def test_a_difference_counts_against_tolerance_and_spread() -> None:
     assert (near.is_within_tolerance, near.is_beyond_spread) == (True, False)
     # The mean of 40 and 70 drops a second, and two single runs.
     assert drops.spread is not None
-    assert drops.standard_error == pytest.approx(drops.spread * 55 * math.sqrt(2))
+    # 400 and 700 are 550 a run: a Poisson variable's relative deviation is the root of 1 / 550, 4.3 %.
+    spread = max(drops.spread, math.sqrt(1 / 550))
+    assert drops.standard_error == pytest.approx(spread * 55 * math.sqrt(2))
     assert (drops.is_counted, drops.is_within_tolerance) == (True, False)
+
+
+def test_few_drops_scatter_as_a_poisson_variable() -> None:
+    # 100 and 140: the difference of 40 is 2.6 times the root of 240.
+    key = DEVELOPMENT[0]
+    found = kernels.pairs(
+        drawn.DEVELOPMENT, older=[_run(key, drops_packets=100)], newer=[_run(key, drops_packets=140)]
+    )
+    drops = _of(found, key, "drops")
+    assert drops.standard_error * 10 == pytest.approx(math.sqrt(240))
+    assert not drops.is_beyond_spread
 
 
 def test_few_drops_on_both_kernels_do_not_count() -> None:

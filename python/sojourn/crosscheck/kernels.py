@@ -49,11 +49,19 @@ class Pair:
 
     @property
     def standard_error(self) -> float:
-        """Of the difference, from the pooled spread; infinite where that is not known."""
+        """Of the difference, from the pooled spread; infinite where that is not known.
+
+        A count's spread is at least that of a Poisson variable.
+        """
         if self.spread is None:
             return math.inf
         mean = (abs(self.older.value) + abs(self.newer.value)) / 2
-        return self.spread * mean * math.sqrt(1 / self.older.runs + 1 / self.newer.runs)
+        spread = self.spread
+        if self.metric.counts_drops:
+            # Few drops scatter as a Poisson variable does.
+            count = (self.older.drops or 0) + (self.newer.drops or 0)
+            spread = max(spread, math.sqrt((self.older.runs + self.newer.runs) / max(count, 1)))
+        return spread * mean * math.sqrt(1 / self.older.runs + 1 / self.newer.runs)
 
     @property
     def is_counted(self) -> bool:
@@ -83,6 +91,8 @@ def pairs(chosen: str, *, older: Table | None = None, newer: Table | None = None
         Recorded runs; by default the committed ones.
     """
     rows = [list(records.table(name) if given is None else given) for name, given in _tables(older, newer)]
+    if not rows[1]:
+        return []
     found = {point.name: point for point in drawn.points(chosen, rows=rows[1])}
     known = spreads([*drawn.points(drawn.DEVELOPMENT, rows=rows[0]), *drawn.points(drawn.HELD_OUT, rows=rows[0])])
     result = []

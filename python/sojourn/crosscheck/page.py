@@ -67,12 +67,6 @@ Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flo
 controls, with and without ECN. Some have different base RTTs or a change of the rate. Their
 group is *development* in the first table.
 
-Points with *changes* in their names are RFC 7928, section 8.2.6: the rate of htb is 10 and 100 Mbit/s by turns of
-20 s, under CUBIC flows. The *settling* time is the first time after which the mean delay over the last second stays
-within 20 % of the mean over the phase's last 5 s. It is 20 s for a phase that never settles. The *peak delay* is the
-highest mean over 100 ms. Both are means over the changes to a rate. CAKE has no rate of its own there.
-Their group is *rate changes*.
-
 Two differences are known and left as they are:
 
 * **Hosts take time.** In the drawn points an instruction of the machine takes 1 ns, in the others 2 ns. Packet
@@ -220,19 +214,6 @@ def _peer(outcome: Outcome) -> str:
     return "".join(parts)
 
 
-def _folded(outcome: Outcome, title: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return the table of every point, which opens at a click; `markdown` is for Python-Markdown."""
-    if not rows:
-        return ""
-    points = len(dict.fromkeys(row.point.name for row in outcome.rows))
-    return (
-        f'### Every point of {title}\n\n<details markdown="1">\n'
-        f"<summary>{points} points, {len(rows)} comparisons</summary>\n\n"
-        + _markdown(["point", "metric", "ours", title, "difference ± 95 %", "verdict"], rows)
-        + "</details>\n\n"
-    )
-
-
 _KERNELS: Final = """\
 ### Linux {newer} beside {older}
 
@@ -240,9 +221,9 @@ _KERNELS: Final = """\
 The machine, the commands and the start times are the same. {development} of them are development points. Of the
 held-out points, only shares are shown.
 
-The spread of a single run is pooled over the points that have several runs: {spreads}. Two kernels differ *beyond
-the spread* if the difference is more than {errors} standard errors by that spread. The tolerance is that of the
-first table.
+The spread of a single run is pooled over the points that have several runs: {spreads}. Drops and marks have at
+least the spread of a Poisson variable. Two kernels differ *beyond the spread* if the difference is more than
+{errors} standard errors by that spread. The tolerance is that of the first table.
 
 """
 
@@ -317,6 +298,19 @@ def _against_newer(outcome: Outcome) -> str:
             rows.append([own[0][0].metric.title, *cells])
     head = ["metric", f"points that pass against {kernels.OLDER}", f"against {kernels.NEWER}"]
     return f"The simulator against either kernel, at the same development points:\n\n{_markdown(head, rows)}"
+
+
+def _folded(outcome: Outcome, title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return the table of every point, which opens at a click; `markdown` is for Python-Markdown."""
+    if not rows:
+        return ""
+    points = len(dict.fromkeys(row.point.name for row in outcome.rows))
+    return (
+        f'### Every point of {title}\n\n<details markdown="1">\n'
+        f"<summary>{points} points, {len(rows)} comparisons</summary>\n\n"
+        + _markdown(["point", "metric", "ours", title, "difference ± 95 %", "verdict"], rows)
+        + "</details>\n\n"
+    )
 
 
 def _explained(outcome: Outcome) -> str:

@@ -207,3 +207,29 @@ fn the_receiver_names_what_came_twice_in_the_first_block() {
     assert_eq!(take(4).sack, [above(1, 2), none, none]);
     assert_eq!(take(3).sack, [above(1, 1), above(1, 2), none]);
 }
+
+#[test]
+fn a_dsack_leaves_the_counters_of_accurate_ecn_in_their_place() {
+    use crate::transport::EcnFeedback;
+    let config = ReceiverConfig {
+        ack_policy: AckPolicy::Linux,
+        ecn_feedback: EcnFeedback::AccEcn,
+        accecn_option: true,
+        ..ReceiverConfig::default()
+    };
+    let mut receiver = crate::transport::Receiver::new(config);
+    let mut take = |n: u64| {
+        let data = Data { seq: n * MSS, len: MSS as u32, flags: Data::ECT, ..Data::default() };
+        match receiver.on_data(at_ms(n), &data, false) {
+            crate::transport::AckAction::Now(ack) => ack,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = take(0);
+    let again = take(0);
+    assert!(first.has_counters && again.has_counters);
+    assert_eq!((first.sack_blocks(), again.sack_blocks()), (0, 1));
+    assert!(again.sack[0].is_below());
+    // One segment more has come.
+    assert_eq!(again.sack[2].len, first.sack[2].len + MSS as u32);
+}
