@@ -405,8 +405,7 @@ def voip(
 ) -> Traffic:
     """One direction of a telephone call; UDP only.
 
-    R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in packet networks is
-    standardised for G.107.
+    R and MOS (ITU-T G.107) are of G.711 alone: we know of no impairment factor of Opus for this model.
 
     Parameters
     ----------

@@ -142,17 +142,22 @@ impl Measured {
         }
     }
 
-    /// The metrics of several of one kind together; none of none.
+    /// The metrics of several of one kind together; none of none, and none where nothing has been measured.
     #[must_use]
     pub fn metrics(all: &[Self]) -> Named {
-        match all.first() {
+        let named = match all.first() {
             None => Vec::new(),
             Some(Self::Pages(_)) => times(all, PAGES),
             Some(Self::Responses(_)) => times(all, RESPONSES),
             Some(Self::Video(_)) => videos(all),
             Some(Self::Call(_)) => calls(all),
             Some(Self::Game(_)) => games(all),
+        };
+        // A store, which has a column for each metric, tells by its values what a group has.
+        if named.iter().all(|(_, value)| value.is_none()) {
+            return Vec::new();
         }
+        named
     }
 }
 

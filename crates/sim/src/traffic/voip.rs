@@ -40,8 +40,8 @@ words! {
     }
 }
 
-/// One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in
-/// packet networks is standardised for G.107.
+/// One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone: we know of no impairment factor of Opus
+/// for this model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Voip {
