@@ -132,6 +132,7 @@ impl DualPi2 {
     }
 
     /// The short buffer of non-queue-building packets; one always fits.
+    #[inline(never)]
     fn is_shallow_full(&self, rate: BitRate, packet: &Packet) -> bool {
         let room = rate * self.params.nqb_limit;
         !self.l4s.is_empty() && self.l4s.bytes() + u64::from(packet.bytes) > room.get()
@@ -234,6 +235,7 @@ impl DualPi2 {
     }
 
     /// In the L4S queue by its DSCP: no mark, and no drop but during overload.
+    #[inline(never)]
     fn judge_nqb(&mut self, cx: &mut Cx<'_>, coupling: bool) -> Verdict {
         if coupling && self.stands() && self.is_overloaded() && self.happens_squared(cx, Class::L4s) {
             Verdict::Drop
