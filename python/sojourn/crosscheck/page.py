@@ -217,9 +217,9 @@ def _peer(outcome: Outcome) -> str:
 _KERNELS: Final = """\
 ### Linux {newer} beside {older}
 
-{points} of the drawn points were also recorded with Linux {newer}: the first ones of the file, whose order is random.
-The machine, the commands and the start times are the same. {development} of them are development points. Of the
-held-out points, only shares are shown.
+{points} of the drawn points were also recorded with Linux {newer}. They are of the first 40 of the file, whose order
+is random. The machine, the commands and the start times are the same. {development} of them are development points.
+Of the held-out points, only shares are shown.
 
 The spread of a single run is pooled over the points that have several runs: {spreads}. Drops and marks have at
 least the spread of a Poisson variable. Two kernels differ *beyond the spread* if the difference is more than

@@ -167,8 +167,6 @@ pub struct Receiver {
     reader: Option<Reader>,
     /// Of Linux's rule.
     adaptive: Option<Adaptive>,
-    /// With that rule, what came twice and is not yet reported; empty without any.
-    twice: Range,
     stats: ReceiverStats,
 }
 
@@ -201,7 +199,6 @@ impl Receiver {
             connection: Connection::default(),
             reader: config.read_rate.map(Reader::new),
             adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Adaptive::new(config.ack_delay)),
-            twice: NOTHING,
             stats: ReceiverStats::default(),
             config,
         }
@@ -263,7 +260,6 @@ impl Receiver {
         } else if data.end() <= self.next {
             self.duplicate(data.end() - data.seq);
             self.stats.duplicate_segments += 1;
-            self.note_twice(data);
         } else {
             self.hold(data);
         }
@@ -370,7 +366,6 @@ impl Receiver {
         self.duplicate(data.end() - data.seq - fresh);
         if fresh == 0 {
             self.stats.duplicate_segments += 1;
-            self.note_twice(data);
         } else {
             self.stats.out_of_order_segments += 1;
         }
@@ -383,8 +378,8 @@ impl Receiver {
     #[inline(never)]
     fn acknowledge_apart(&mut self) -> Ack {
         let mut ack = self.acknowledge();
-        if self.twice.end > 0 {
-            self.report_twice(&mut ack);
+        if let Some(rule) = &mut self.adaptive {
+            rule.report_twice(&mut ack);
         }
         ack
     }

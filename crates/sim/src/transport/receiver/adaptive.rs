@@ -44,6 +44,9 @@ pub(super) struct Adaptive {
     in_order: u64,
     /// The timer that runs is of an acknowledgement that stands for several.
     compresses: bool,
+    /// Segments that brought nothing new so far, and the last of them while it is not reported; empty without any.
+    duplicates: u64,
+    twice: Range,
 }
 
 /// What has become of a segment.
@@ -60,7 +63,17 @@ pub(super) struct Arrival {
 impl Adaptive {
     pub fn new(least: Span) -> Self {
         let (last, rtt) = (Instant::ZERO, Span::ZERO);
-        Self { last, rtt, least, delay: least, repeats: 0, in_order: 0, compresses: false }
+        Self {
+            last,
+            rtt,
+            least,
+            delay: least,
+            repeats: 0,
+            in_order: 0,
+            compresses: false,
+            duplicates: 0,
+            twice: NOTHING,
+        }
     }
 
     /// A SYN-ACK leaves.
@@ -81,6 +94,19 @@ impl Adaptive {
         }
         self.in_order = 0;
         self.compresses = false;
+    }
+
+    /// RFC 2883: the first block names what came twice.
+    pub fn report_twice(&mut self, ack: &mut Ack) {
+        if self.twice.end == 0 {
+            return;
+        }
+        let twice = std::mem::replace(&mut self.twice, NOTHING);
+        // Accurate ECN's counters have the place of the third block.
+        let blocks = if ack.accurate.has_counters { 2 } else { 3 };
+        ack.sack[..blocks].rotate_right(1);
+        ack.sack[0] =
+            SackBlock { offset: twice.start.wrapping_sub(ack.ack) as u32, len: (twice.end - twice.start) as u32 };
     }
 
     /// RFC 6298's timeout with Linux's variation, after one sample.
@@ -108,28 +134,17 @@ impl Adaptive {
 }
 
 impl Receiver {
-    /// The segment brought nothing new.
-    pub(super) fn note_twice(&mut self, data: &Data) {
-        if self.adaptive.is_some() && self.config.sack {
-            self.twice = Range { start: data.seq, end: data.end() };
-        }
-    }
-
-    /// RFC 2883: the first block names what came twice.
-    pub(super) fn report_twice(&mut self, ack: &mut Ack) {
-        let twice = std::mem::replace(&mut self.twice, NOTHING);
-        // Accurate ECN's counters have the place of the third block.
-        let blocks = if ack.accurate.has_counters { 2 } else { 3 };
-        ack.sack[..blocks].rotate_right(1);
-        ack.sack[0] =
-            SackBlock { offset: twice.start.wrapping_sub(ack.ack) as u32, len: (twice.end - twice.start) as u32 };
-    }
-
     /// What to do after a segment.
     #[inline(never)]
     pub(super) fn adapt(&mut self, now: Instant, data: &Data, arrival: &Arrival) -> AckAction {
         let Some(mut rule) = self.adaptive else { return AckAction::None };
         let most = self.config.quick_acks.get();
+        if self.stats.duplicate_segments > rule.duplicates {
+            rule.duplicates = self.stats.duplicate_segments;
+            if self.config.sack {
+                rule.twice = Range { start: data.seq, end: data.end() };
+            }
+        }
         if arrival.is_old {
             rule.delay = rule.least;
             self.quick = self.quick.max(most);

@@ -56,7 +56,7 @@ impl<R: Strategy> Core<R> {
         if R::UNDOES {
             let fresh =
                 matches!(self.state, State::Open | State::Reducing { .. } | State::Loss { advanced: false, .. });
-            self.watch_timeout(fresh);
+            self.watch_timeout(now, fresh);
             if reduce {
                 self.remember(true);
             }

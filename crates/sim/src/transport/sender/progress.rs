@@ -39,8 +39,6 @@ pub(super) struct Seen {
     pub highest: u64,
     /// A segment sent once came after one sent behind it.
     pub reordered: bool,
-    /// Of those sent once, the lowest end.
-    pub original: u64,
 }
 
 impl Progress {
@@ -51,9 +49,6 @@ impl Progress {
     /// RFC 8985, steps 2 and 3, for one segment.
     pub(super) fn see(&mut self, segment: &Segment) {
         let repeated = segment.flags & REPEATED != 0;
-        if !repeated {
-            self.seen.original = self.seen.original.min(segment.end());
-        }
         if repeated && segment.sent > self.seen.credible {
             return;
         }

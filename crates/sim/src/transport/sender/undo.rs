@@ -39,8 +39,8 @@ pub(super) struct Undo {
     unnamed: Option<u64>,
     /// When the first retransmission left that may be in flight.
     first_resent: Option<Instant>,
-    /// F-RTO watches what answers the timeout.
-    watches: bool,
+    /// F-RTO watches what answers the timeout, which was then.
+    watched: Option<Instant>,
     next: Next,
     /// Up to here segments may have been sent more than once although nothing says that they are lost.
     mixed: Option<u64>,
@@ -192,9 +192,9 @@ impl<R: Strategy> Core<R> {
     }
 
     /// The timer has expired; `fresh`: no recovery was under way.
-    pub fn watch_timeout(&mut self, fresh: bool) {
+    pub fn watch_timeout(&mut self, now: Instant, fresh: bool) {
         if let Some(undo) = self.undo() {
-            undo.watches = fresh;
+            undo.watched = fresh.then_some(now);
             undo.next = Next::Lost;
         }
     }
@@ -219,7 +219,7 @@ impl<R: Strategy> Core<R> {
                 let room = self.data_end().min(self.peer.edge) > next && self.occupied() + self.mss <= self.cwnd;
                 if let Some(undo) = self.undo().filter(|_| !room) {
                     undo.next = Next::Lost;
-                    undo.watches = false;
+                    undo.watched = None;
                 }
                 room
             }
@@ -314,18 +314,23 @@ impl<R: Strategy> Core<R> {
             self.restore(undo, true);
             return;
         }
-        if undo.watches {
-            if progress.seen.original <= point {
+        if let Some(timeout) = undo.watched {
+            // Something that was sent once, before the timeout.
+            let first = [progress.acked_sent.first(), progress.sacked_sent.first()].into_iter().flatten().min();
+            if first.is_some_and(|sent| sent < timeout) {
                 undo.stats.spurious_timeouts += 1;
                 self.restore(undo, true);
                 return;
             }
             if next > point {
-                undo.watches = progress.sacked == 0 && !pure;
+                if progress.sacked > 0 || pure {
+                    undo.watched = None;
+                }
             } else if advanced && una < point {
-                undo.watches = self.data_end().min(self.peer.edge) > next;
-                if undo.watches {
+                if self.data_end().min(self.peer.edge) > next {
                     undo.next = Next::NewFirst;
+                } else {
+                    undo.watched = None;
                 }
             }
         }
@@ -351,7 +356,7 @@ impl<R: Strategy> Core<R> {
             undo.mixed = Some(self.board.next);
         }
         let before = undo.before.take();
-        undo.watches = false;
+        undo.watched = None;
         undo.stats.undos += 1;
         self.state = State::Open;
         self.force = false;

@@ -90,7 +90,7 @@ impl Strategy for Rack {
 
     fn seen(&self, now: Instant, min_rtt: Span) -> Seen {
         let credible = Instant::from_nanos(now.nanos().saturating_sub(min_rtt.nanos()));
-        Seen { credible, highest: self.highest, reordered: self.reordered, original: u64::MAX }
+        Seen { credible, highest: self.highest, reordered: self.reordered }
     }
 
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
