@@ -32,7 +32,7 @@ MODULES: Final = {
     "metrics": "metrics tables",
     "results": "results export inert groups applications folder under_load",
     "pictures": "palette canvas plot trace",
-    "runs": "runner comparison stepping demo traces",
+    "runs": "runner comparison stepping demo traces working_conditions",
 }
 """Modules directly in the package; each of its folders is a part by itself."""
 

@@ -62,6 +62,8 @@ PYTHON: Final = {
     "sojourn.lines": "Access lines and RRUL",
     "sojourn.under_load": "Results of RRUL",
     "sojourn.traffic": "Traffic and transport",
+    "sojourn.recorded": "Traffic of one's own",
+    "sojourn.applications": "Results of applications",
     "sojourn.draw": "Random quantities",
     "sojourn.trace": "Rates over time",
     "sojourn.units": "Units",

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sojourn.runner import compare, run
     from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
     from sojourn.stats import Estimate
+    from sojourn.stats.harm import harm
+    from sojourn.stats.outcome import Requirements, quality_of_outcome
+    from sojourn.stats.smoothness import goodput_over_intervals
     from sojourn.stepping import Simulation, Window
     from sojourn.topologies import dumbbell, lan
     from sojourn.traces import DecisionLogs, PacketTraces
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
         s,
         us,
     )
+    from sojourn.working_conditions import Responsiveness, ResponsivenessTest, responsiveness
 
     __version__: str
 
@@ -75,6 +79,9 @@ __all__ = [
     "Network",
     "PacketTraces",
     "Quantity",
+    "Requirements",
+    "Responsiveness",
+    "ResponsivenessTest",
     "Results",
     "RrulSummary",
     "Scheme",
@@ -94,6 +101,8 @@ __all__ = [
     "every",
     "gaming",
     "gbit_s",
+    "goodput_over_intervals",
+    "harm",
     "kbit_s",
     "kib",
     "lan",
@@ -106,8 +115,10 @@ __all__ = [
     "packets",
     "pareto",
     "poisson",
+    "quality_of_outcome",
     "replay",
     "request_response",
+    "responsiveness",
     "rrul",
     "run",
     "s",
@@ -132,10 +143,14 @@ _HOME = {
     "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.recorded": ("source",),
+    "sojourn.working_conditions": ("Responsiveness", "ResponsivenessTest", "responsiveness"),
     "sojourn.results": ("Results",),
     "sojourn.runner": ("compare", "run"),
     "sojourn.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
     "sojourn.stats": ("Estimate",),
+    "sojourn.stats.harm": ("harm",),
+    "sojourn.stats.outcome": ("Requirements", "quality_of_outcome"),
+    "sojourn.stats.smoothness": ("goodput_over_intervals",),
     "sojourn.stepping": ("Simulation", "Window"),
     "sojourn.topologies": ("dumbbell", "lan"),
     "sojourn.traces": ("DecisionLogs", "PacketTraces"),

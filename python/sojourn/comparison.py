@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import folder as folders
-from sojourn import toml
+from sojourn import metrics, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan import execute, expand, rows
 from sojourn.plan.identity import build
@@ -223,7 +223,7 @@ def _reports(store: Store, runs: Sequence[str]) -> Iterator[tuple[str, Document]
 
 
 def _metrics(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in rows.metric_names(table)}
+    return {name: row[name] for name in metrics.present(rows.metric_names(table), row)}
 
 
 def _grouped(found: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -154,6 +154,8 @@ def _short(value: float, digits: int = 3) -> str:
 
 
 def _is_measured(results: Results, group: Group) -> bool:
+    if group.metric.name not in results.groups.columns:
+        return False
     return any(np.isfinite(_values(results, label, group)).any() for label in results.labels)
 
 

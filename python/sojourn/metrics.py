@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
 
@@ -39,6 +39,15 @@ QUEUES: Final = (
     "coupling_ratio",
 )
 """The columns of the table of DualPI2's two queues."""
+
+_FAMILIES: Final = (
+    ("page_load_s_", "pages_"),
+    ("response_s_", "responses_"),
+    ("video_",),
+    ("voip_",),
+    ("delay_above_",),
+)
+"""How the metrics of each kind of application begin, which only groups of flows of this kind have."""
 
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
@@ -107,6 +116,20 @@ class Metric:
     def heading(self) -> str:
         """Title and shown unit: ``Goodput, Mbit/s``."""
         return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
+
+
+@cache
+def family(name: str) -> int | None:
+    """Return the number of the kind of application whose metric it is; None for a metric that every group has."""
+    found = (number for number, starts in enumerate(_FAMILIES) if name.startswith(starts))
+    return next(found, None)
+
+
+def present(names: Iterable[str], row: Mapping[str, Any]) -> list[str]:
+    """Return those of the names that a row with a column for each metric has: of applications what was measured."""
+    names = list(names)
+    measured = {family(name) for name in names if row[name] is not None}
+    return [name for name in names if family(name) is None or family(name) in measured]
 
 
 @cache

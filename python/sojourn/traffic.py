@@ -78,7 +78,14 @@ _Made = TypeVar("_Made", bound=Part)
 # Traffic and transports, made by docs/generate.py
 
 
-def bulk(count: int | None = None, /, *, after: Time | None = None, first: Data | None = None) -> Traffic:
+def bulk(
+    count: int | None = None,
+    /,
+    *,
+    after: Time | None = None,
+    first: Data | None = None,
+    self_probes: Time | None = None,
+) -> Traffic:
     """An endless stream of data, as fast as TCP allows; TCP only.
 
     Parameters
@@ -90,8 +97,12 @@ def bulk(count: int | None = None, /, *, after: Time | None = None, first: Data 
         connections before it sends on any.
     first
         Payload that is sent as soon as the connection is open; only with `after`. iperf3 37 B.
+    self_probes
+        Time from one self probe to the next (draft-ietf-ippm-responsiveness-09): a request for one byte on this
+        connection, answered behind what TCP has sent. The times are the series `self_probe_ms` of the flow. None by
+        default.
     """
-    return _traffic(count, "bulk", after=(after, "time"), first=(first, "data"))
+    return _traffic(count, "bulk", after=(after, "time"), first=(first, "data"), self_probes=(self_probes, "time"))
 
 
 def transfer(count: int | None = None, /, *, size: Data) -> Traffic:
@@ -394,8 +405,7 @@ def voip(
 ) -> Traffic:
     """One direction of a telephone call; UDP only.
 
-    R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in packet networks is
-    standardised for G.107.
+    R and MOS (ITU-T G.107) are of G.711 alone: we know of no impairment factor of Opus for this model.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from itertools import count
@@ -87,6 +88,23 @@ def test_the_summary_has_a_row_for_each_metric(mix: sj.Results) -> None:
         sj.ApplicationSummary(results)
 
 
+def test_phases_have_application_metrics_of_their_own() -> None:
+    # 20 Mbit/s and then 1 Mbit/s, at which 50 objects of 1052 B take 0.42 s besides the round trips. The phases
+    # together have the pages of the run.
+    net = line(24).add(sj.web(), sj.voip(), sj.gaming()).change(at=sj.s(12), rate=sj.mbit_s(1), phase="slow")
+    results = sj.run(net, seed=1, series=None, progress=False)
+    label = results.labels[0]
+
+    def of(metric: str, group: str, phase: str | None = None) -> float:
+        return float(results.values(label, metric, group, phase=phase)[0])
+
+    assert of("page_load_s_mean", "web", "start") < 0.45 < of("page_load_s_mean", "web", "slow") < 2
+    both = of("pages_completed", "web", "start") + of("pages_completed", "web", "slow")
+    assert both == of("pages_completed", "web")
+    assert of("voip_mos", "voip", "slow") <= of("voip_mos", "voip", "start") <= 4.41
+    assert of("delay_above_100_ms_ratio", "gaming", "start") == 0
+
+
 def test_sources_become_part_of_the_scenario(tmp_path: Path) -> None:
     # 1200 B at 0, then 160 B each 20 ms up to 980 ms: 50 packets.
     array = np.array([(0.0, 1200), *((k / 50, 160) for k in range(1, 50))])
@@ -165,3 +183,22 @@ def test_sizes_come_from_a_file(tmp_path: Path) -> None:
 def test_bad_traffic_has_one_clear_error(make: Callable[[], object], why: str) -> None:
     with pytest.raises(SojournError, match=why):
         make()
+
+
+def test_a_folder_changes_no_number_of_an_application(tmp_path: Path) -> None:
+    # With phases, and a call that begins after the end, of which nothing is heard.
+    net = line(6).add(sj.web(), sj.gaming(), sj.bulk(1)).change(at=sj.s(4), rate=sj.mbit_s(5), phase="slow")
+    net = net.flow(name="late", from_="server", to="client", traffic=sj.voip(), transport=sj.udp(), start=sj.s(7))
+    plain = sj.compare(net, ["codel"], replicates=2, seed=3, series=None, progress=False)
+    written = sj.compare(net, ["codel"], replicates=2, seed=3, series=None, progress=False, out=tmp_path / "out")
+    documents = [results.to_document() for results in (plain, written, sj.Results.read(tmp_path / "out"))]
+    # A store has a column for each metric, also in phases, which do not have all of the run's.
+    phases = [[run.pop("phases") for run in document["runs"]] for document in documents]
+    texts = {json.dumps(document) for document in documents}
+    assert len(texts) == 1
+    measured = [
+        [{k: v for k, v in phase["metrics"].items() if v is not None} for run in one for phase in run]
+        for one in phases
+    ]
+    assert measured[0] == measured[1] == measured[2]
+    assert any("page_load_s_mean" in metrics for metrics in measured[0])

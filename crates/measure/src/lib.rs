@@ -5,6 +5,7 @@
 
 pub mod catalogue;
 pub mod emodel;
+mod events;
 mod fairness;
 mod histogram;
 mod level;
@@ -14,6 +15,7 @@ mod moments;
 pub mod trace;
 pub mod window;
 
+pub use events::{LossEvents, Synchronisation};
 pub use fairness::jain;
 pub use histogram::{Histogram, Sampled};
 pub use level::Level;

@@ -48,6 +48,12 @@ impl Moments {
         self.sum
     }
 
+    /// Mean; zero of nothing.
+    #[must_use]
+    pub fn mean(&self) -> Span {
+        Span::from_nanos(self.sum.checked_div(u128::from(self.count)).unwrap_or_default() as u64)
+    }
+
     /// Mean in milliseconds; `None` of nothing.
     #[must_use]
     pub fn mean_ms(&self) -> Option<f64> {

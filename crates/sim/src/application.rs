@@ -90,6 +90,22 @@ pub struct Late {
     pub above_100_ms: u64,
 }
 
+impl Late {
+    fn merge(&mut self, other: &Self) {
+        self.heard += other.heard;
+        self.above_50_ms += other.above_50_ms;
+        self.above_100_ms += other.above_100_ms;
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            heard: self.heard - earlier.heard,
+            above_50_ms: self.above_50_ms - earlier.above_50_ms,
+            above_100_ms: self.above_100_ms - earlier.above_100_ms,
+        }
+    }
+}
+
 impl Listener {
     /// Datagram number `ordinal` of the flow, sent at `sent`, is here.
     pub fn hear(&mut self, now: Instant, ordinal: u32, sent: Instant) {

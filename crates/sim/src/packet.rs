@@ -1,6 +1,6 @@
 //! Packets on their way: a slab of records of one cache line, named by 4-byte handles.
 
-use crate::transport::segment::unstamped_saves;
+use crate::transport::segment::{unstamped_saves, Accurate};
 use crate::transport::{Ack, Control, Data, SackBlock};
 use sojourn_aqm::Ecn;
 use sojourn_units::Instant;
@@ -45,8 +45,7 @@ pub(crate) struct Packed {
     received_at: Instant,
     sack: [SackBlock; 3],
     window: u32,
-    ace: u8,
-    has_counters: bool,
+    accurate: Accurate,
     bytes: u8,
     says: Says,
 }
@@ -75,9 +74,9 @@ impl Packed {
             (Control::Fin, false) => Says::Fin,
             (Control::Fin, true) => Says::FinEcho,
         };
-        let Ack { ack: number, echo, received_at, sack, window, ace, has_counters, .. } = *ack;
+        let Ack { ack: number, echo, received_at, sack, window, accurate, .. } = *ack;
         let bytes = (ack.header_bytes().get() as u32 - saved) as u8;
-        Self { ack: number, echo, received_at, sack, window, ace, has_counters, bytes, says }
+        Self { ack: number, echo, received_at, sack, window, accurate, bytes, says }
     }
 
     /// IP size.
@@ -97,8 +96,8 @@ impl Packed {
             Says::Fin => (Control::Fin, false),
             Says::FinEcho => (Control::Fin, true),
         };
-        let Self { ack, echo, received_at, sack, window, ace, has_counters, .. } = *self;
-        Ack { ack, echo, received_at, sack, window, ace, has_counters, ece, control }
+        let Self { ack, echo, received_at, sack, window, accurate, .. } = *self;
+        Ack { ack, echo, received_at, sack, window, accurate, ece, control }
     }
 }
 

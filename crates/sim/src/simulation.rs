@@ -10,6 +10,7 @@ mod flows;
 mod lazy;
 mod net;
 mod ports;
+mod probes;
 mod report;
 mod state;
 mod step;
@@ -69,6 +70,8 @@ enum What {
     Acknowledge(u32),
     /// A time that an application's client, or its connection of this flow, asked for.
     Client(u32),
+    /// A self probe of a flow is answered.
+    Probe(u32),
     /// The warm-up is over.
     Measure,
     /// A point of the time series.
@@ -128,10 +131,13 @@ struct Tcp {
     ack_route: u32,
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
-    /// Bytes of a finite transfer, or those that the client of a connection waits for; `u64::MAX` of another flow.
+    /// Bytes of a finite transfer; `u64::MAX` of another flow.
     transfer: u64,
     /// It is a client's, whose application does not close it.
     stays_open: bool,
+    /// Payload at whose arrival something happens: the first byte, the last of a transfer, the answer to a self probe, or what
+    /// the client of a connection waits for.
+    mark: u64,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
     retransmit_at: Instant,
     pace_at: Instant,
@@ -148,6 +154,9 @@ struct FlowMeter {
     /// Index into [`Hosts::delays`].
     group: u32,
     completed: Option<Instant>,
+    /// TCP: the first payload that came, when it was sent and when it was here; zero before.
+    opened: Instant,
+    begun: Instant,
     /// UDP: packets sent, when first, and payload delivered.
     sent_packets: u64,
     first_sent: Option<Instant>,
@@ -157,8 +166,8 @@ struct FlowMeter {
 impl FlowMeter {
     /// Forgets what was counted; instants are of the whole run.
     fn restart(&mut self) {
-        let Self { group, first_sent, last_delivered, completed, .. } = *self;
-        *self = Self { group, first_sent, last_delivered, completed, ..Self::default() };
+        let Self { group, first_sent, last_delivered, completed, opened, begun, .. } = *self;
+        *self = Self { group, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
     }
 }
 
@@ -267,6 +276,8 @@ struct Hosts {
     paused: BTreeMap<u32, Paused>,
     /// Applications over TCP, and the connections of their flows.
     clients: Clients,
+    /// Flows with self probes.
+    probes: BTreeMap<u32, Box<probes::SelfProbes>>,
 }
 
 /// What a flow needs to go on.
@@ -344,6 +355,7 @@ impl Simulation {
             What::Acknowledge(flow) => self.acknowledge_timer(flow),
             What::Pace(flow) => self.pace_timer(flow),
             What::Emit(flow) => self.emit(flow),
+            What::Probe(flow) => self.probe(flow),
             What::Retry(port) => self.net.attempt(port, false),
             What::Access(cell) => self.net.cell_access(cell),
             What::Release(port) => self.net.release(port),

@@ -50,6 +50,8 @@ pub enum Traffic {
         after: Span,
         /// Until then so much, at once.
         first: Bytes,
+        /// Time from one self probe to the next; zero for none.
+        self_probes: Span,
     },
     /// So much payload once, handed over at the start.
     Transfer {

@@ -2,7 +2,7 @@
 # b's acknowledgements are late by the round-trip time. /point/settings says which.
 set -eu
 # FLOW_GROUPS (lines of congestion control, flows, base RTT in ms, start in s) BASE_RTT_MS RATE QDISC SECONDS_ALL
-# SECONDS_WARM_UP INTERVAL SOCKETS SYSCTLS CHANGE_AT CHANGED_RATE
+# SECONDS_WARM_UP INTERVAL SOCKETS SYSCTLS CHANGE_AT CHANGED_RATE (several: one after the other) CHANGE_EVERY PING_INTERVAL
 . /point/settings
 
 for node in a r b; do ip netns add $node; ip -n $node link set lo up; done
@@ -58,7 +58,7 @@ if [ $band = 1 ]; then
 fi
 shaped="htb rate RATE burst 1600 cburst 1600 quantum 1514"
 case "$QDISC" in
-cake*) tc -n r qdisc add dev rb root handle 1: $QDISC ;;
+cake\ bandwidth*) tc -n r qdisc add dev rb root handle 1: $QDISC ;;
 *)
     tc -n r qdisc add dev rb root handle 1: htb default 1
     tc -n r class add dev rb parent 1: classid 1:1 ${shaped/RATE/$RATE}
@@ -106,7 +106,7 @@ while read -r control flows rtt_ms start_s; do
 done <<END
 $FLOW_GROUPS
 END
-ip netns exec a ping -D -i 0.05 -w $SECONDS_ALL 10.0.2.2 >ping &
+ip netns exec a ping -D -i ${PING_INTERVAL:-0.05} -w $SECONDS_ALL 10.0.2.2 >ping &
 if [ "$SOCKETS" != 0 ]; then
     mkfifo /run/never
     exec 9<>/run/never
@@ -121,11 +121,16 @@ if [ "$SOCKETS" != 0 ]; then
 fi
 if [ "${CHANGE_AT:-0}" != 0 ]; then
     (
-        sleep $CHANGE_AT
-        case "$QDISC" in
-        cake*) tc -n r qdisc change dev rb root handle 1: cake bandwidth $CHANGED_RATE ;;
-        *) tc -n r class change dev rb parent 1: classid 1:1 ${shaped/RATE/$CHANGED_RATE} ;;
-        esac
+        wait_s=$CHANGE_AT
+        for rate in $CHANGED_RATE; do
+            sleep $wait_s
+            case "$QDISC" in
+            cake\ bandwidth*) tc -n r qdisc change dev rb root handle 1: cake bandwidth $rate ;;
+            *) tc -n r class change dev rb parent 1: classid 1:1 ${shaped/RATE/$rate} ;;
+            esac
+            echo "$EPOCHREALTIME $rate" >>changes
+            wait_s=${CHANGE_EVERY:-0}
+        done
         tc -n r class show dev rb >changed
         tc -n r qdisc show dev rb >>changed
     ) &

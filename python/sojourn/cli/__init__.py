@@ -44,6 +44,7 @@ COMMANDS: Final = {
     ),
     "topology": ("topology.command", "convert real topologies to scenarios"),
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
+    "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),
     "trace": ("cli.trace", "look at the rate of a link over time, or make a trace"),
     "device": ("device.command", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import drawn, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
+from sojourn.crosscheck import drawn, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check", "held_out"]
 
 
 def _of_linux() -> list[Point]:
-    return [*linux.points(), *drawn.points(drawn.DEVELOPMENT)]
+    return [*linux.points(), *drawn.points(drawn.DEVELOPMENT), *varying.points()]
 
 
 def _of_ns2() -> list[Point]:
@@ -55,7 +55,8 @@ def check(
         Some points only, three replications instead of five.
     live
         Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project. The
-        drawn points of Linux are left out; `crosscheck/linux/run.py --drawn` records them.
+        drawn points of Linux and its rate changes are left out; `crosscheck/linux/run.py --drawn` and
+        `crosscheck/linux/varying.py` record them.
     jobs
         Number of threads; by default one per core. The results do not depend on it.
     seed

@@ -142,7 +142,7 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
 def lines(
     panels: Sequence[Lines], seen: Mapping[str, Look], labels: Mapping[str, str], x: str, *, log: bool
 ) -> Picture:
-    """Draw panels over a swept factor, three in a row: a line a scheme through its means, its 95 % intervals as a band.
+    """Draw panels over a swept factor, three in a row: a line a scheme through its means, 95 % intervals as a band.
 
     `seen` and `labels` are look and name of each scheme, `x` is the title of the horizontal axis.
     """
@@ -212,8 +212,8 @@ def series(
 ) -> Picture:
     """Draw time series, a panel for each scheme: one replication as a line, the range of all as a band.
 
-    `seen` and `labels` are look and name of each scheme, `title` is that of the vertical axis, and `faint` are schemes
-    to be drawn in grey.
+    `seen` and `labels` are look and name of each scheme, `title` is that of the vertical axis, and `faint` are
+    schemes to be drawn in grey.
     """
     # Five panels are three and two, not four and one.
     columns = 3 if len(traces) in (5, 6, 9) else min(4, len(traces))

@@ -73,7 +73,11 @@ _OWN: Final[dict[str, dict[str, pa.DataType]]] = {
 def metric_names(table: str) -> tuple[str, ...]:
     """Return the metrics that a table has a column for."""
     scope = _SCOPES.get(table)
-    return tuple(metrics.order(name for where, name in metrics.catalogue() if where == scope))
+    found = {name for where, name in metrics.catalogue() if where == scope}
+    if table == PHASES:
+        # Groups of flows in a phase have those of their applications.
+        found |= {name for _, name in metrics.catalogue() if metrics.family(name) is not None}
+    return tuple(metrics.order(found))
 
 
 @cache

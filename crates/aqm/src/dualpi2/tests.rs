@@ -1,6 +1,7 @@
 use super::*;
 use crate::test_host::{canonical, close, refused, DisciplineHost};
 use crate::Parameters;
+use sojourn_units::Bytes;
 use std::string::ToString;
 use std::vec::Vec;
 

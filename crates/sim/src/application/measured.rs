@@ -30,6 +30,10 @@ impl Times {
         self.histogram.merge(&other.histogram);
     }
 
+    fn since(&self, earlier: &Self) -> Self {
+        Self { moments: self.moments.since(&earlier.moments), histogram: self.histogram.since(&earlier.histogram) }
+    }
+
     fn mean(&self) -> Option<f64> {
         self.moments.mean_ms().map(|ms| ms / 1e3)
     }
@@ -67,6 +71,19 @@ impl Watched {
         self.rate_sum += other.rate_sum;
         self.switches += other.switches;
     }
+
+    /// What was added since this was as `earlier`; the start is of the whole run.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            played: self.played.saturating_sub(earlier.played),
+            stalled: self.stalled.saturating_sub(earlier.stalled),
+            stalls: self.stalls - earlier.stalls,
+            segments: self.segments - earlier.segments,
+            rate_sum: self.rate_sum - earlier.rate_sum,
+            switches: self.switches - earlier.switches,
+            startup: self.startup,
+        }
+    }
 }
 
 /// What one client or receiver measured.
@@ -98,17 +115,49 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Measured {
-    /// The metrics of several of one kind together; none of none.
+    /// What was added since this was as `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        match (self, earlier) {
+            (Self::Pages(now), Self::Pages(before)) => Self::Pages(now.since(before)),
+            (Self::Responses(now), Self::Responses(before)) => Self::Responses(now.since(before)),
+            (Self::Video(now), Self::Video(before)) => Self::Video(now.since(before)),
+            (Self::Call(now), Self::Call(before)) => Self::Call(now.since(before)),
+            (Self::Game(now), Self::Game(before)) => Self::Game(now.since(before)),
+            _ => self.clone(),
+        }
+    }
+
+    /// Adds what `other` of the same kind measured at another time.
+    pub fn merge(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Pages(all), Self::Pages(one)) | (Self::Responses(all), Self::Responses(one)) => all.merge(one),
+            (Self::Video(all), Self::Video(one)) => {
+                all.merge(one);
+                all.startup = all.startup.or(one.startup);
+            }
+            (Self::Call(all), Self::Call(one)) => all.merge(one),
+            (Self::Game(all), Self::Game(one)) => all.merge(one),
+            _ => {}
+        }
+    }
+
+    /// The metrics of several of one kind together; none of none, and none where nothing has been measured.
     #[must_use]
     pub fn metrics(all: &[Self]) -> Named {
-        match all.first() {
+        let named = match all.first() {
             None => Vec::new(),
             Some(Self::Pages(_)) => times(all, PAGES),
             Some(Self::Responses(_)) => times(all, RESPONSES),
             Some(Self::Video(_)) => videos(all),
             Some(Self::Call(_)) => calls(all),
             Some(Self::Game(_)) => games(all),
+        };
+        // A store, which has a column for each metric, tells by its values what a group has.
+        if named.iter().all(|(_, value)| value.is_none()) {
+            return Vec::new();
         }
+        named
     }
 }
 
@@ -161,9 +210,7 @@ fn games(all: &[Measured]) -> Named {
     let mut sum = Late::default();
     for one in all {
         if let Measured::Game(late) = one {
-            sum.heard += late.heard;
-            sum.above_50_ms += late.above_50_ms;
-            sum.above_100_ms += late.above_100_ms;
+            sum.merge(late);
         }
     }
     vec![

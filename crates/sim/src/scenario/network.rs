@@ -112,6 +112,22 @@ pub(crate) struct Changing {
 }
 
 impl Network {
+    /// Propagation delay of a flow's way there and back, at the start of the run.
+    #[must_use]
+    pub fn base_rtt(&self, flow: &Flow) -> Span {
+        self.propagation(&flow.route) + self.propagation(&flow.ack_route)
+    }
+
+    /// Propagation delay of a route.
+    pub(crate) fn propagation(&self, route: &[usize]) -> Span {
+        let delay = |port: &usize| match self.ports[*port].kind {
+            PortKind::Link { delay, .. } => delay,
+            PortKind::Bus { bus, .. } => self.buses[bus].delay,
+            PortKind::Cell { cell, .. } => self.cells[cell].delay,
+        };
+        route.iter().map(delay).fold(Span::ZERO, |sum, delay| sum + delay)
+    }
+
     /// What changes, of each port.
     pub(crate) fn changing(&self) -> Vec<Changing> {
         let mut all = vec![Changing::default(); self.ports.len()];

@@ -2,6 +2,7 @@
 
 use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
+use super::probes::SelfProbes;
 use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
@@ -12,7 +13,7 @@ use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
-use sojourn_measure::{Histogram, Level};
+use sojourn_measure::{Histogram, Level, Synchronisation};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Simulation {
                 line_queues,
                 ports,
                 hashes: Vec::with_capacity(count),
-                losses: vec![Losses::default(); count],
+                losses: network.flows.iter().map(|flow| Losses::new(flow.group, network.base_rtt(flow))).collect(),
+                synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
                 look_at: Instant::ZERO + network.warm_up,
                 catching_up: false,
@@ -68,6 +70,7 @@ impl Simulation {
                 delays: vec![Histogram::default(); network.groups.len()],
                 paused: BTreeMap::new(),
                 clients: Clients::default(),
+                probes: BTreeMap::new(),
             },
             recorder: options.series.map(|interval| {
                 let flows = if network.flow_series { count } else { 0 };
@@ -152,6 +155,7 @@ impl Simulation {
                         unwritten: 0,
                         transfer,
                         stays_open: false,
+                        mark: 1,
                         retransmit_at: Instant::NEVER,
                         pace_at: Instant::NEVER,
                         acknowledge_at: Instant::NEVER,
@@ -191,7 +195,14 @@ impl Simulation {
             }
         };
         self.net.wheel.push(start, What::Start(index));
-        if let (Traffic::Bulk { after, first }, Some(tcp)) = (&flow.traffic, &mut self.hosts.tcp[index as usize]) {
+        if let (Traffic::Bulk { after, first, self_probes }, Some(tcp)) =
+            (&flow.traffic, &mut self.hosts.tcp[index as usize])
+        {
+            if !self_probes.is_zero() {
+                let way_back = self.network.propagation(&flow.ack_route);
+                self.hosts.probes.insert(index, Box::new(SelfProbes::new(*self_probes, way_back)));
+                self.net.wheel.push(start + *after + *self_probes, What::Probe(index));
+            }
             if !after.is_zero() {
                 tcp.sender.hold(*first);
                 self.net.wheel.push(start + *after, What::Emit(index));

@@ -201,7 +201,7 @@ impl Clients {
     /// What a connection waits for has arrived: the SYN, or all of the answer.
     pub fn complete(&mut self, net: &mut Net, flow: u32) {
         let Some(connection) = self.connection(flow) else { return };
-        connection.tcp.transfer = u64::MAX;
+        connection.tcp.mark = u64::MAX;
         let (user, number) = (connection.user, connection.number);
         match connection.stage {
             Stage::Opening => connection.ask(net),
@@ -356,6 +356,7 @@ fn new_tcp(sender: &Arc<transport::Config>, receiver: ReceiverConfig, seed: u64,
         unwritten: 0,
         transfer: u64::MAX,
         stays_open: true,
+        mark: u64::MAX,
         retransmit_at: Instant::NEVER,
         pace_at: Instant::NEVER,
         acknowledge_at: Instant::NEVER,
@@ -387,7 +388,7 @@ impl Connection {
     /// Sends the request.
     fn ask(&mut self, net: &mut Net) {
         self.stage = Stage::Asked;
-        self.tcp.transfer = self.tcp.receiver.delivered().get() + self.get.answer;
+        self.tcp.mark = self.tcp.receiver.delivered().get() + self.get.answer;
         self.new_packet(net);
     }
 
@@ -419,7 +420,7 @@ impl Connection {
         let routes = (self.tcp.route, self.tcp.ack_route);
         self.tcp = new_tcp(&self.sender, self.receiver, self.seeds.next_u64(), routes);
         // Complete with the SYN.
-        self.tcp.transfer = 0;
+        self.tcp.mark = 0;
         self.is_open = true;
         self.opened = net.now + Span::from_nanos(1);
         net.wheel.push(self.opened, What::Client(self.flow));

@@ -1,7 +1,7 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::Net;
-use super::{Hosts, Paused, Simulation, Tcp, TcpCounts, What};
+use super::{FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Packet};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data};
@@ -287,7 +287,7 @@ impl Hosts {
         };
         let before = tcp.receiver.on_codepoint(ce);
         let action = tcp.receiver.on_data(now, data, ce);
-        let is_complete = tcp.receiver.delivered().get() >= tcp.transfer;
+        let is_reached = tcp.receiver.delivered().get() >= tcp.mark;
         if let Some(ack) = before {
             tcp.send_ack(net, index, &ack);
         }
@@ -295,19 +295,20 @@ impl Hosts {
             tcp.send_ack(net, index, &ack);
         }
         tcp.arm_acknowledgement(net, index);
-        if is_complete {
-            self.complete(net, index);
+        if is_reached {
+            self.reached(net, index, data.sent);
         }
     }
 
-    /// All has arrived that a flow's receiver waits for.
+    /// So much has arrived that something happens, with a segment sent at `sent`.
     #[cold]
     #[inline(never)]
-    fn complete(&mut self, net: &mut Net, index: u32) {
-        if self.tcp[index as usize].is_some() {
-            self.meters[index as usize].completed.get_or_insert(net.now);
-        } else {
-            self.clients.complete(net, index);
+    fn reached(&mut self, net: &mut Net, index: u32, sent: Instant) {
+        let Some(tcp) = &mut self.tcp[index as usize] else { return self.clients.complete(net, index) };
+        let (now, delivered) = (net.now, tcp.receiver.delivered().get());
+        tcp.mark = self.meters[index as usize].reached(now, sent, delivered, tcp.transfer);
+        if let Some(probes) = self.probes.get_mut(&index) {
+            tcp.mark = tcp.mark.min(probes.reached(now, delivered));
         }
     }
 
@@ -331,6 +332,21 @@ impl Hosts {
             Some(tcp) => Some(tcp),
             None => self.clients.tcp_mut(index),
         }
+    }
+}
+
+impl FlowMeter {
+    /// So much payload of a `transfer` has arrived by `now`, with a segment sent at `sent`; returns how much must arrive for
+    /// this to be looked at again.
+    fn reached(&mut self, now: Instant, sent: Instant, delivered: u64, transfer: u64) -> u64 {
+        if self.begun == Instant::ZERO {
+            (self.opened, self.begun) = (sent, now);
+        }
+        if delivered < transfer {
+            return transfer;
+        }
+        self.completed.get_or_insert(now);
+        u64::MAX
     }
 }
 

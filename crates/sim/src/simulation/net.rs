@@ -6,7 +6,7 @@ use crate::packet::{Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};
 use crate::random::Stream;
 use crate::wlan::Cell;
-use sojourn_measure::Level;
+use sojourn_measure::{Level, LossEvents, Synchronisation};
 use sojourn_units::{Instant, Span};
 
 /// Where a packet goes next.
@@ -75,6 +75,23 @@ pub(super) struct Losses {
     /// Runs of drops of packets that the flow sent one after another, and the last one dropped.
     pub runs: u64,
     last: Option<u32>,
+    pub events: LossEvents,
+    /// The latest loss event of the group of flows, and of all flows, in which it lost.
+    seen: [u64; 2],
+    /// Its group of flows.
+    group: u32,
+    base_rtt: Span,
+}
+
+impl Losses {
+    pub fn new(group: usize, base_rtt: Span) -> Self {
+        Self { group: group as u32, base_rtt, ..Self::default() }
+    }
+
+    /// Forgets what was counted.
+    pub fn restart(&mut self) {
+        *self = Self { group: self.group, base_rtt: self.base_rtt, ..Self::default() };
+    }
 }
 
 /// Counts that never restart, for the final audit.
@@ -103,6 +120,8 @@ pub(super) struct Net {
     /// Of each flow.
     pub hashes: Vec<Hashes>,
     pub losses: Vec<Losses>,
+    /// Of each group of flows, then of all flows.
+    pub synchronisation: Vec<Synchronisation>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
     /// The instant at which lines are looked at next: what arrives there from then on must wait.
@@ -177,7 +196,7 @@ impl Net {
     fn cross(&mut self, handle: u32, line: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
             Some(at) => self.travel(handle, bytes, at),
-            None => self.lose(handle),
+            None => self.lose_at(handle, now, Span::ZERO),
         }
     }
 
@@ -198,7 +217,7 @@ impl Net {
                         self.wheel.push(at, What::Deliver(handle));
                     }
                     Some(at) => self.travel_on(handle, bytes, at),
-                    None => self.lose(handle),
+                    None => self.lose_at(handle, at, Span::ZERO),
                 }
             }
         }
@@ -291,6 +310,13 @@ impl Net {
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, handle: u32) {
+        self.lose_at(handle, self.now, Span::ZERO);
+    }
+
+    /// A packet is gone at `now`, at a queue with so much delay.
+    #[cold]
+    #[inline(never)]
+    pub fn lose_at(&mut self, handle: u32, now: Instant, delay: Span) {
         let packet = self.slab.remove(handle);
         self.audit.dropped += 1;
         if let Some(ordinal) = packet.ordinal() {
@@ -299,6 +325,15 @@ impl Net {
             // Several drops of one instant are told in any order.
             let last = losses.last.replace(ordinal);
             losses.runs += u64::from(last.is_none_or(|last| last.abs_diff(ordinal) != 1));
+            let rtt = losses.base_rtt + delay;
+            losses.events.lost(now, ordinal, rtt);
+            let [of_group, of_all] = &mut losses.seen;
+            if let Some((all, groups)) = self.synchronisation.split_last_mut() {
+                all.lost(now, rtt, of_all);
+                if let Some(group) = groups.get_mut(losses.group as usize) {
+                    group.lost(now, rtt, of_group);
+                }
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
-use sojourn_units::{Instant, Span};
+use sojourn_units::{Bytes, Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
 const SLOT: Span = Span::from_micros(1);
@@ -189,6 +189,7 @@ impl Net {
     #[cold]
     #[inline(never)]
     pub(super) fn count_drops(&mut self, index: u32, now: Instant) {
+        let delay = self.ports[index as usize].queueing_delay();
         while let Some((packet, reason)) = self.dropped.packets.pop() {
             let port = &mut self.ports[index as usize];
             port.probe.dropped(now, &packet, reason, self.slab.get(packet.handle));
@@ -198,7 +199,7 @@ impl Net {
                     system.down(now);
                 });
             }
-            self.lose(packet.handle);
+            self.lose_at(packet.handle, now, delay);
         }
     }
 
@@ -336,7 +337,8 @@ impl Net {
     fn go_through(&mut self, index: u32, handle: u32, at: Instant) {
         let port = &mut self.ports[index as usize];
         let Some(channel) = &mut port.channel else { return };
-        let Some(arrival) = channel.carry(at.before(port.delay)) else { return self.lose(handle) };
+        let sent = at.before(port.delay);
+        let Some(arrival) = channel.carry(sent) else { return self.lose_at(handle, sent, Span::ZERO) };
         let packet = self.slab.get(handle);
         let bytes = packet.bytes();
         let copy = arrival.copy.map(|at| (packet.copy(), at));
@@ -452,6 +454,13 @@ impl Port {
     /// Full duplex point to point.
     pub(super) fn is_link(&self) -> bool {
         matches!(self.medium, Medium::Link)
+    }
+
+    /// What waits over the link's rate, or the mean sojourn time where that is longer, as at a shaper or an 802.11 cell.
+    fn queueing_delay(&self) -> Span {
+        let wire = &self.server.wire;
+        let waiting = wire.rate().time_for(Bytes::new(self.server.backlog().bytes));
+        waiting.max(self.probe.sojourn.moments.mean())
     }
 
     /// See [`Port::lazy`].

@@ -1,13 +1,13 @@
 //! What a run reports.
 
-use super::net::{Losses, Place};
+use super::net::Place;
 use super::state::{Counts, Internals};
 use super::{RunError, Simulation};
 use crate::engine::Wheel;
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
 use serde::{Deserialize, Serialize};
-use sojourn_measure::{Histogram, WindowRow};
+use sojourn_measure::{Histogram, Synchronisation, WindowRow};
 use sojourn_units::Instant;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -228,8 +228,9 @@ impl Simulation {
             if let Some(listener) = &mut self.hosts.flows[index].listener {
                 listener.restart();
             }
-            self.net.losses[index] = Losses::default();
+            self.net.losses[index].restart();
         }
+        self.net.synchronisation.fill(Synchronisation::default());
         self.hosts.clients.restart(now);
         let snapshot = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
@@ -268,6 +269,7 @@ impl Simulation {
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();
         let own_delays = std::mem::take(&mut self.hosts.delays);
+        let probes = std::mem::take(&mut self.hosts.probes);
         (self.hosts, self.net.slab, self.net.routes) = Default::default();
         (self.net.hashes, self.net.losses, self.net.wheel) = (Vec::new(), Vec::new(), Wheel::new(0));
         let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
@@ -283,6 +285,9 @@ impl Simulation {
         }
         let series = self.recorder.take();
         let series = series.map(|it| it.series(&self.network, flows.iter().map(|flow| flow.name.as_str())));
+        let mut series = series.unwrap_or_default();
+        // Of whole runs, like times of flows, and whether series are kept or not.
+        series.extend(probes.iter().map(|(flow, probes)| probes.series(&self.network.flows[*flow as usize].name)));
         Ok(RunReport {
             scenario: self.network.name.clone(),
             scheme: self.options.scheme.as_ref().map(sojourn_aqm::Config::text),
@@ -299,7 +304,7 @@ impl Simulation {
             phases,
             cells,
             distributions,
-            series: series.unwrap_or_default(),
+            series,
             conservation,
         })
     }

@@ -18,11 +18,18 @@ pub struct Bulk {
     /// Payload that is sent as soon as the connection is open; only with `after`. iperf3 37 B.
     #[serde(default, skip_serializing_if = "is_default")]
     pub first: Quantity<Bytes>,
+    /// Time from one self probe to the next (draft-ietf-ippm-responsiveness-09): a request for one byte on this connection,
+    /// answered behind what TCP has sent. The times are the series `self_probe_ms` of the flow. None by default.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub self_probes: Quantity<Span>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+/// Between self probes: the draft sends at most 100 a second.
+const LEAST: Span = Span::from_millis(1);
 
 impl Kind for Bulk {
     const TITLE: &'static str = "bulk";
@@ -35,6 +42,12 @@ impl Kind for Bulk {
             return Err(check.refuse("first", "needs `after`: without it the stream begins at once"));
         }
         up_to(first, &DATA, || check.path.then("first"))?;
-        Ok(Traffic::Bulk { after, first })
+        let Quantity(self_probes) = self.self_probes;
+        if !self_probes.is_zero() && self_probes < LEAST {
+            return Err(
+                check.refuse("self_probes", format!("is {self_probes}; allowed: {LEAST} or more, or 0 s for none"))
+            );
+        }
+        Ok(Traffic::Bulk { after, first, self_probes })
     }
 }

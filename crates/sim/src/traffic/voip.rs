@@ -40,8 +40,8 @@ words! {
     }
 }
 
-/// One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone, because no impairment factor of Opus in
-/// packet networks is standardised for G.107.
+/// One direction of a telephone call; UDP only. R and MOS (ITU-T G.107) are of G.711 alone: we know of no impairment factor of Opus
+/// for this model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Voip {
@@ -280,6 +280,29 @@ impl Call {
 }
 
 impl Quality {
+    /// Adds another part of the call.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.expected += other.expected;
+        self.lost += other.lost;
+        self.late += other.late;
+        self.runs += other.runs;
+        self.played += other.played;
+        self.mouth_to_ear_ns += other.mouth_to_ear_ns;
+    }
+
+    /// What was added since this was as `earlier`. A frame that was missing then may have come since.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            expected: self.expected.saturating_sub(earlier.expected),
+            lost: self.lost.saturating_sub(earlier.lost),
+            late: self.late.saturating_sub(earlier.late),
+            runs: self.runs.saturating_sub(earlier.runs),
+            played: self.played.saturating_sub(earlier.played),
+            mouth_to_ear_ns: self.mouth_to_ear_ns.saturating_sub(earlier.mouth_to_ear_ns),
+            codec: self.codec,
+        }
+    }
+
     /// Mean delay from mouth to ear of the frames that were played.
     #[must_use]
     pub fn mouth_to_ear_ms(&self) -> Option<f64> {

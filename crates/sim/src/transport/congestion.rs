@@ -89,7 +89,7 @@ pub struct AckEvent {
     pub in_flight: Bytes,
     /// In flight before it.
     pub prior_in_flight: Bytes,
-    /// Until pacing lets the next segment go; zero where it does not wait.
+    /// Until pacing lets the next segment go; zero where it does not wait, and for algorithms that read no delivery rates.
     pub departs_in: Span,
     /// Newly taken as lost by it.
     pub lost: Bytes,
@@ -387,12 +387,12 @@ impl CongestionControl for Control {
         each!(self, it => it.on_restart(now, idle, app_limited));
     }
 
-    #[inline]
+    #[inline(always)]
     fn cwnd(&self) -> Bytes {
         each!(self, it => it.cwnd())
     }
 
-    #[inline]
+    #[inline(always)]
     fn ssthresh(&self) -> Bytes {
         each!(self, it => it.ssthresh())
     }

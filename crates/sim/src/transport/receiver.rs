@@ -15,7 +15,7 @@ mod reader;
 use crate::keys::words;
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
-use crate::transport::segment::{Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
+use crate::transport::segment::{Accurate, Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
 use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
@@ -296,16 +296,14 @@ impl Receiver {
 
     /// Classic feedback: ECE stands from a mark until the sender says that it has reduced its window.
     fn take_mark(&mut self, data: &Data, ce: bool) {
-        if self.feedback == EcnFeedback::AccEcn {
-            return self.count_mark(data, ce);
-        }
-        let classic = self.feedback == EcnFeedback::Classic;
-        if classic && data.has(Data::CWR) {
-            self.ece = false;
+        match self.feedback {
+            EcnFeedback::Classic => self.ece &= !data.has(Data::CWR),
+            EcnFeedback::Accurate => {}
+            EcnFeedback::AccEcn => return self.count_mark(data, ce),
         }
         if ce && self.ecn {
             self.stats.ce_segments += 1;
-            if classic && !self.ece {
+            if self.feedback == EcnFeedback::Classic && !self.ece {
                 self.quick = self.quick.max(QUICK_AFTER_MARK);
             }
             self.ece = true;
@@ -410,35 +408,35 @@ impl Receiver {
                 *block = SackBlock { offset: (range.start - self.next) as u32, len: (range.end - range.start) as u32 };
             }
         }
-        let ack = Ack {
+        let (ece, accurate) = match self.feedback {
+            EcnFeedback::AccEcn => self.count_in(&mut sack),
+            _ => (self.ece, Accurate::default()),
+        };
+        Ack {
             ack: self.next,
             echo: self.echo,
             received_at: self.echo_arrived,
             sack,
             // A sender without handshake does not know the first window and may have sent more.
             window: self.edge.saturating_sub(self.next) as u32,
-            ace: 0,
-            has_counters: false,
-            ece: self.ece,
+            accurate,
+            ece,
             control: if self.connection.is_closing() { Control::Fin } else { Control::None },
-        };
-        if self.feedback == EcnFeedback::AccEcn {
-            return self.count_in(ack);
         }
-        ack
     }
 
-    /// The acknowledgement with the fields of Accurate ECN.
+    /// ECE and what Accurate ECN has in its place; the option goes into the third of the blocks.
     #[inline(never)]
-    fn count_in(&mut self, mut ack: Ack) -> Ack {
+    fn count_in(&mut self, sack: &mut [SackBlock; 3]) -> (bool, Accurate) {
         self.ce_unacked = 0;
-        if self.ecn {
-            (ack.ece, ack.ace) = (false, self.ce_packets & ACE_MASK);
-            if self.config.accecn_option {
-                ack.set_counters(self.counters);
-            }
+        if !self.ecn {
+            return (false, Accurate::default());
         }
-        ack
+        let has_counters = self.config.accecn_option;
+        if has_counters {
+            sack[2] = self.counters.into();
+        }
+        (false, Accurate { ace: self.ce_packets & ACE_MASK, has_counters })
     }
 
     /// Room in the buffer: neither unread nor waiting for a hole to be filled.

@@ -139,6 +139,29 @@ pub struct Counters {
     pub unmarked: u32,
 }
 
+impl From<Counters> for SackBlock {
+    fn from(Counters { marked, unmarked }: Counters) -> Self {
+        Self { offset: marked, len: unmarked }
+    }
+}
+
+impl From<SackBlock> for Counters {
+    fn from(SackBlock { offset, len }: SackBlock) -> Self {
+        Self { marked: offset, unmarked: len }
+    }
+}
+
+/// What an acknowledgement says of Accurate ECN; zero where the connection does not speak it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(2))]
+pub struct Accurate {
+    /// The ACE field (RFC 9768, 3.2.2), AE, CWR and ECE: CE-marked packets received so far, from 5 on, modulo 8. Of a SYN-ACK: how
+    /// the SYN was marked, never 0.
+    pub ace: u8,
+    /// The third SACK block's place holds the option, [`Ack::counters`].
+    pub has_counters: bool,
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
@@ -152,11 +175,8 @@ pub struct Ack {
     pub sack: [SackBlock; 3],
     /// Receive window in bytes, exact (the window scale option loses nothing here).
     pub window: u32,
-    /// The ACE field of Accurate ECN (RFC 9768, 3.2.2), AE, CWR and ECE: CE-marked packets received so far, from 5 on, modulo 8. Of a
-    /// SYN-ACK: how the SYN was marked, never 0. 0 where the connection does not speak it.
-    pub ace: u8,
-    /// The third of `sack` holds the option of Accurate ECN, [`Ack::counters`].
-    pub has_counters: bool,
+    /// What Accurate ECN adds.
+    pub accurate: Accurate,
     /// ECN echo (RFC 3168).
     pub ece: bool,
     /// SYN or FIN of the receiver.
@@ -166,45 +186,53 @@ pub struct Ack {
 impl Ack {
     /// SACK blocks carried.
     #[must_use]
+    #[inline]
     pub fn sack_blocks(&self) -> usize {
-        self.blocks().count()
+        match &self.sack {
+            [SackBlock { len: 0, .. }, ..] => 0,
+            [_, SackBlock { len: 0, .. }, _] => 1,
+            [.., third] if third.len == 0 || self.accurate.has_counters => 2,
+            _ => 3,
+        }
     }
 
     /// Its SACK blocks.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = &SackBlock> {
-        self.sack.iter().take(if self.has_counters { 2 } else { 3 }).take_while(|block| block.len > 0)
+        let [first, second, third] = &self.sack;
+        let third = if self.accurate.has_counters { &SackBlock { offset: 0, len: 0 } } else { third };
+        [first, second, third].into_iter().take_while(|block| block.len > 0)
     }
 
     /// Of a counter of the option.
     pub const COUNTER_MASK: u32 = (1 << 24) - 1;
 
+    /// Size of the option of Accurate ECN.
+    #[inline]
+    const fn option_bytes(&self) -> Bytes {
+        Bytes::new(COUNTERS_OPTION.get() * self.accurate.has_counters as u64)
+    }
+
     /// The option of Accurate ECN, where it has one.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
-        let SackBlock { offset, len } = self.sack[2];
-        self.has_counters.then_some(Counters { marked: offset, unmarked: len })
+        self.accurate.has_counters.then_some(self.sack[2].into())
     }
 
     /// Gives it the option, in the place of the third SACK block.
     pub fn set_counters(&mut self, counters: Counters) {
-        self.has_counters = true;
-        self.sack[2] = SackBlock { offset: counters.marked, len: counters.unmarked };
+        self.accurate.has_counters = true;
+        self.sack[2] = counters.into();
     }
 
     /// Size of the IP packet with timestamps; without, [`unstamped_saves`]. 52 B, and with SACK blocks two bytes of padding, two
     /// of option header and 8 B a block.
     #[must_use]
     pub fn header_bytes(&self) -> Bytes {
-        let header = match self.sack_blocks() {
+        match self.sack_blocks() {
             _ if self.control == Control::Syn => SYN_HEADER,
-            0 => DATA_HEADER,
-            n => DATA_HEADER + Bytes::new(4 + 8 * n as u64),
-        };
-        if self.has_counters {
-            header + COUNTERS_OPTION
-        } else {
-            header
+            0 => DATA_HEADER + self.option_bytes(),
+            n => DATA_HEADER + self.option_bytes() + Bytes::new(4 + 8 * n as u64),
         }
     }
 }

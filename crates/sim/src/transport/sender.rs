@@ -253,6 +253,12 @@ impl Sender {
         Bytes::new(with!(&self.0, core => core.board.pipe()))
     }
 
+    /// Everything before this offset has been sent.
+    #[must_use]
+    pub fn sent_end(&self) -> Bytes {
+        Bytes::new(with!(&self.0, core => core.board.next.min(core.source.written)))
+    }
+
     /// Everything before this offset is acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> Bytes {

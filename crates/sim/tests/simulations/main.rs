@@ -18,6 +18,7 @@ mod pings;
 mod prague;
 mod probes;
 mod queueing_theory;
+mod responses;
 mod state;
 mod switch;
 mod traces;

@@ -192,7 +192,7 @@ impl Frame {
             }
             Control::None => (ACK, 1 + u32::from(closed)),
         };
-        let flags = flags | ace(ack.ace) | if ack.ece { ECE } else { 0 };
+        let flags = flags | ace(ack.accurate.ace) | if ack.ece { ECE } else { 0 };
         let scale = if is_syn { 0 } else { scale(flow) };
         let window = u16::try_from(ack.window >> scale).unwrap_or(u16::MAX);
         let number = ack.ack.wrapping_add(1) as u32;

@@ -40,20 +40,24 @@ impl Simulation {
         }
         let delays = self.delay_of_all();
         all.metrics(measured, &delays, run);
-        let applications = self.applications();
-        let named = self.network.groups.iter().enumerate();
-        let groups = named.zip(groups).zip(&self.hosts.delays).map(|(((group, name), sums), delays)| {
+        let together = &self.net.synchronisation;
+        run.insert("loss_synchronisation", together.last().and_then(|all_flows| all_flows.share(all.started)));
+        let applications: Vec<Named> = self.applications().iter().map(|all| Measured::metrics(all)).collect();
+        let named = self.network.groups.iter().zip(&applications).zip(groups);
+        let groups = named.zip(self.hosts.delays.iter().zip(together));
+        let groups = groups.map(|(((name, application), sums), (delays, together))| {
             let mut metrics = Metrics::new();
             sums.metrics(measured, delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
             metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
+            metrics.insert("loss_synchronisation", together.share(sums.started));
             if let Some((times, _)) = &sums.echo {
                 metrics.insert("rtt_ms_mean", times.mean_ms());
             }
             let quantile = |share| sums.echo.as_ref().and_then(|(_, times)| times.quantile_ms(share));
             metrics.insert("rtt_ms_p50", quantile(0.5));
             metrics.insert("rtt_ms_p99", quantile(0.99));
-            for (name, value) in &applications[group] {
+            for (name, value) in application {
                 metrics.insert(name, *value);
             }
             GroupReport { name: name.clone(), metrics }
@@ -62,17 +66,16 @@ impl Simulation {
     }
 
     /// What the applications of each group measured.
-    fn applications(&self) -> Vec<Named> {
+    pub(super) fn applications(&self) -> Vec<Vec<Measured>> {
         let mut all: Vec<Vec<Measured>> = vec![Vec::new(); self.network.groups.len()];
         for (flow, spec) in self.hosts.flows.iter().zip(&self.network.flows) {
             all[spec.group].extend(flow.listener.iter().map(|listener| listener.measured()));
         }
         let now = self.net.now;
-        let groups = all.iter_mut().enumerate().map(|(group, heard)| {
+        for (group, heard) in all.iter_mut().enumerate() {
             heard.extend(self.hosts.clients.measured(group, now));
-            Measured::metrics(heard)
-        });
-        groups.collect()
+        }
+        all
     }
 
     /// One-way delays of the data packets of all flows.
@@ -94,6 +97,10 @@ struct OneFlow {
     sent: u64,
     dropped: u64,
     drop_runs: u64,
+    /// Packets in loss intervals, and their number.
+    loss_intervals: (u64, u64),
+    base_rtt: Span,
+    opening: Opening,
     delay: Moments,
     started: Option<Instant>,
     duration: Option<f64>,
@@ -115,6 +122,9 @@ impl OneFlow {
             sent: meter.sent_packets + simulation.hosts.tcp_counts(index).sent - simulation.hosts.before[index].sent,
             dropped: losses.packets,
             drop_runs: losses.runs,
+            loss_intervals: losses.events.intervals(),
+            base_rtt: simulation.network.base_rtt(&simulation.network.flows[index]),
+            opening: Opening::of(simulation, index),
             delay: meter.delay,
             started,
             duration: started.zip(meter.last_delivered).map(|(first, last)| (last - first).seconds()),
@@ -140,6 +150,9 @@ impl OneFlow {
         metrics.insert("flow_duration_s", self.duration);
         metrics.insert("flow_start_s", self.started.map(|first| (first - Instant::ZERO).seconds()));
         metrics.insert("flow_completion_s", self.completion.map(Span::seconds));
+        metrics.insert("loss_interval_packets_mean", ratio(self.loss_intervals.0, self.loss_intervals.1));
+        metrics.insert("base_rtt_ms", Some(self.base_rtt.millis()));
+        self.opening.metrics(&mut metrics);
         metrics.insert("slow_start_s", self.slow_start.seconds);
         metrics.insert("cwnd_growth_segments", self.slow_start.growth);
         self.tcp.metrics(&mut metrics);
@@ -160,6 +173,9 @@ struct Sums {
     delivered: u64,
     dropped: u64,
     started: u64,
+    loss_intervals: (u64, u64),
+    startup: Moments,
+    startups: Histogram,
     delay: Moments,
     completions: Histogram,
     completed: Moments,
@@ -185,6 +201,12 @@ impl Sums {
         self.sent += flow.sent;
         self.delivered += flow.delay.count();
         self.dropped += flow.dropped;
+        self.loss_intervals.0 += flow.loss_intervals.0;
+        self.loss_intervals.1 += flow.loss_intervals.1;
+        if let Some(startup) = flow.opening.startup {
+            self.startup.add(startup);
+            self.startups.add(startup);
+        }
         self.delay.merge(&flow.delay);
         if flow.started.is_some() {
             self.started += 1;
@@ -214,12 +236,41 @@ impl Sums {
         metrics.insert("flows_completed", Some(self.completions.count() as f64));
         metrics.insert("flow_duration_s_mean", mean(&self.durations));
         metrics.insert("flows_started", Some(self.started as f64));
+        metrics.insert("flow_startup_s_mean", self.startup.mean_ms().map(|ms| ms / 1e3));
+        metrics.insert("flow_startup_s_p99", self.startups.quantile_ms(0.99).map(|ms| ms / 1e3));
+        metrics.insert("loss_interval_packets_mean", ratio(self.loss_intervals.0, self.loss_intervals.1));
         metrics.insert("slow_start_s_mean", mean(&self.slow_starts));
         metrics.insert("cwnd_growth_segments_mean", mean(&self.growths));
         metrics.insert("jain_index", jain(self.goodputs.iter().copied()));
         metrics.insert("sent_packets", Some(self.sent as f64));
         metrics.insert("delivered_packets", Some(self.delivered as f64));
         self.tcp.metrics(metrics);
+    }
+}
+
+/// How long the parts of a TCP flow took since its first segment; nothing of other flows.
+#[derive(Default)]
+struct Opening {
+    /// Until the first payload arrived.
+    startup: Option<Span>,
+    /// Until that was sent.
+    connect: Option<Span>,
+}
+
+impl Opening {
+    fn of(simulation: &Simulation, index: usize) -> Self {
+        let Some(tcp) = simulation.hosts.tcp[index].as_ref() else { return Self::default() };
+        let Some(first) = tcp.sender.stats().first_sent else { return Self::default() };
+        let meter = &simulation.hosts.meters[index];
+        if meter.begun == Instant::ZERO {
+            return Self::default();
+        }
+        Self { startup: Some(meter.begun.since(first)), connect: Some(meter.opened.since(first)) }
+    }
+
+    fn metrics(&self, metrics: &mut Metrics) {
+        metrics.insert("flow_startup_s", self.startup.map(Span::seconds));
+        metrics.insert("connect_ms", self.connect.map(Span::millis));
     }
 }
 

@@ -4,6 +4,7 @@ use super::super::Simulation;
 use super::metrics::ratio;
 use super::queues::Merged;
 use super::Metrics;
+use crate::application::Measured;
 use crate::scenario::{Network, Phases};
 use serde::Serialize;
 use sojourn_measure::{Histogram, Moments};
@@ -91,18 +92,31 @@ impl Flows {
 struct Part {
     queues: Merged,
     groups: Vec<Flows>,
+    /// Of each group: what its applications measured.
+    applications: Vec<Vec<Measured>>,
 }
 
 impl Part {
     fn since(&self, earlier: &Self) -> Self {
         let groups = self.groups.iter().zip(&earlier.groups).map(|(now, before)| now.since(before)).collect();
-        Self { queues: self.queues.since(&earlier.queues), groups }
+        let each = self.applications.iter().zip(&earlier.applications);
+        let since = |(now, before): (&Vec<Measured>, &Vec<Measured>)| {
+            now.iter().zip(before).map(|(now, before)| now.since(before)).collect()
+        };
+        Self { queues: self.queues.since(&earlier.queues), groups, applications: each.map(since).collect() }
     }
 
     fn merge(&mut self, other: &Self) {
         self.queues.merge(&other.queues);
         self.groups.resize_with(other.groups.len(), Flows::default);
         self.groups.iter_mut().zip(&other.groups).for_each(|(mine, theirs)| mine.merge(theirs));
+        if self.applications.is_empty() {
+            self.applications.clone_from(&other.applications);
+            return;
+        }
+        for (mine, theirs) in self.applications.iter_mut().flatten().zip(other.applications.iter().flatten()) {
+            mine.merge(theirs);
+        }
     }
 
     fn metrics(&self, measured: Span) -> Metrics {
@@ -198,9 +212,12 @@ impl PhaseBook {
                 metrics,
             };
             reports.push(report("", sum.metrics(measured)));
-            for (group, flows) in groups.iter().zip(&sum.groups) {
+            for ((group, flows), applications) in groups.iter().zip(&sum.groups).zip(&sum.applications) {
                 let mut metrics = Metrics::new();
                 flows.metrics(measured, true, &mut metrics);
+                for (name, value) in Measured::metrics(applications) {
+                    metrics.insert(name, value);
+                }
                 metrics.finish();
                 reports.push(report(group, metrics));
             }
@@ -238,7 +255,7 @@ impl Simulation {
             group.retransmitted += tcp.retransmitted - before.retransmitted;
             group.timeouts += tcp.timeouts - before.timeouts;
         }
-        Part { queues: self.merge_tested(now, measured), groups }
+        Part { queues: self.merge_tested(now, measured), groups, applications: self.applications() }
     }
 
     /// The measurement begins, in the phase that the run is in.

@@ -8,7 +8,7 @@
 
 use super::{AckAction, Receiver};
 use crate::transport::congestion::EcnFeedback;
-use crate::transport::segment::{Ack, Control, Data, ACE_NOT_ECT};
+use crate::transport::segment::{Accurate, Ack, Control, Data, ACE_NOT_ECT};
 use sojourn_units::{Instant, Span};
 
 /// Where the connection stands.
@@ -109,13 +109,14 @@ impl Receiver {
         if let Some(rule) = &mut self.adaptive {
             rule.on_syn_ack(now);
         }
+        let ace = if self.ecn && self.feedback == EcnFeedback::AccEcn { ACE_NOT_ECT } else { 0 };
         Ack {
             ack: 0,
             echo: self.echo,
             received_at: self.echo_arrived,
             window: self.edge as u32,
             ece: self.ecn && self.feedback != EcnFeedback::AccEcn,
-            ace: if self.ecn && self.feedback == EcnFeedback::AccEcn { ACE_NOT_ECT } else { 0 },
+            accurate: Accurate { ace, has_counters: false },
             control: Control::Syn,
             ..Ack::default()
         }

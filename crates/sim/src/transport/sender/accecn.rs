@@ -71,7 +71,7 @@ impl Marks {
     /// The SYN-ACK has come, to a SYN that asked for `wanted`.
     pub fn agree(&mut self, syn_ack: &Ack, wanted: EcnFeedback) {
         // Table 2 of RFC 9768: ACE says how the SYN was marked; ECE alone is a host of RFC 3168.
-        let accurate = syn_ack.ace != 0 && wanted == EcnFeedback::AccEcn;
+        let accurate = syn_ack.accurate.ace != 0 && wanted == EcnFeedback::AccEcn;
         self.ecn &= syn_ack.ece || accurate;
         self.speak(match wanted {
             _ if !self.ecn => EcnFeedback::Classic,
@@ -99,8 +99,8 @@ impl Seen {
             return Reported::default();
         }
         self.latest = ack.received_at;
-        let least = u64::from(ack.ace.wrapping_sub(self.ace) & ACE_MASK);
-        self.ace = ack.ace;
+        let least = u64::from(ack.accurate.ace.wrapping_sub(self.ace) & ACE_MASK);
+        self.ace = ack.accurate.ace;
         let wraps = u64::from(ACE_MASK) + 1;
         // The most that has the same three bits.
         let most = least + delivered.packets.saturating_sub(least) / wraps * wraps;
@@ -148,9 +148,13 @@ impl<R: Strategy> Core<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::segment::Counters;
+    use crate::transport::segment::{Accurate, Counters};
 
     const MSS: u64 = 1000;
+
+    fn with_ace(ace: u8) -> Ack {
+        Ack { accurate: Accurate { ace, has_counters: false }, ..Ack::default() }
+    }
 
     fn marks(feedback: EcnFeedback) -> Marks {
         Marks::new(&Config { ecn: true, handshake: false, ..Config::default() }, feedback)
@@ -158,7 +162,7 @@ mod tests {
 
     /// Acknowledges `n` segments, with this many packets and bytes marked since the start; without an option for no bytes.
     fn take(marks: &mut Seen, n: u64, packets: u64, bytes: Option<u64>) -> (u64, u64) {
-        let mut ack = Ack { ace: (u64::from(ACE_AT_START) + packets) as u8 & ACE_MASK, ..Ack::default() };
+        let mut ack = with_ace((u64::from(ACE_AT_START) + packets) as u8 & ACE_MASK);
         if let Some(bytes) = bytes {
             ack.set_counters(Counters { marked: bytes as u32 & Ack::COUNTER_MASK, unmarked: 1 });
         }
@@ -197,7 +201,7 @@ mod tests {
     fn an_old_acknowledgement_says_nothing() {
         let mut marks = Seen::default();
         let late = Instant::ZERO + sojourn_units::Span::from_millis(2);
-        let ack = |ace, received_at| Ack { ace, received_at, ..Ack::default() };
+        let ack = |ace, received_at| Ack { received_at, ..with_ace(ace) };
         let one = Reported { packets: 1, bytes: MSS };
         assert_eq!(marks.take(&ack(6, late), one, MSS).packets, 1);
         assert_eq!(marks.take(&ack(5, Instant::ZERO), one, MSS).packets, 0);
@@ -209,7 +213,7 @@ mod tests {
         use EcnFeedback::{AccEcn, Accurate, Classic};
         let agreed = |wanted, ece, ace| {
             let mut marks = marks(wanted);
-            marks.agree(&Ack { ece, ace, ..Ack::default() }, wanted);
+            marks.agree(&Ack { ece, ..with_ace(ace) }, wanted);
             (marks.ecn, marks.feedback)
         };
         // RFC 9768, table 2: 010 to a SYN that was not ECN-capable; 001 from a host of RFC 3168; 000 from one without ECN.

@@ -130,7 +130,7 @@ impl<R: Strategy> Core<R> {
         ack.ack > self.board.una
             && ack.sack[0].len == 0
             && !ack.ece
-            && ack.ace == self.marks.plain_ace
+            && ack.accurate.ace == self.marks.plain_ace
             && self.peer.probes == 0
             && matches!(self.state, State::Open)
             && self.board.is_clean()
@@ -157,7 +157,9 @@ impl<R: Strategy> Core<R> {
             marked: Reported::default(),
         };
         self.tell_congestion_control(&seen, &progress, rtt);
-        self.note_window(now);
+        if self.notes_window {
+            self.note_window(now);
+        }
         self.restart_on_advance(now);
         if self.config.tail_loss_probe {
             self.tail_on_ack(now, false);
@@ -206,7 +208,9 @@ impl<R: Strategy> Core<R> {
         self.total_lost += progress.lost;
         let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
         self.tell_congestion_control(&seen, &progress, rtt);
-        self.note_window(now);
+        if self.notes_window {
+            self.note_window(now);
+        }
         if advances {
             self.restart_on_advance(now);
         } else if R::restarts_on_sack(self, &progress) {
@@ -271,10 +275,11 @@ impl<R: Strategy> Core<R> {
             return;
         }
         let reducing = self.state.is_reducing();
-        let (mut rate, mut delivered, mut app_limited) = (None, 0, false);
+        let (mut rate, mut delivered, mut app_limited, mut departs_in) = (None, 0, false, Span::ZERO);
         if let Some(sampler) = &mut self.rate {
             rate = sampler.finish(self.rtt.min, self.total_lost);
             (delivered, app_limited) = (sampler.delivered, sampler.is_app_limited());
+            departs_in = self.pacing.next.since(now);
         }
         let event = AckEvent {
             now,
@@ -290,7 +295,7 @@ impl<R: Strategy> Core<R> {
             delivered: Bytes::new(delivered),
             in_flight: Bytes::new(self.board.pipe()),
             prior_in_flight: Bytes::new(prior_in_flight),
-            departs_in: self.pacing.next.since(now),
+            departs_in,
             lost: Bytes::new(progress.lost),
             total_lost: Bytes::new(self.total_lost),
             phase: self.state.phase(),
@@ -323,15 +328,17 @@ impl<R: Strategy> Core<R> {
         }
     }
 
-    /// Notes the end of slow start and the window of the first second.
-    #[inline]
+    /// Notes the end of slow start and the window of the first second, until both are over.
+    #[inline(never)]
     fn note_window(&mut self, now: Instant) {
         if self.stats.left_slow_start.is_none() && !self.in_slow_start() {
             self.stats.left_slow_start = Some(now);
         }
-        if self.stats.first_sent.is_some_and(|first| now.since(first) <= SenderStats::FIRST) {
+        let is_first = self.stats.first_sent.is_none_or(|first| now.since(first) <= SenderStats::FIRST);
+        if is_first {
             self.stats.cwnd_after_second = Bytes::new(self.cwnd);
         }
+        self.notes_window = is_first || self.stats.left_slow_start.is_none();
     }
 
     /// RFC 6298, 5.2 and 5.3: the timer after an advance.

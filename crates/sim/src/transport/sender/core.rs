@@ -42,6 +42,8 @@ pub(super) struct Core<R> {
     pub step: Step,
     /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     pub force: bool,
+    /// What [`SenderStats`] say of the beginning is not complete.
+    pub notes_window: bool,
     /// `next` at the last reduction.
     pub reduced_at: Option<u64>,
     /// Taken as lost since the start, in bytes.
@@ -182,6 +184,7 @@ impl<R: Strategy> Core<R> {
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
             force: false,
+            notes_window: true,
             reduced_at: None,
             total_lost: 0,
             rate: congestion.reads_rates().then(Box::default),

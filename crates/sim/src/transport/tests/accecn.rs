@@ -39,7 +39,7 @@ fn the_handshake_agrees_on_what_both_speak() {
         path.run(at_ms(100));
         let syn = path.sent[0].1;
         assert_eq!((syn.has(Data::CWR), syn.has(Data::AE)), (true, rule == FeedbackRule::AccEcn));
-        assert_eq!((path.acks[0].1.ace, path.acks[0].1.ece), answer);
+        assert_eq!((path.acks[0].1.accurate.ace, path.acks[0].1.ece), answer);
         assert_eq!((path.sender.ecn(), path.sender.ecn_feedback()), expected);
         assert!(path.receiver.delivered() > segments(10));
     }
@@ -63,7 +63,7 @@ fn arrive(receiver: &mut Receiver, n: u64, ce: bool) -> Option<(u64, u8)> {
     match receiver.on_data(at_ms(n), &data, ce) {
         AckAction::Now(ack) => {
             assert!(!ack.ece);
-            Some((ack.ack / MSS, ack.ace))
+            Some((ack.ack / MSS, ack.accurate.ace))
         }
         _ => None,
     }
@@ -82,7 +82,7 @@ fn the_receiver_counts_and_acknowledges_changes_and_every_second_mark() {
     let AckAction::Now(ack) = receiver.on_data(at_ms(8), &data, true) else { panic!("a change") };
     // Five marked; four not, and RFC 9768's 1 at the start.
     let expected = Counters { marked: 5 * MSS as u32, unmarked: 4 * MSS as u32 + 1 };
-    assert_eq!((ack.ace, ack.counters()), (2, Some(expected)));
+    assert_eq!((ack.accurate.ace, ack.counters()), (2, Some(expected)));
     // With the option there is room for two SACK blocks; without it for three.
     for (accecn_option, blocks) in [(true, 2), (false, 3)] {
         let mut receiver = Receiver::new(ReceiverConfig { accecn_option, ..speaks(EcnFeedback::AccEcn) });

@@ -121,7 +121,7 @@ fn a_mark_is_echoed_until_the_sender_has_answered() {
     let mut receiver = Receiver::new(plain());
     // The first mark is reported at once, and so is the next segment.
     let ack = now(receiver.on_data(at_ms(1), &data(0, at_ms(1)), true));
-    assert!(ack.ece && ack.ace == 0);
+    assert!(ack.ece && ack.accurate.ace == 0);
     assert!(now(receiver.on_data(at_ms(1), &data(1, at_ms(1)), false)).ece);
     receiver.on_data(at_ms(1), &data(2, at_ms(1)), false);
     assert!(now(receiver.on_data(at_ms(1), &data(3, at_ms(1)), false)).ece);

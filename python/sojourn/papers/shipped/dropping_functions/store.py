@@ -25,7 +25,7 @@ OF_WINDOW: Final = (
 
 
 def windows(runs: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Return the windows of simulations, one per row, with the columns of their run, and ``tcp_share`` of the bytes."""
+    """Return the windows of simulations, one a row, with the columns of their run and ``tcp_share`` of the bytes."""
     own = sorted(runs, key=lambda run: [run[name] for name in _OF_RUN])
     rows = [{**run, **row} for run in own for row in run["windows"]]
     frame = pd.DataFrame(rows, columns=[*_OF_RUN, *OF_WINDOW]).assign(window=range(len(rows)))

@@ -1,0 +1,76 @@
+"""``sojourn responsiveness``: round trips per minute under load."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import Any
+
+from sojourn.cli.options import add_jobs, add_json, add_number, add_seed
+
+REPLICATES = 3
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``responsiveness``."""
+    parser = verbs.add_parser(
+        "responsiveness",
+        description="Run the test of draft-ietf-ippm-responsiveness-09 on a scenario: open more and more connections "
+        "and print the round trips a minute of new connections (foreign) and of requests on loaded connections "
+        "(means over replications with 95 %% intervals). The scenario's own flows compete with the test.",
+        epilog="example: sojourn responsiveness dumbbell --from left --to right --aqm 'pfifo limit 100p' --aqm codel",
+    )
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows",
+    )
+    parser.add_argument(
+        "--from", dest="from_", required=True, metavar="NODE", help="sends the load: the server of a download"
+    )
+    parser.add_argument("--to", required=True, metavar="NODE", help="receives it")
+    parser.add_argument(
+        "--aqm",
+        action="append",
+        metavar="SCHEME",
+        help="a scheme as tc writes it, or LABEL=SCHEME, repeatable (default: the queues as written)",
+    )
+    parser.add_argument(
+        "--time-limit", default="80s", metavar="TIME", help="of the test, which looks at stability every 5 s (80s)"
+    )
+    parser.add_argument("--capacity", metavar="RATE", help="of the path (default: lowest rate of a link under test)")
+    parser.add_argument(
+        "--congestion-control", default="cubic", metavar="NAME", help="of the test's connections (default cubic)"
+    )
+    add_number(parser, "--replicates", "number of replications", default=REPLICATES)
+    add_seed(parser)
+    add_jobs(parser)
+    add_json(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the test, and print its table."""
+    from sojourn.scheme import labelled
+    from sojourn.working_conditions import ResponsivenessTest, responsiveness
+
+    found = responsiveness(
+        options.file,
+        [labelled(text) for text in options.aqm] if options.aqm else None,
+        from_=options.from_,
+        to=options.to,
+        test=ResponsivenessTest(time_limit=options.time_limit),
+        capacity=options.capacity,
+        congestion_control=options.congestion_control,
+        replicates=options.replicates,
+        seed=options.seed,
+        jobs=options.jobs,
+    )
+    if not options.json:
+        print(found)
+        return
+    rows = found.table().to_dict("records")
+    for row in rows:
+        row |= {key: None for key, value in row.items() if isinstance(value, float) and math.isnan(value)}
+    print(json.dumps({"tests": rows}))
