@@ -72,8 +72,8 @@ def test_the_points_are_those_of_the_recorder(recorder: ModuleType) -> None:
     points = varying.points()
     assert {point.name.rsplit(" ", 1)[1] for point in points} <= set(recorder.SCHEMES)
     for point in points:
-        # Five changes to each of the rates, in each run of Linux.
-        assert all(theirs.runs >= 5 for theirs in point.theirs.values())
+        # Five changes to each of the rates in a run of Linux; CAKE's last phase has no end.
+        assert all(theirs.runs >= 4 for theirs in point.theirs.values())
         core.load(json.dumps(point.scenario), source=point.name)
 
 

@@ -62,7 +62,7 @@ def settling(delays_ms: Floats) -> float:
     windows = np.lib.stride_tricks.sliding_window_view(delays_ms, width)
     seen = np.isfinite(windows).sum(axis=1)
     means = np.nansum(windows, axis=1) / np.maximum(seen, 1)
-    outside = np.flatnonzero((seen == 0) | (np.abs(means - final) > BAND * final))
+    outside = np.flatnonzero((seen > 0) & (np.abs(means - final) > BAND * final))
     first = 0 if outside.size == 0 else int(outside[-1]) + 1
     # A phase that never settles has all of its time.
     return min((first + width) * BIN_S, delays_ms.size * BIN_S)
