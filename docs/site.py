@@ -64,6 +64,7 @@ PYTHON: Final = {
     "sojourn.traffic": "Traffic and transport",
     "sojourn.recorded": "Traffic of one's own",
     "sojourn.applications": "Results of applications",
+    "sojourn.working_conditions": "Responsiveness under load",
     "sojourn.draw": "Random quantities",
     "sojourn.trace": "Rates over time",
     "sojourn.units": "Units",
@@ -73,6 +74,9 @@ PYTHON: Final = {
     "sojourn.results": "Results",
     "sojourn.plot": "Figures",
     "sojourn.stats": "Estimates",
+    "sojourn.stats.outcome": "Quality of outcome",
+    "sojourn.stats.harm": "Harm",
+    "sojourn.stats.smoothness": "Goodput over intervals",
     "sojourn.stepping": "Stepping through a run",
     "sojourn.plan": "Plans",
     "sojourn.plan.read": "Reading a store",
@@ -90,6 +94,9 @@ PYTHON: Final = {
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
 _FENCE = re.compile(r"^(```|~~~)")
+# In lunr.TokenSet.prototype.toString of the theme's search.
+_NODE_NAME: Final = "e=e+s+o.id}return e"
+_NODE_NAME_MENDED: Final = 'e=e+s+o.id+","}return e'
 # Who made a page; see the head of generated pages.
 _NOTE = re.compile(r"\A<!--.*?-->\n", re.DOTALL)
 
@@ -335,7 +342,27 @@ def build(gathered: Path, out: Path) -> int:
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
     # The theme's notice about its successor says nothing of these pages.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(words, check=False, env=environment).returncode  # noqa: S603
+    status = subprocess.run(words, check=False, env=environment).returncode  # noqa: S603
+    if not status:
+        mend_search(out)
+    return status
+
+
+def mend_search(out: Path) -> None:
+    """Give the search's nodes of tokens names of which no two are equal.
+
+    lunr 2.3.9 names a node by the characters and numbers of its edges in a row, so "1" to node 23 and "12" to 3
+    look alike. Different nodes are then merged, and a word is not found or ends the search with an error
+    (https://github.com/olivernn/lunr.js/issues/503).
+    """
+    workers = list((out / "assets" / "javascripts" / "workers").glob("search.*.js"))
+    for worker in workers:
+        text = worker.read_text()
+        if text.count(_NODE_NAME) != 1:
+            raise SiteError(f"{worker.name}: lunr's name of a node is not as it was in mkdocs-material 9.8.1")
+        worker.write_text(text.replace(_NODE_NAME, _NODE_NAME_MENDED))
+    if len(workers) != 1:
+        raise SiteError(f"{len(workers)} workers of the search instead of 1")
 
 
 def main() -> int:

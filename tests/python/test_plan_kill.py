@@ -53,8 +53,10 @@ def test_the_driver_is_killed_at_random_moments(context: Any, undisturbed: Path,
         process = context.Process(target=drive, args=(folder,))
         process.start()
         if killed % 2:
-            # However fast the machine is: as soon as the first runs are there.
-            while process.is_alive() and not list((folder / "runs").glob("*.parquet")):
+            # However fast the machine is: as soon as a second file is begun, as the first is then in the store.
+            seen: set[Path] = set()
+            while process.is_alive() and len(seen) < 2:
+                seen |= set((folder / "runs").glob("*.parquet"))
                 time.sleep(0.001)
         else:
             process.join(draw.uniform(0, length_s))

@@ -133,6 +133,15 @@ def test_every_command_and_public_name_has_its_place(site: Path) -> None:
     assert set(sojourn.__all__) - {"draw", "trace"} - explained == set()
 
 
+def test_the_search_tells_its_nodes_apart(site: Path) -> None:
+    module = script("docs/site.py")
+    (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.js")
+    assert worker.read_text().count(module._NODE_NAME_MENDED) == 1
+    # A worker of another make is not taken.
+    with pytest.raises(module.SiteError, match="not as it was"):
+        module.mend_search(site)
+
+
 def test_roles_of_sphinx_are_not_shown(site: Path) -> None:
     for page in (site / "reference" / "python").glob("*.html"):
         assert not re.search(r":(class|func|meth|mod|attr):", page.read_text()), page
