@@ -236,7 +236,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            let is_constant = !changing[*port].delay && !network.ports[*port].impairments.reorders();
+            let is_constant = !changing[*port].delay && !reorders(&network.ports[*port]);
             last = if is_constant { Before::Port(*port) } else { Before::Several };
         }
     }
@@ -345,6 +345,11 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
     (packets > 0).then(|| packets.min(u64::from(u32::MAX)) as u32)
 }
 
+/// Packets may overtake each other on the link behind the port.
+fn reorders(port: &scenario::Port) -> bool {
+    port.impairments.as_ref().is_some_and(|impairments| impairments.reorders())
+}
+
 /// The network's ports.
 struct Ports {
     places: Vec<Place>,
@@ -355,7 +360,7 @@ struct Ports {
 
 /// What a link does to packets besides carrying them, if anything.
 fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
-    let mut impairments = port.impairments;
+    let mut impairments = port.impairments.as_deref().copied().unwrap_or_default();
     if loss {
         impairments.loss.get_or_insert_default();
     }
