@@ -4,9 +4,9 @@ use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::probes::SelfProbes;
 use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
-use crate::engine::Wheel;
+use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
+use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -247,6 +247,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
             Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            Place::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
             Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
         routes.push(Hop::new(Next::End));
@@ -429,7 +430,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             unasked: false,
             waking: false,
             lazy: false,
-            pending: Pending::default(),
+            pending: Lane::default(),
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),

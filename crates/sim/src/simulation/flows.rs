@@ -387,7 +387,7 @@ impl Tcp {
         let timer = self.receiver.timer();
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
-            net.wheel.push(timer, What::Acknowledge(index));
+            net.wheel.push_delay(timer, What::Acknowledge(index));
         }
     }
 
