@@ -144,6 +144,14 @@ struct Tcp {
     acknowledge_at: Instant,
 }
 
+/// The two ends of a flow.
+#[derive(Clone, Debug)]
+struct Ends {
+    /// Of a flow that is not a client's.
+    tcp: Option<Box<Tcp>>,
+    meter: FlowMeter,
+}
+
 /// What is measured of a flow besides what its TCP and the network count themselves.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
@@ -262,12 +270,11 @@ struct Flow {
     random: crate::random::Stream,
 }
 
-/// The ends of all flows, each vector with one entry a flow; apart, because a packet needs one or two of them at a time.
+/// All hosts; the vectors of flows have one entry each, apart, because a packet needs few of them.
 #[derive(Clone, Debug, Default)]
 struct Hosts {
     flows: Vec<Flow>,
-    tcp: Vec<Option<Box<Tcp>>>,
-    meters: Vec<FlowMeter>,
+    ends: Vec<Ends>,
     /// What TCP had counted when the measurement began.
     before: Vec<TcpCounts>,
     /// One-way delays of data packets, by group of flows.

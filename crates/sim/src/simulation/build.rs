@@ -3,7 +3,7 @@
 use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::probes::SelfProbes;
-use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
+use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
@@ -37,7 +37,6 @@ impl Simulation {
         let cells = make_cells(&network, &options, &places);
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
-        let meter = |flow: &scenario::Flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
         let mut simulation = Self {
             end: Instant::ZERO + network.duration,
             net: Net {
@@ -64,8 +63,7 @@ impl Simulation {
             },
             hosts: Hosts {
                 flows: Vec::with_capacity(count),
-                tcp: Vec::with_capacity(count),
-                meters: network.flows.iter().map(meter).collect(),
+                ends: Vec::with_capacity(count),
                 before: vec![TcpCounts::default(); count],
                 delays: vec![Histogram::default(); network.groups.len()],
                 paused: BTreeMap::new(),
@@ -167,7 +165,8 @@ impl Simulation {
                 echo = returns.then(|| Box::new(Echo::new(ack_route)));
             }
         }
-        self.hosts.tcp.push(tcp);
+        let meter = FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
+        self.hosts.ends.push(Ends { tcp, meter });
         self.net.hashes.push(Hashes {
             flow: own_hash,
             source: hash(node(flow.from)),
@@ -196,7 +195,7 @@ impl Simulation {
         };
         self.net.wheel.push(start, What::Start(index));
         if let (Traffic::Bulk { after, first, self_probes }, Some(tcp)) =
-            (&flow.traffic, &mut self.hosts.tcp[index as usize])
+            (&flow.traffic, &mut self.hosts.ends[index as usize].tcp)
         {
             if !self_probes.is_zero() {
                 let way_back = self.network.propagation(&flow.ack_route);

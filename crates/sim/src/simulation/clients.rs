@@ -9,7 +9,7 @@
 //! * A connection that is opened anew is another one: window, timer and sequence numbers start again, and queues see another flow
 //!   hash. Packets of the old one are recognised by their timestamps (as RFC 7323's PAWS does), and ignored. Without FINs.
 //!
-//! The flows of clients have no [`Tcp`] in `Hosts::tcp`: their connections are here, so other flows pay nothing for them.
+//! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
 use super::net::Net;
 use super::{Simulation, Tcp, TcpCounts, What};

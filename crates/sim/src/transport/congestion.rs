@@ -353,8 +353,49 @@ congestion_controls! { $
     bbr3::Bbr3 in Box,
 }
 
+/// What an [`AckEvent`] is put together from.
+pub(super) trait Told {
+    /// The event, for an algorithm with this threshold.
+    fn event(&self, ssthresh: Bytes) -> AckEvent;
+}
+
+/// What an algorithm has made of an acknowledgement.
+pub(super) struct Answered {
+    /// The window.
+    pub cwnd: Bytes,
+    /// It has lowered the window in answer to marks.
+    pub to_marks: bool,
+}
+
+impl Control {
+    /// As [`CongestionControl::on_ack`], of an event that is put together here from the threshold. For the algorithms that most
+    /// flows have, it is put together as far as they read it.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, told: &impl Told) -> Answered {
+        match self {
+            Self::NewReno(it) => {
+                it.on_ack(&told.event(it.ssthresh()));
+                Answered { cwnd: it.cwnd(), to_marks: false }
+            }
+            Self::Cubic(it) => {
+                it.on_ack(&told.event(it.ssthresh()));
+                Answered { cwnd: it.cwnd(), to_marks: false }
+            }
+            other => other.answer_whole(&told.event(other.ssthresh())),
+        }
+    }
+
+    #[inline(never)]
+    fn answer_whole(&mut self, event: &AckEvent) -> Answered {
+        let before = self.cwnd();
+        self.on_ack(event);
+        let cwnd = self.cwnd();
+        Answered { cwnd, to_marks: cwnd < before && self.answers_marks() }
+    }
+}
+
 impl CongestionControl for Control {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, ack: &AckEvent) {
         each!(self, it => it.on_ack(ack));
     }

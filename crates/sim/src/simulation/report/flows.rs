@@ -12,7 +12,7 @@ use sojourn_units::{Instant, Span};
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
     pub(super) fn payload(&self, index: usize) -> u64 {
-        self.hosts.meters[index].payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
+        self.hosts.ends[index].meter.payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
     }
 
     /// Payload delivered by all flows since the measurement began.
@@ -112,7 +112,7 @@ struct OneFlow {
 
 impl OneFlow {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let (meter, losses) = (&simulation.hosts.meters[index], &simulation.net.losses[index]);
+        let (meter, losses) = (&simulation.hosts.ends[index].meter, &simulation.net.losses[index]);
         let tcp = simulation.hosts.tcp_of(index);
         let first_sent = simulation.hosts.clients.past(index).1.or(meter.first_sent);
         let started = first_sent.or_else(|| tcp.and_then(|tcp| tcp.sender.stats().first_sent));
@@ -259,9 +259,9 @@ struct Opening {
 
 impl Opening {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let Some(tcp) = simulation.hosts.tcp[index].as_ref() else { return Self::default() };
+        let Some(tcp) = simulation.hosts.ends[index].tcp.as_ref() else { return Self::default() };
         let Some(first) = tcp.sender.stats().first_sent else { return Self::default() };
-        let meter = &simulation.hosts.meters[index];
+        let meter = &simulation.hosts.ends[index].meter;
         if meter.begun == Instant::ZERO {
             return Self::default();
         }
@@ -287,7 +287,7 @@ impl SlowStart {
         let Some(sender) = simulation.hosts.tcp_of(index).map(|tcp| &tcp.sender) else { return Self::default() };
         let stats = sender.stats();
         let Some(first) = stats.first_sent else { return Self::default() };
-        let end = simulation.hosts.meters[index].completed.unwrap_or(simulation.end);
+        let end = simulation.hosts.ends[index].meter.completed.unwrap_or(simulation.end);
         let initial = sender.config().initial_window.get() as f64;
         let segments = stats.cwnd_after_second.get() as f64 / sender.config().mss.get() as f64;
         let is_over = simulation.end.since(first) >= SenderStats::FIRST;

@@ -40,6 +40,9 @@ pub(super) struct Core<R> {
     /// Where segments leave in groups.
     pub groups: Option<Groups>,
     pub step: Step,
+    /// Only the windows, and what there is to send, decide what leaves and when: no pacing, groups, probes of the tail or samples
+    /// of the delivery rate.
+    pub plain: bool,
     /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     pub force: bool,
     /// What [`SenderStats`] say of the beginning is not complete.
@@ -159,6 +162,8 @@ impl<R: Strategy> Core<R> {
             congestion.on_feedback(marks.feedback);
         }
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
+        let paces = congestion.paces() || config.pacing;
+        let probes = config.tail_loss_probe || R::FORCES_NEW;
         Self {
             board: Scoreboard::new(mss, config.window_unit),
             cwnd: congestion.cwnd().get(),
@@ -173,7 +178,7 @@ impl<R: Strategy> Core<R> {
             stats: SenderStats::default(),
             tail: Tail::default(),
             pacing: Pacing {
-                wanted: congestion.paces() || config.pacing,
+                wanted: paces,
                 rate: congestion.pacing_rate(),
                 next: Instant::ZERO,
                 burst_left: 0,
@@ -183,6 +188,7 @@ impl<R: Strategy> Core<R> {
             marks,
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
+            plain: !(paces || probes || config.segmentation_offload || congestion.reads_rates()),
             force: false,
             notes_window: true,
             reduced_at: None,
@@ -240,6 +246,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// The retransmission timeout, back-off included.
+    #[inline(always)]
     pub fn rto(&self) -> Span {
         self.rtt.rto(self.timer.backoff)
     }
@@ -250,8 +257,14 @@ impl<R: Strategy> Core<R> {
         self.tail.at().min(self.timer.deadline)
     }
 
-    /// The timer runs a full timeout from now.
+    /// When the first of the timers expires, and when the pause of pacing ends.
     #[inline]
+    pub fn deadlines(&self) -> (Instant, Instant) {
+        (self.timer(), self.pacing.deadline())
+    }
+
+    /// The timer runs a full timeout from now.
+    #[inline(always)]
     pub fn restart_timer(&mut self, now: Instant) {
         let rto = self.rto();
         self.timer.deadline = if R::TICKS { self.ticked(now, rto) } else { now + rto };
