@@ -90,7 +90,7 @@ impl Simulation {
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
-        let mut shared = Arc::new(transport::Config::default());
+        let mut shared = Default::default();
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
@@ -101,13 +101,13 @@ impl Simulation {
         simulation
     }
 
-    /// `shared` is the configuration of the last sender, which flows of one kind have in common.
+    /// `shared` are the configurations of the last sender and receiver, which flows of one kind have in common.
     fn add_flow(
         &mut self,
         index: u32,
         flow: &scenario::Flow,
         (route, ack_route): (u32, u32),
-        shared: &mut Arc<transport::Config>,
+        shared: &mut (Arc<transport::Config>, Arc<transport::ReceiverConfig>),
     ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
@@ -127,8 +127,8 @@ impl Simulation {
         match &*flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
-                if **shared != *sender {
-                    *shared = Arc::new(*sender);
+                if (&*shared.0, &*shared.1) != (sender, receiver) {
+                    *shared = (Arc::new(*sender), Arc::new(*receiver));
                 }
                 if let Traffic::Client(client) = &flow.traffic {
                     let is_first = flow.index.is_multiple_of(client.connections().max(1) as usize);
@@ -137,16 +137,16 @@ impl Simulation {
                         flow: index,
                         group: flow.group,
                         routes: (route, ack_route),
-                        sender: Arc::clone(shared),
-                        receiver: *receiver,
+                        sender: Arc::clone(&shared.0),
+                        receiver: Arc::clone(&shared.1),
                         seeds: random,
                         hash: own_hash,
                         user: is_first.then(|| (client.clone(), stream(), flow.stop)),
                     });
                 } else {
                     tcp = Some(Box::new(Tcp {
-                        sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
-                        receiver: Receiver::new(*receiver),
+                        sender: Sender::seeded(Arc::clone(&shared.0), random.next_u64()),
+                        receiver: Receiver::new(Arc::clone(&shared.1)),
                         unstamped: !sender.timestamps,
                         route,
                         ack_route,

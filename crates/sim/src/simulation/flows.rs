@@ -11,10 +11,12 @@ use sojourn_units::{Bytes, Instant};
 
 /// The ECN field of a segment.
 fn codepoint(data: &Data) -> Ecn {
-    match (data.has(Data::ECT), data.has(Data::ECT_1)) {
-        (false, _) => Ecn::NotEct,
-        (true, false) => Ecn::Ect0,
-        (true, true) => Ecn::Ect1,
+    if !data.has(Data::ECT) {
+        Ecn::NotEct
+    } else if data.has(Data::ECT_1) {
+        Ecn::Ect1
+    } else {
+        Ecn::Ect0
     }
 }
 
@@ -295,7 +297,7 @@ impl Hosts {
         let reached = if tcp.receiver.expects(data, ce) {
             match tcp.receiver.on_expected_data(now, data) {
                 AckAction::Now(ack) => tcp.launch_ack(net, index, &ack),
-                AckAction::Delay(_) => tcp.arm_acknowledgement(net, index),
+                AckAction::Delay(at) => tcp.arm_acknowledgement_at(net, index, at),
                 AckAction::None => {}
             }
             tcp.receiver.reached()
@@ -442,7 +444,7 @@ impl Tcp {
     #[inline(never)]
     fn take_data(&mut self, net: &mut Net, index: u32, data: &Data, ce: bool) {
         let before = self.receiver.on_codepoint(ce);
-        let action = self.receiver.on_data(net.now, data, ce);
+        let action = self.receiver.on_any_data(net.now, data, ce);
         if let Some(ack) = before {
             self.launch_ack(net, index, &ack);
         }
@@ -467,7 +469,11 @@ impl Tcp {
     /// Sees to a receiver's timer.
     #[inline(always)]
     pub(super) fn arm_acknowledgement(&mut self, net: &mut Net, index: u32) {
-        let timer = self.receiver.timer();
+        self.arm_acknowledgement_at(net, index, self.receiver.timer());
+    }
+
+    #[inline(always)]
+    fn arm_acknowledgement_at(&mut self, net: &mut Net, index: u32, timer: Instant) {
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
             net.wheel.push(timer, What::Acknowledge(index));

@@ -359,38 +359,31 @@ pub(super) trait Told {
     fn event(&self, ssthresh: Bytes) -> AckEvent;
 }
 
-/// What an algorithm has made of an acknowledgement.
-pub(super) struct Answered {
-    /// The window.
-    pub cwnd: Bytes,
-    /// It has lowered the window in answer to marks.
-    pub to_marks: bool,
-}
-
 impl Control {
-    /// As [`CongestionControl::on_ack`], of an event that is put together here from the threshold. For the algorithms that most
-    /// flows have, it is put together as far as they read it.
+    /// As [`CongestionControl::on_ack`], of an event that is put together here: the window. For the algorithms that most flows
+    /// have, it is put together as far as they read it. Counts `reductions` in answer to marks.
     #[inline(always)]
-    pub(super) fn answer(&mut self, told: &impl Told) -> Answered {
+    pub(super) fn answer(&mut self, told: &impl Told, reductions: &mut u64) -> Bytes {
         match self {
             Self::NewReno(it) => {
                 it.on_ack(&told.event(it.ssthresh()));
-                Answered { cwnd: it.cwnd(), to_marks: false }
+                it.cwnd()
             }
             Self::Cubic(it) => {
                 it.on_ack(&told.event(it.ssthresh()));
-                Answered { cwnd: it.cwnd(), to_marks: false }
+                it.cwnd()
             }
-            other => other.answer_whole(&told.event(other.ssthresh())),
+            other => other.answer_whole(&told.event(other.ssthresh()), reductions),
         }
     }
 
     #[inline(never)]
-    fn answer_whole(&mut self, event: &AckEvent) -> Answered {
+    fn answer_whole(&mut self, event: &AckEvent, reductions: &mut u64) -> Bytes {
         let before = self.cwnd();
         self.on_ack(event);
         let cwnd = self.cwnd();
-        Answered { cwnd, to_marks: cwnd < before && self.answers_marks() }
+        *reductions += u64::from(cwnd < before && self.answers_marks());
+        cwnd
     }
 }
 

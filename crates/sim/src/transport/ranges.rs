@@ -11,11 +11,12 @@ pub(crate) struct Range {
 }
 
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Ranges {
+    bytes: u64,
     /// Ascending; those before `first` are forgotten.
     list: Vec<Range>,
     first: usize,
-    bytes: u64,
 }
 
 /// Highest ranges that are looked at one by one.

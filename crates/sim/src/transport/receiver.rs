@@ -20,6 +20,7 @@ use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use std::sync::Arc;
 
 words! {
     /// When a receiver acknowledges.
@@ -85,6 +86,14 @@ impl Default for ReceiverConfig {
     }
 }
 
+impl ReceiverConfig {
+    /// The buffer in bytes, as far as a window can tell.
+    #[inline(always)]
+    fn space(&self) -> u64 {
+        self.buffer.get().min(u64::from(u32::MAX))
+    }
+}
+
 /// What to do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckAction {
@@ -98,10 +107,13 @@ pub enum AckAction {
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct ReceiverStats {
     /// Data segments that arrived.
     pub segments: u64,
-    /// Of these, segments that brought nothing new.
+    /// Acknowledgements sent, window updates included, SYN-ACKs not.
+    pub acks: u64,
+    /// Of the segments, those that brought nothing new.
     pub duplicate_segments: u64,
     /// Payload that had arrived before.
     pub duplicate_bytes: Bytes,
@@ -109,8 +121,6 @@ pub struct ReceiverStats {
     pub out_of_order_segments: u64,
     /// Segments that arrived marked.
     pub ce_segments: u64,
-    /// Acknowledgements sent, window updates included, SYN-ACKs not.
-    pub acks: u64,
     /// SYN-ACKs sent.
     pub syn_acks: u64,
     /// Acknowledgements sent because the application has read.
@@ -125,49 +135,51 @@ const QUICK_AFTER_MARK: u64 = 2;
 /// Marked packets after which Accurate ECN acknowledges at once (RFC 9768, 3.2.2.5.1: 2 where data is unacknowledged).
 const CE_BEFORE_ACK: u8 = 2;
 
-/// A TCP receiver.
+/// A TCP receiver. In the order of use: what each segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    config: ReceiverConfig,
     /// Everything before this offset has arrived.
     next: u64,
-    out_of_order: Ranges,
-    /// Ranges of `out_of_order`, the most recently changed first; empty ones last.
-    recent: [Range; REMEMBERED],
-    /// Right edge of the window offered: it never moves left.
-    edge: u64,
+    /// Shared by flows of one kind.
+    config: Arc<ReceiverConfig>,
     /// Segments not yet acknowledged.
     unacked: u64,
+    quick: u64,
     /// Of the delayed acknowledgement.
     deadline: Instant,
-    /// Of a window update, SYN-ACK or FIN, whichever is first.
-    other: Instant,
-    quick: u64,
     /// RFC 7323's Last.ACK.sent and TS.Recent.
     last_ack: u64,
     echo: Instant,
     echo_arrived: Instant,
+    /// Right edge of the window offered: it never moves left.
+    edge: u64,
+    /// Feedback is classic, the application reads at once, the rule is RFC 5681's, the connection is open and its end unknown.
+    plain: bool,
     ece: bool,
     /// ECN was agreed on, or there was no handshake.
     ecn: bool,
     /// What both sides speak.
     feedback: EcnFeedback,
-    /// Counters of Accurate ECN: packets, and bytes.
-    ce_packets: u8,
-    counters: Counters,
     /// Marked packets since the last acknowledgement.
     ce_unacked: u8,
+    /// Counters of Accurate ECN: packets, and bytes.
+    ce_packets: u8,
+    out_of_order: Ranges,
+    stats: ReceiverStats,
+    counters: Counters,
+    /// Ranges of `out_of_order`, the most recently changed first; empty ones last.
+    recent: [Range; REMEMBERED],
+    /// Of a window update, SYN-ACK or FIN, whichever is first.
+    other: Instant,
     /// End of the stream, its FIN included.
     fin: Option<u64>,
     /// What of `fin` is a FIN: 0 or 1.
     fin_place: u64,
-    /// Feedback is classic, the application reads at once, the rule is RFC 5681's, the connection is open and its end unknown.
-    plain: bool,
     connection: Connection,
-    reader: Option<Reader>,
+    reader: Option<Box<Reader>>,
     /// Of Linux's rule.
-    adaptive: Option<Adaptive>,
-    stats: ReceiverStats,
+    adaptive: Option<Box<Adaptive>>,
 }
 
 const NOTHING: Range = Range { start: 0, end: 0 };
@@ -175,13 +187,13 @@ const NOTHING: Range = Range { start: 0, end: 0 };
 impl Receiver {
     /// A receiver at the start of the stream.
     #[must_use]
-    pub fn new(mut config: ReceiverConfig) -> Self {
-        config.buffer = config.buffer.min(Bytes::new(u64::from(u32::MAX)));
+    pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Self {
+        let config = config.into();
         Self {
             next: 0,
             out_of_order: Ranges::default(),
             recent: [NOTHING; REMEMBERED],
-            edge: config.buffer.get(),
+            edge: config.space(),
             unacked: 0,
             deadline: Instant::NEVER,
             other: Instant::NEVER,
@@ -201,8 +213,8 @@ impl Receiver {
                 && config.read_rate.is_none()
                 && config.ack_policy == AckPolicy::Rfc,
             connection: Connection::default(),
-            reader: config.read_rate.map(Reader::new),
-            adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Adaptive::new(config.ack_delay)),
+            reader: config.read_rate.map(|rate| Box::new(Reader::new(rate))),
+            adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Box::new(Adaptive::new(config.ack_delay))),
             stats: ReceiverStats::default(),
             config,
         }
@@ -272,7 +284,7 @@ impl Receiver {
     /// As [`Receiver::acknowledge`], of a segment that was expected: the whole buffer is free.
     #[inline(always)]
     fn acknowledge_expected(&mut self) -> Ack {
-        let window = self.config.buffer.get();
+        let window = self.config.space();
         self.quick = self.quick.saturating_sub(self.unacked);
         self.unacked = 0;
         self.deadline = Instant::NEVER;
@@ -290,7 +302,7 @@ impl Receiver {
     }
 
     /// As [`Receiver::on_data`], of any.
-    fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+    pub fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         if self.reader.is_some() {
             self.read(now);
         }
@@ -486,7 +498,7 @@ impl Receiver {
         self.deadline = Instant::NEVER;
         self.last_ack = self.next;
         self.stats.acks += 1;
-        match self.reader {
+        match &self.reader {
             None => self.edge = self.edge.max(self.next + self.free()),
             Some(_) => self.offer(),
         }
@@ -529,8 +541,8 @@ impl Receiver {
 
     /// Room in the buffer: neither unread nor waiting for a hole to be filled.
     fn free(&self) -> u64 {
-        let unread = self.reader.as_ref().map_or(0, Reader::unread);
-        self.config.buffer.get().saturating_sub(self.out_of_order.bytes() + unread)
+        let unread = self.reader.as_ref().map_or(0, |reader| reader.unread());
+        self.config.space().saturating_sub(self.out_of_order.bytes() + unread)
     }
 
     /// What is due: a delayed acknowledgement, a window update, or a SYN-ACK or FIN once more.
@@ -590,7 +602,7 @@ impl Receiver {
     /// Arrived in order and not yet read by the application, as of the last event.
     #[must_use]
     pub fn unread(&self) -> Bytes {
-        Bytes::new(self.reader.as_ref().map_or(0, Reader::unread))
+        Bytes::new(self.reader.as_ref().map_or(0, |reader| reader.unread()))
     }
 
     /// Waiting for a hole to be filled.

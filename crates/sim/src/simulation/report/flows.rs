@@ -12,7 +12,8 @@ use sojourn_units::{Instant, Span};
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
     pub(super) fn payload(&self, index: usize) -> u64 {
-        self.hosts.ends[index].meter.payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
+        self.hosts.ends[index].meter.payload + self.hosts.tcp_counts(index).delivered
+            - self.hosts.before[index].delivered
     }
 
     /// Payload delivered by all flows since the measurement began.

@@ -8,12 +8,12 @@ use super::core::Core;
 use super::episode::State;
 use super::progress::Progress;
 use super::recovery::Strategy;
-use super::tail::Tail;
 use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Passed, Scoreboard};
+use super::tail::Tail;
 use super::window::Usage;
 use super::{Path, SenderStats, WindowUnit};
-use crate::transport::congestion::{self, AckEvent, CongestionControl, CongestionEvent, RateSample, Signal};
+use crate::transport::congestion::{self, AckEvent, CongestionControl, CongestionEvent, Phase, RateSample, Signal};
 use crate::transport::segment::{Ack, Control};
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
@@ -35,54 +35,58 @@ struct Seen<'a> {
 
 /// What congestion control is told of it.
 struct Told<'a> {
-    seen: &'a Seen<'a>,
-    progress: &'a Progress,
+    now: Instant,
+    ack: &'a Ack,
     board: &'a Scoreboard,
     usage: &'a Usage,
-    state: &'a State,
     estimate: &'a RttEstimator,
+    progress: &'a Progress,
     rtt: Option<Span>,
-    one_way_delay: Option<Span>,
-    cwnd: u64,
-    total_lost: u64,
-    is_reducing: bool,
+    stamped: bool,
     rate: Option<RateSample>,
     delivered: u64,
     app_limited: bool,
     departs_in: Span,
+    prior_in_flight: u64,
+    total_lost: u64,
+    phase: Phase,
+    cwnd: u64,
+    timeout_over: Option<u64>,
+    may_grow: bool,
+    marked: Reported,
 }
 
 impl congestion::Told for Told<'_> {
     #[inline(always)]
     fn event(&self, ssthresh: Bytes) -> AckEvent {
-        let Self { seen, progress, board, .. } = *self;
+        let Self { ack, progress, board, estimate, .. } = self;
         AckEvent {
-            now: seen.now,
+            now: self.now,
             acked: Bytes::new(progress.acked),
             acked_packets: Packets::new(progress.acked_packets),
             sacked: Bytes::new(progress.sacked),
             sacked_packets: Packets::new(progress.sacked_packets),
             rtt: self.rtt,
-            min_rtt: self.estimate.min,
-            srtt: self.estimate.srtt(),
-            one_way_delay: self.one_way_delay,
+            min_rtt: estimate.min,
+            srtt: estimate.srtt(),
+            one_way_delay: self.stamped.then(|| ack.received_at.since(ack.echo)),
             rate: self.rate,
             delivered: Bytes::new(self.delivered),
             in_flight: Bytes::new(board.pipe()),
-            prior_in_flight: Bytes::new(seen.prior_in_flight),
+            prior_in_flight: Bytes::new(self.prior_in_flight),
             departs_in: self.departs_in,
             lost: Bytes::new(progress.lost),
             total_lost: Bytes::new(self.total_lost),
-            phase: self.state.phase(),
+            phase: self.phase,
             cwnd: Bytes::new(self.cwnd),
-            timeout_over: seen.timeout_over,
+            timeout_over: self.timeout_over,
             una: board.una,
             next: board.next,
-            may_grow: seen.advances && !self.is_reducing,
+            may_grow: self.may_grow,
             cwnd_limited: self.usage.is_limited(self.cwnd, ssthresh.get()),
             app_limited: self.app_limited,
-            ce_packets: Packets::new(seen.marked.packets),
-            ce_bytes: Bytes::new(seen.marked.bytes),
+            ce_packets: Packets::new(self.marked.packets),
+            ce_bytes: Bytes::new(self.marked.bytes),
         }
     }
 }
@@ -149,7 +153,7 @@ impl<R: Strategy> Core<R> {
             self.answer_any(now, path);
             return self.deadlines();
         }
-        self.on_expected_ack(now, &ack);
+        self.on_expected_ack(now, &ack, true);
         self.verify();
         if !(self.is_streaming() && self.send_full(now, self.board.load(), path)) {
             self.poll_all(now, path);
@@ -162,8 +166,8 @@ impl<R: Strategy> Core<R> {
     #[inline(never)]
     fn answer_any(&mut self, now: Instant, path: &mut impl Path) {
         let ack = path.ack();
-        if self.is_expected(&ack) {
-            self.on_expected_ack(now, &ack);
+        if !self.plain && self.is_expected(&ack) {
+            self.on_expected_ack(now, &ack, false);
         } else if self.accepts(now, &ack) {
             self.on_any_ack(now, &ack);
         }
@@ -175,7 +179,7 @@ impl<R: Strategy> Core<R> {
     #[inline(never)]
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
         if self.is_expected(ack) {
-            self.on_expected_ack(now, ack);
+            self.on_expected_ack(now, ack, false);
         } else if self.accepts(now, ack) {
             self.on_any_ack(now, ack);
         }
@@ -226,24 +230,45 @@ impl<R: Strategy> Core<R> {
     }
 
     /// As [`Core::on_any_ack`], of one that is expected: nearly all are, and what they mean is little (Jacobson's header
-    /// prediction).
+    /// prediction). `plain` as [`Core::plain`], where it is known.
     #[inline(always)]
-    fn on_expected_ack(&mut self, now: Instant, ack: &Ack) {
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack, plain: bool) {
         self.take_window(ack);
         let prior_in_flight = self.board.load();
-        let mut progress = self.board.pass(ack.ack);
-        let rtt = self.take_rtt(now, true, ack, &progress);
-        R::on_expected(self, now, &mut progress);
-        let seen = Seen {
+        let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
+        let stamped = self.config.timestamps;
+        let newest = now.since(last);
+        self.rtt.min = self.rtt.min.min(newest);
+        let rtt = now.since(if stamped { ack.echo } else { first });
+        self.rtt.sample(rtt, self.board.una, self.board.next);
+        self.stats.rtt(rtt);
+        self.timer.backoff = 0;
+        R::on_expected(self, now, last);
+        let told = Told {
             now,
             ack,
-            advanced: true,
-            advances: true,
+            board: &self.board,
+            usage: &self.usage,
+            estimate: &self.rtt,
+            progress: &Progress { acked: bytes, acked_packets: packets, ..Progress::default() },
+            rtt: Some(newest),
+            stamped,
+            rate: None,
+            delivered: 0,
+            app_limited: false,
+            departs_in: Span::ZERO,
             prior_in_flight,
+            total_lost: self.total_lost,
+            phase: Phase::Open,
+            cwnd: self.cwnd,
             timeout_over: None,
+            may_grow: true,
             marked: Reported::default(),
         };
-        self.tell_congestion_control(&seen, &progress, rtt);
+        self.cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions).get();
+        if !plain && self.pacing.wanted {
+            self.set_pacing();
+        }
         if self.notes_window {
             self.note_window(now);
         }
@@ -252,7 +277,7 @@ impl<R: Strategy> Core<R> {
         } else {
             self.restart_timer(now);
         }
-        if self.config.tail_loss_probe {
+        if !plain && self.config.tail_loss_probe {
             self.tail_on_ack(now, false);
             self.schedule_tail_probe(now);
         }
@@ -365,29 +390,32 @@ impl<R: Strategy> Core<R> {
         }
         let is_reducing = self.state.is_reducing();
         let mut told = Told {
-            seen,
-            progress,
+            now: seen.now,
+            ack: seen.ack,
             board: &self.board,
             usage: &self.usage,
-            state: &self.state,
             estimate: &self.rtt,
+            progress,
             rtt,
-            one_way_delay: self.config.timestamps.then(|| seen.ack.received_at.since(seen.ack.echo)),
-            cwnd: self.cwnd,
-            total_lost: self.total_lost,
-            is_reducing,
+            stamped: self.config.timestamps,
             rate: None,
             delivered: 0,
             app_limited: false,
             departs_in: Span::ZERO,
+            prior_in_flight: seen.prior_in_flight,
+            total_lost: self.total_lost,
+            phase: self.state.phase(),
+            cwnd: self.cwnd,
+            timeout_over: seen.timeout_over,
+            may_grow: seen.advances && !is_reducing,
+            marked: seen.marked,
         };
         if let Some(sampler) = &mut self.rate {
             told.rate = sampler.finish(self.rtt.min, self.total_lost);
             (told.delivered, told.app_limited) = (sampler.delivered, sampler.is_app_limited());
             told.departs_in = self.pacing.next.since(seen.now);
         }
-        let answered = self.congestion.answer(&told);
-        self.stats.ecn_reductions += u64::from(answered.to_marks);
+        let cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions);
         if self.pacing.wanted {
             self.set_pacing();
         }
@@ -397,7 +425,7 @@ impl<R: Strategy> Core<R> {
             }
         }
         if !is_reducing || self.congestion.controls_recovery() {
-            self.cwnd = answered.cwnd.get();
+            self.cwnd = cwnd.get();
         }
     }
 

@@ -16,45 +16,46 @@ use crate::transport::congestion::{CongestionControl, Control};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::Arc;
 
-/// A sender under the recovery `R`.
+/// A sender under the recovery `R`. In the order of use: what an expected acknowledgement touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Core<R> {
-    pub board: Scoreboard,
-    /// The window in force: congestion control's, or that of the episode.
-    pub cwnd: u64,
-    pub mss: u64,
-    pub state: State,
-    pub recovery: R,
-    pub source: Source,
-    pub peer: Peer,
-    pub timer: Timer,
-    pub rtt: RttEstimator,
-    pub usage: Usage,
-    pub congestion: Control,
-    pub stats: SenderStats,
-    pub tail: Tail,
-    pub pacing: Pacing,
-    pub marks: Marks,
-    /// Counters of Accurate ECN, where it is spoken.
-    pub ecn_seen: Option<Box<Seen>>,
-    /// Where segments leave in groups.
-    pub groups: Option<Groups>,
-    pub step: Step,
     /// Only the windows, and what there is to send, decide what leaves and when: no pacing, groups, probes of the tail or samples
     /// of the delivery rate.
     pub plain: bool,
+    pub step: Step,
+    pub marks: Marks,
     /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     pub force: bool,
     /// What [`SenderStats`] say of the beginning is not complete.
     pub notes_window: bool,
+    /// The window in force: congestion control's, or that of the episode.
+    pub cwnd: u64,
+    pub peer: Peer,
+    pub timer: Timer,
+    pub mss: u64,
+    /// Shared by flows of one kind.
+    pub config: Arc<Config>,
+    /// Only for those who read delivery rates.
+    pub rate: Option<Box<RateSampler>>,
+    pub usage: Usage,
+    pub source: Source,
+    pub rtt: RttEstimator,
+    pub board: Scoreboard,
+    pub recovery: R,
+    pub state: State,
+    pub stats: SenderStats,
+    pub congestion: Control,
     /// `next` at the last reduction.
     pub reduced_at: Option<u64>,
     /// Taken as lost since the start, in bytes.
     pub total_lost: u64,
-    /// Only for those who read delivery rates.
-    pub rate: Option<Box<RateSampler>>,
-    /// Shared by flows of one kind.
-    pub config: Arc<Config>,
+    pub tail: Tail,
+    pub pacing: Pacing,
+    /// Counters of Accurate ECN, where it is spoken.
+    pub ecn_seen: Option<Box<Seen>>,
+    /// Where segments leave in groups.
+    pub groups: Option<Groups>,
 }
 
 /// What the application has written.

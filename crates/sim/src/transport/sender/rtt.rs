@@ -40,12 +40,9 @@ impl RtoRule {
 
 /// Estimator; spans are in nanoseconds, scaled as the text says to keep the fractions.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct RttEstimator {
-    rule: RtoRule,
-    min_rto: u64,
-    max_rto: u64,
-    /// The timeout without back-off.
-    timeout: u64,
+    pub min: Span,
     /// Smoothed RTT times 8; 0 before the first sample.
     srtt8: u64,
     /// Mean deviation times 4.
@@ -56,7 +53,11 @@ pub(super) struct RttEstimator {
     variation: u64,
     /// Linux: the round trip ends when the cumulative acknowledgement passes this.
     round_end: u64,
-    pub min: Span,
+    /// The timeout without back-off.
+    timeout: u64,
+    rule: RtoRule,
+    max_rto: u64,
+    min_rto: u64,
 }
 
 impl RttEstimator {

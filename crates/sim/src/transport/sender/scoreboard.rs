@@ -53,27 +53,39 @@ pub(super) struct Found {
     pub end: u64,
 }
 
+/// What an advance has passed where the board is clean.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed {
+    pub bytes: u64,
+    pub packets: u64,
+    /// When the first and the last of these segments were sent.
+    pub first: Instant,
+    pub last: Instant,
+}
+
+/// In the order of use: what an advance over a clean board touches comes first.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Scoreboard {
-    pub segments: Segments,
     pub una: u64,
     pub next: u64,
+    pub segments: Segments,
     /// Sums over segments, as they count in a window.
     sacked: u64,
     lost: u64,
     pub resent: u64,
-    /// LOST and not RESENT: to be sent again.
-    pub pending: u64,
     /// Without SACK: what the duplicate acknowledgements stand for.
     credit: u64,
-    sacked_segments: u64,
-    pub sacks: Ranges,
+    pub unit: WindowUnit,
+    pub mss: u64,
+    /// LOST and not RESENT: to be sent again.
+    pub pending: u64,
     /// Number of the first segment that `IsLost` has not passed.
     pub judged: u64,
     /// Number of the first segment that may have to be sent again.
     pub resend: u64,
-    pub mss: u64,
-    pub unit: WindowUnit,
+    pub sacks: Ranges,
+    sacked_segments: u64,
 }
 
 impl Scoreboard {
@@ -133,15 +145,17 @@ impl Scoreboard {
 
     /// As [`Scoreboard::cumulative`], where the board is clean.
     #[inline(always)]
-    pub fn pass(&mut self, ack: u64) -> Progress {
-        let mut progress = Progress { acked: ack - self.una, ..Progress::default() };
+    pub fn pass(&mut self, ack: u64) -> Passed {
+        let mut passed = Passed { bytes: ack - self.una, packets: 0, first: Instant::NEVER, last: Instant::ZERO };
+        self.una = ack;
         // Bound: the segments that it acknowledges.
         while let Some(first) = self.segments.front_mut() {
             if first.seq >= ack {
                 break;
             }
-            progress.acked_packets += 1;
-            progress.acked_sent.widen(first.sent);
+            passed.packets += 1;
+            passed.first = passed.first.min(first.sent);
+            passed.last = passed.last.max(first.sent);
             let end = first.end();
             if end > ack {
                 // A part of a segment: our receiver never acknowledges that, another might.
@@ -150,8 +164,7 @@ impl Scoreboard {
             }
             self.segments.pop_front();
         }
-        self.una = ack;
-        progress
+        passed
     }
 
     /// The cumulative acknowledgement advances to `ack`.

@@ -4,10 +4,15 @@ use sojourn_units::{Bytes, Instant, Span};
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SenderStats {
     /// Data segments sent, retransmissions included; nothing without payload is counted.
     pub segments_sent: u64,
-    /// Of these, retransmissions.
+    /// Sum of the RTT samples; divide by `rtt_samples`.
+    pub rtt_sum: Span,
+    /// RTT samples: one per acknowledgement of new data.
+    pub rtt_samples: u64,
+    /// Of the segments, retransmissions.
     pub segments_retransmitted: u64,
     /// Entries into fast recovery.
     pub fast_retransmits: u64,
@@ -17,10 +22,6 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Window reductions in answer to marks.
     pub ecn_reductions: u64,
-    /// Sum of the RTT samples; divide by `rtt_samples`.
-    pub rtt_sum: Span,
-    /// RTT samples: one per acknowledgement of new data.
-    pub rtt_samples: u64,
     /// SYNs sent, repeated ones included.
     pub syns: u64,
     /// Probes of a closed window sent (RFC 9293, 3.8.6.1).

@@ -96,12 +96,15 @@ impl Segments {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: Segment) {
-        let mut ring = vec![filler; (2 * self.ring.len()).max(LEAST)];
-        let mask = ring.len() - 1;
-        for (number, segment) in (self.first..).zip(self.iter()) {
-            ring[number as usize & mask] = *segment;
+        let before = self.ring.len();
+        self.ring.resize((2 * before).max(LEAST), filler);
+        // The places in the first half are those of before; half of the segments belong into the second.
+        for number in self.first..self.next {
+            let at = self.at(number);
+            if at >= before {
+                self.ring[at] = self.ring[at - before];
+            }
         }
-        self.ring = ring;
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Segment> {
