@@ -18,6 +18,7 @@ pub mod newreno;
 pub mod ns2_reno;
 pub mod ns3_cubic;
 pub mod ns3_reno;
+mod ns3_window;
 pub mod prague;
 pub mod reno;
 pub mod veno;
