@@ -194,23 +194,26 @@ impl Slab {
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> u32 {
         self.used += 1;
-        let handle = self.free;
-        match self.packets.get_mut(handle as usize) {
-            Some(slot) => {
-                self.free = slot.hop;
-                *slot = packet;
-                handle
-            }
-            None => self.grow(packet),
+        if self.free == NONE {
+            self.grow();
         }
+        let handle = self.free;
+        if let Some(slot) = self.packets.get_mut(handle as usize) {
+            self.free = slot.hop;
+            // Put together where it lies: `grow` does not see it.
+            *slot = packet;
+        }
+        handle
     }
 
     /// One more slot: none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, packet: Packet) -> u32 {
-        self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+    fn grow(&mut self) {
+        let load = Load { bytes: 0, ordinal: 0, ecn: Ecn::NotEct };
+        let body = Body::Datagram(load, Datagram { sent: Instant::ZERO, payload: 0 });
+        self.free = self.packets.len() as u32;
+        self.packets.push(Packet { body, flow: 0, hop: NONE });
     }
 
     #[inline]

@@ -221,7 +221,7 @@ impl Simulation {
         self.payload_before += self.payload_all();
         for index in 0..self.hosts.flows.len() {
             self.hosts.before[index] = self.hosts.tcp_counts(index);
-            self.hosts.meters[index].restart();
+            self.hosts.ends[index].meter.restart();
             if let Some(echo) = &mut self.hosts.flows[index].echo {
                 echo.restart();
             }

@@ -8,9 +8,12 @@ use super::core::Core;
 use super::episode::State;
 use super::progress::Progress;
 use super::recovery::Strategy;
+use super::rtt::RttEstimator;
+use super::scoreboard::{Passed, Scoreboard};
 use super::tail::Tail;
-use super::{SenderStats, WindowUnit};
-use crate::transport::congestion::{AckEvent, CongestionControl, CongestionEvent, Signal};
+use super::window::Usage;
+use super::{Path, SenderStats, WindowUnit};
+use crate::transport::congestion::{self, AckEvent, CongestionControl, CongestionEvent, Phase, RateSample, Signal};
 use crate::transport::segment::{Ack, Control};
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
@@ -28,6 +31,64 @@ struct Seen<'a> {
     timeout_over: Option<u64>,
     /// What it newly says of marks.
     marked: Reported,
+}
+
+/// What congestion control is told of it.
+struct Told<'a> {
+    now: Instant,
+    ack: &'a Ack,
+    board: &'a Scoreboard,
+    usage: &'a Usage,
+    estimate: &'a RttEstimator,
+    progress: &'a Progress,
+    rtt: Option<Span>,
+    stamped: bool,
+    rate: Option<RateSample>,
+    delivered: u64,
+    app_limited: bool,
+    departs_in: Span,
+    prior_in_flight: u64,
+    total_lost: u64,
+    phase: Phase,
+    cwnd: u64,
+    timeout_over: Option<u64>,
+    may_grow: bool,
+    marked: Reported,
+}
+
+impl congestion::Told for Told<'_> {
+    #[inline(always)]
+    fn event(&self, ssthresh: Bytes) -> AckEvent {
+        let Self { ack, progress, board, estimate, .. } = self;
+        AckEvent {
+            now: self.now,
+            acked: Bytes::new(progress.acked),
+            acked_packets: Packets::new(progress.acked_packets),
+            sacked: Bytes::new(progress.sacked),
+            sacked_packets: Packets::new(progress.sacked_packets),
+            rtt: self.rtt,
+            min_rtt: estimate.min,
+            srtt: estimate.srtt(),
+            one_way_delay: self.stamped.then(|| ack.received_at.since(ack.echo)),
+            rate: self.rate,
+            delivered: Bytes::new(self.delivered),
+            in_flight: Bytes::new(board.pipe()),
+            prior_in_flight: Bytes::new(self.prior_in_flight),
+            departs_in: self.departs_in,
+            lost: Bytes::new(progress.lost),
+            total_lost: Bytes::new(self.total_lost),
+            phase: self.phase,
+            cwnd: Bytes::new(self.cwnd),
+            timeout_over: self.timeout_over,
+            una: board.una,
+            next: board.next,
+            may_grow: self.may_grow,
+            cwnd_limited: self.usage.is_limited(self.cwnd, ssthresh.get()),
+            app_limited: self.app_limited,
+            ce_packets: Packets::new(self.marked.packets),
+            ce_bytes: Bytes::new(self.marked.bytes),
+        }
+    }
 }
 
 impl<R: Strategy> Core<R> {
@@ -84,17 +145,45 @@ impl<R: Strategy> Core<R> {
         self.stats.left_slow_start.get_or_insert(now);
     }
 
-    /// An acknowledgement has arrived.
+    /// An acknowledgement has arrived, and all leaves that may go now, as from [`Core::drain`].
     #[inline(always)]
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
-        if self.accepts(now, ack) {
-            if self.is_expected(ack) {
-                self.on_expected_ack(now, ack);
-            } else {
-                self.on_any_ack(now, ack);
-            }
-            self.verify();
+    pub fn answer(&mut self, now: Instant, path: &mut impl Path) -> (Instant, Instant) {
+        let ack = path.ack();
+        if !(self.plain && self.is_expected(&ack)) {
+            self.answer_any(now, path);
+            return self.deadlines();
         }
+        self.on_expected_ack(now, &ack, true);
+        self.verify();
+        if !(self.is_streaming() && self.send_full(now, self.board.load(), path)) {
+            self.poll_all(now, path);
+        }
+        // Only recovery by time has another timer.
+        (if R::SEES { self.timer() } else { self.timer.deadline }, Instant::NEVER)
+    }
+
+    /// As [`Core::answer`], of any.
+    #[inline(never)]
+    fn answer_any(&mut self, now: Instant, path: &mut impl Path) {
+        let ack = path.ack();
+        if !self.plain && self.is_expected(&ack) {
+            self.on_expected_ack(now, &ack, false);
+        } else if self.accepts(now, &ack) {
+            self.on_any_ack(now, &ack);
+        }
+        self.verify();
+        self.drain(now, path);
+    }
+
+    /// An acknowledgement has arrived.
+    #[inline(never)]
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        if self.is_expected(ack) {
+            self.on_expected_ack(now, ack, false);
+        } else if self.accepts(now, ack) {
+            self.on_any_ack(now, ack);
+        }
+        self.verify();
     }
 
     /// As [`Core::on_ack`], as if none were expected.
@@ -107,7 +196,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// RFC 9293, 3.10.7.4: it acknowledges what may have been sent. What opens or closes the connection is dealt with here.
-    #[inline(always)]
+    #[inline]
     fn accepts(&mut self, now: Instant, ack: &Ack) -> bool {
         if ack.control != Control::None && self.on_control(now, ack) {
             return false;
@@ -128,8 +217,10 @@ impl<R: Strategy> Core<R> {
     #[inline(always)]
     fn is_expected(&self, ack: &Ack) -> bool {
         ack.ack > self.board.una
+            && ack.ack <= self.board.next
             && ack.sack[0].len == 0
             && !ack.ece
+            && ack.control == Control::None
             && ack.accurate.ace == self.marks.plain_ace
             && self.peer.probes == 0
             && matches!(self.state, State::Open)
@@ -139,36 +230,61 @@ impl<R: Strategy> Core<R> {
     }
 
     /// As [`Core::on_any_ack`], of one that is expected: nearly all are, and what they mean is little (Jacobson's header
-    /// prediction).
-    fn on_expected_ack(&mut self, now: Instant, ack: &Ack) {
+    /// prediction). `plain` as [`Core::plain`], where it is known.
+    #[inline(always)]
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack, plain: bool) {
         self.take_window(ack);
-        let (before, prior_in_flight) = (self.board.una, self.board.load());
-        let mut progress = self.board.pass(ack.ack);
-        self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
-        let rtt = self.take_rtt(now, true, ack, &progress);
-        R::on_expected(self, now, &mut progress);
-        let seen = Seen {
+        let prior_in_flight = self.board.load();
+        let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
+        let stamped = self.config.timestamps;
+        let newest = now.since(last);
+        self.rtt.min = self.rtt.min.min(newest);
+        let rtt = now.since(if stamped { ack.echo } else { first });
+        self.rtt.sample(rtt, self.board.una, self.board.next);
+        self.stats.rtt(rtt);
+        self.timer.backoff = 0;
+        R::on_expected(self, now, last);
+        let told = Told {
             now,
             ack,
-            advanced: true,
-            advances: true,
+            board: &self.board,
+            usage: &self.usage,
+            estimate: &self.rtt,
+            progress: &Progress { acked: bytes, acked_packets: packets, ..Progress::default() },
+            rtt: Some(newest),
+            stamped,
+            rate: None,
+            delivered: 0,
+            app_limited: false,
+            departs_in: Span::ZERO,
             prior_in_flight,
+            total_lost: self.total_lost,
+            phase: Phase::Open,
+            cwnd: self.cwnd,
             timeout_over: None,
+            may_grow: true,
             marked: Reported::default(),
         };
-        self.tell_congestion_control(&seen, &progress, rtt);
+        self.cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions).get();
+        if !plain && self.pacing.wanted {
+            self.set_pacing();
+        }
         if self.notes_window {
             self.note_window(now);
         }
-        self.restart_on_advance(now);
-        if self.config.tail_loss_probe {
+        if self.board.flight() == 0 {
+            self.timer.deadline = Instant::NEVER;
+        } else {
+            self.restart_timer(now);
+        }
+        if !plain && self.config.tail_loss_probe {
             self.tail_on_ack(now, false);
             self.schedule_tail_probe(now);
         }
     }
 
     /// An acknowledgement of what may have been sent.
-    #[inline(never)]
+    #[inline(always)]
     pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
         let before = self.board.una;
         let advanced = ack.ack > before;
@@ -177,7 +293,6 @@ impl<R: Strategy> Core<R> {
         let mut progress = Progress { seen: self.recovery.seen(now, self.rtt.min), ..Progress::default() };
         if advanced {
             self.board.cumulative::<R>(ack.ack, now, &mut progress, self.rate.as_deref_mut());
-            self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
         }
         R::take(self, now, ack, advanced, &mut progress);
         let duplicate = R::count_duplicate(self, advanced, &progress);
@@ -225,7 +340,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// RFC 9293, 3.10.7.4: the window. Its right edge never moves left here.
-    #[inline]
+    #[inline(always)]
     fn take_window(&mut self, ack: &Ack) {
         let (edge, window) = (ack.ack + u64::from(ack.window), u64::from(ack.window));
         let peer = &mut self.peer;
@@ -270,51 +385,37 @@ impl<R: Strategy> Core<R> {
     /// Congestion control sees what has happened, and the window follows it.
     #[inline(always)]
     fn tell_congestion_control(&mut self, seen: &Seen<'_>, progress: &Progress, rtt: Option<Span>) {
-        let Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked } = *seen;
-        if !(advanced || progress.delivered() > 0 || marked.packets > 0 || ack.ece) {
+        if !(seen.advanced || progress.delivered() > 0 || seen.marked.packets > 0 || seen.ack.ece) {
             return;
         }
-        let reducing = self.state.is_reducing();
-        let (mut rate, mut delivered, mut app_limited, mut departs_in) = (None, 0, false, Span::ZERO);
-        if let Some(sampler) = &mut self.rate {
-            rate = sampler.finish(self.rtt.min, self.total_lost);
-            (delivered, app_limited) = (sampler.delivered, sampler.is_app_limited());
-            departs_in = self.pacing.next.since(now);
-        }
-        let event = AckEvent {
-            now,
-            acked: Bytes::new(progress.acked),
-            acked_packets: Packets::new(progress.acked_packets),
-            sacked: Bytes::new(progress.sacked),
-            sacked_packets: Packets::new(progress.sacked_packets),
+        let is_reducing = self.state.is_reducing();
+        let mut told = Told {
+            now: seen.now,
+            ack: seen.ack,
+            board: &self.board,
+            usage: &self.usage,
+            estimate: &self.rtt,
+            progress,
             rtt,
-            min_rtt: self.rtt.min,
-            srtt: self.rtt.srtt(),
-            one_way_delay: self.config.timestamps.then(|| ack.received_at.since(ack.echo)),
-            rate,
-            delivered: Bytes::new(delivered),
-            in_flight: Bytes::new(self.board.pipe()),
-            prior_in_flight: Bytes::new(prior_in_flight),
-            departs_in,
-            lost: Bytes::new(progress.lost),
-            total_lost: Bytes::new(self.total_lost),
+            stamped: self.config.timestamps,
+            rate: None,
+            delivered: 0,
+            app_limited: false,
+            departs_in: Span::ZERO,
+            prior_in_flight: seen.prior_in_flight,
+            total_lost: self.total_lost,
             phase: self.state.phase(),
-            cwnd: Bytes::new(self.cwnd),
-            timeout_over,
-            una: self.board.una,
-            next: self.board.next,
-            may_grow: advances && !reducing,
-            cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
-            app_limited,
-            ce_packets: Packets::new(marked.packets),
-            ce_bytes: Bytes::new(marked.bytes),
+            cwnd: self.cwnd,
+            timeout_over: seen.timeout_over,
+            may_grow: seen.advances && !is_reducing,
+            marked: seen.marked,
         };
-        let before = self.congestion.cwnd();
-        self.congestion.on_ack(&event);
-        let after = self.congestion.cwnd();
-        if after < before && self.congestion.answers_marks() {
-            self.stats.ecn_reductions += 1;
+        if let Some(sampler) = &mut self.rate {
+            told.rate = sampler.finish(self.rtt.min, self.total_lost);
+            (told.delivered, told.app_limited) = (sampler.delivered, sampler.is_app_limited());
+            told.departs_in = self.pacing.next.since(seen.now);
         }
+        let cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions);
         if self.pacing.wanted {
             self.set_pacing();
         }
@@ -323,8 +424,8 @@ impl<R: Strategy> Core<R> {
                 rate.on_app_limited(self.board.pipe());
             }
         }
-        if !reducing || self.congestion.controls_recovery() {
-            self.cwnd = after.get();
+        if !is_reducing || self.congestion.controls_recovery() {
+            self.cwnd = cwnd.get();
         }
     }
 

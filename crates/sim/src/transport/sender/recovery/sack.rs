@@ -38,7 +38,7 @@ impl Strategy for Sack {
     #[cfg(debug_assertions)]
     const IS_LOST: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);
