@@ -58,14 +58,18 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let bucket = bucket(span.nanos());
-        if let Counts::All(counts) = &mut self.counts {
-            if let Some(count) = counts.get_mut(bucket) {
+        let count = match &mut self.counts {
+            Counts::All(counts) => counts.get_mut(bucket),
+            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
+            Counts::Few(few) => few.first_mut().filter(|(known, _)| *known as usize == bucket).map(|(_, count)| count),
+        };
+        match count {
+            Some(count) => {
                 *count += 1;
                 self.total += 1;
-                return;
             }
+            None => self.add_to(bucket, 1),
         }
-        self.add_to(bucket, 1);
     }
 
     /// Adds `n` times of a bucket, for which there may be no room yet.
@@ -73,13 +77,6 @@ impl Histogram {
     fn add_to(&mut self, bucket: usize, n: u32) {
         self.total += u64::from(n);
         if let Counts::Few(few) = &mut self.counts {
-            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
-            if let Some((known, count)) = few.first_mut() {
-                if *known as usize == bucket {
-                    *count = count.saturating_add(n);
-                    return;
-                }
-            }
             let place = few.partition_point(|(known, _)| (*known as usize) < bucket);
             let room = few.len() < FEW;
             match few.get_mut(place) {

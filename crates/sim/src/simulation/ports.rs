@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::{Body, Packet as Sent};
+use crate::packet::{Facts, Packet as Sent};
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
@@ -116,6 +116,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
+        port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
@@ -152,6 +153,7 @@ impl Net {
         let port = &mut self.ports[index as usize];
         let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
         let Ok(scheme) = present.with(parameters) else { return };
+        port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
@@ -472,14 +474,14 @@ impl Port {
     /// The packet that its discipline sees of `sent`.
     #[inline(always)]
     pub(super) fn stamp(&mut self, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-        let Hashes { flow, source, destination, dscp } = *hashes;
-        // The two directions of a connection are two flows, as a five-tuple hash has it.
-        let (flow, source, destination) = match sent.body {
-            Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-            Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
-        };
-        let bytes = sent.bytes() + self.server.wire.overhead();
-        let (serial, ecn) = (self.server.number(), sent.ecn());
+        let Hashes { mut flow, mut source, mut destination, dscp } = *hashes;
+        let Facts { bytes, ecn, comes_back } = sent.facts();
+        if comes_back {
+            // The two directions of a connection are two flows, as a five-tuple hash has it.
+            (flow, source, destination) = (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source);
+        }
+        let bytes = bytes + self.server.wire.overhead();
+        let serial = self.server.number();
         Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
     }
 
