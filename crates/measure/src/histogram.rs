@@ -58,18 +58,21 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let bucket = bucket(span.nanos());
-        let count = match &mut self.counts {
-            Counts::All(counts) => counts.get_mut(bucket),
-            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
-            Counts::Few(few) => few.first_mut().filter(|(known, _)| *known as usize == bucket).map(|(_, count)| count),
-        };
-        match count {
-            Some(count) => {
+        if let Counts::All(counts) = &mut self.counts {
+            if let Some(count) = counts.get_mut(bucket) {
                 *count += 1;
                 self.total += 1;
+                return;
             }
-            None => self.add_to(bucket, 1),
+        } else if let Counts::Few(few) = &mut self.counts {
+            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
+            if let Some((_, count)) = few.first_mut().filter(|(known, _)| *known as usize == bucket) {
+                *count = count.saturating_add(1);
+                self.total += 1;
+                return;
+            }
         }
+        self.add_to(bucket, 1);
     }
 
     /// Adds `n` times of a bucket, for which there may be no room yet.

@@ -116,27 +116,7 @@ pub(crate) struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 64);
 
-/// What queues see of a packet.
-pub(crate) struct Facts {
-    /// IP size.
-    pub bytes: u32,
-    pub ecn: Ecn,
-    /// It goes to the sender of its flow's data.
-    pub comes_back: bool,
-}
-
 impl Packet {
-    /// What queues see.
-    #[inline(always)]
-    pub fn facts(&self) -> Facts {
-        // Most are data, which needs no table.
-        if let Body::Data(load, _) = &self.body {
-            return Facts { bytes: load.bytes, ecn: load.ecn, comes_back: false };
-        }
-        let comes_back = matches!(self.body, Body::Ack(_) | Body::Reply(..));
-        Facts { bytes: self.bytes(), ecn: self.ecn(), comes_back }
-    }
-
     /// IP size.
     #[inline]
     pub fn bytes(&self) -> u32 {

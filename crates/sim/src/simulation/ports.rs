@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::{Facts, Packet as Sent};
+use crate::packet::{Body, Packet as Sent};
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
@@ -474,14 +474,14 @@ impl Port {
     /// The packet that its discipline sees of `sent`.
     #[inline(always)]
     pub(super) fn stamp(&mut self, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-        let Hashes { mut flow, mut source, mut destination, dscp } = *hashes;
-        let Facts { bytes, ecn, comes_back } = sent.facts();
-        if comes_back {
-            // The two directions of a connection are two flows, as a five-tuple hash has it.
-            (flow, source, destination) = (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source);
-        }
-        let bytes = bytes + self.server.wire.overhead();
-        let serial = self.server.number();
+        let Hashes { flow, source, destination, dscp } = *hashes;
+        // The two directions of a connection are two flows, as a five-tuple hash has it.
+        let (flow, source, destination) = match sent.body {
+            Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+            Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
+        };
+        let bytes = sent.bytes() + self.server.wire.overhead();
+        let (serial, ecn) = (self.server.number(), sent.ecn());
         Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
     }
 
