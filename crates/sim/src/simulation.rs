@@ -333,7 +333,10 @@ impl Simulation {
         let until = until.min(self.end);
         while let Some((now, what)) = self.net.wheel.pop_until(until) {
             self.net.now = now;
-            self.handle(what);
+            match what {
+                What::Deliver(handle) => self.deliver(handle),
+                _ => self.handle(what),
+            }
         }
         self.net.now = until;
     }
@@ -354,10 +357,12 @@ impl Simulation {
         }
     }
 
-    #[inline(always)]
+    /// Apart from the frequent case, which then is short.
+    #[inline(never)]
     fn handle(&mut self, what: What) {
         match what {
-            What::Deliver(handle) => self.deliver(handle),
+            // Handled before.
+            What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
             What::Look(line) => self.net.look(line),

@@ -4,9 +4,9 @@ use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::probes::SelfProbes;
 use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
-use crate::engine::Wheel;
+use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station};
+use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -235,7 +235,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            let is_constant = !changing[*port].delay && !network.ports[*port].impairments.reorders();
+            let is_constant = !changing[*port].delay && !reorders(&network.ports[*port]);
             last = if is_constant { Before::Port(*port) } else { Before::Several };
         }
     }
@@ -246,6 +246,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
             Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            Place::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
             Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
         routes.push(Hop::new(Next::End));
@@ -344,6 +345,11 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
     (packets > 0).then(|| packets.min(u64::from(u32::MAX)) as u32)
 }
 
+/// Packets may overtake each other on the link behind the port.
+fn reorders(port: &scenario::Port) -> bool {
+    port.impairments.as_ref().is_some_and(|impairments| impairments.reorders())
+}
+
 /// The network's ports.
 struct Ports {
     places: Vec<Place>,
@@ -354,7 +360,7 @@ struct Ports {
 
 /// What a link does to packets besides carrying them, if anything.
 fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
-    let mut impairments = port.impairments;
+    let mut impairments = port.impairments.as_deref().copied().unwrap_or_default();
     if loss {
         impairments.loss.get_or_insert_default();
     }
@@ -423,7 +429,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             unasked: false,
             waking: false,
             lazy: false,
-            pending: Pending::default(),
+            pending: Lane::default(),
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),

@@ -126,7 +126,7 @@ impl Net {
             self.wheel.push(port.busy_until, What::Free(index));
         }
         // Bound: what is on its way there.
-        while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+        while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
             self.wheel.push(at, What::Enqueue(handle));
         }
         self.count_drops(index, now);
@@ -171,7 +171,7 @@ impl Net {
                 self.wheel.push(port.busy_until, What::Free(index));
             }
             // Bound: what is on its way there.
-            while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+            while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
                 self.wheel.push(at, What::Enqueue(handle));
             }
         }

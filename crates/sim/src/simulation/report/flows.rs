@@ -8,6 +8,7 @@ use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
 use sojourn_units::{Instant, Span};
+use std::sync::Arc;
 
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
@@ -22,11 +23,15 @@ impl Simulation {
     }
 
     /// Every flow and every group of flows, and of all flows together what `run` says.
-    pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+    ///
+    /// A flow's TCP goes when it has been reported: the reports take its room.
+    pub(super) fn flow_reports(&mut self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+        let network = Arc::clone(&self.network);
         let mut reports = Vec::with_capacity(self.hosts.flows.len());
         let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
-        for (index, spec) in self.network.flows.iter().enumerate() {
+        for (index, spec) in network.flows.iter().enumerate() {
             let own = OneFlow::of(self, index);
+            self.hosts.ends[index].tcp = None;
             all.add(&own);
             groups[spec.group].add(&own);
             let node = |n: usize| self.network.nodes[n].clone();
