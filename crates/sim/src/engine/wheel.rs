@@ -4,11 +4,7 @@
 //! slot; one further ahead waits in a coarse slot until the wheel comes to the block of ticks that it stands for.
 //! A slot with few events hands out the first; one with many is sorted before. Events live in one pool with a free list,
 //! so memory follows the number of pending events and nothing allocates after the high-water mark.
-//!
-//! Beside the wheel are lanes for events that are scheduled nearly in the order in which they happen: arrivals of packets, and
-//! ends of a constant delay. They cost a place in a ring.
 
-use super::Lane;
 use sojourn_units::Instant;
 use std::cmp::Reverse;
 
@@ -24,9 +20,6 @@ const NONE: u32 = u32::MAX;
 /// A slot of up to one more event than this is searched, not sorted.
 const FEW: usize = 4;
 
-/// Instant of an event and its number in the order of scheduling, by which events happen.
-type Key = (Instant, u64);
-
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<T> {
@@ -36,13 +29,6 @@ pub struct Event<T> {
     pub order: u64,
     /// What.
     pub what: T,
-}
-
-impl<T> Event<T> {
-    #[inline(always)]
-    fn key(&self) -> Key {
-        (self.time, self.order)
-    }
 }
 
 /// Half a cache line, and never across two.
@@ -71,13 +57,6 @@ pub struct Wheel<T> {
     pool: Vec<Node<T>>,
     free: u32,
     scheduled: u64,
-    /// No event of the wheel happens before this.
-    turns: Instant,
-    /// No event of the wheel, and none of `delays`, happens before this.
-    early: Instant,
-    /// An arrival comes into one whose last is not later.
-    arrivals: [Lane<(u64, T)>; 2],
-    delays: Lane<(u64, T)>,
 }
 
 /// First used slot at or after `from`.
@@ -110,17 +89,7 @@ impl<T: Copy> Wheel<T> {
             pool: Vec::new(),
             free: NONE,
             scheduled: 0,
-            turns: Instant::NEVER,
-            early: Instant::NEVER,
-            arrivals: [Lane::default(), Lane::default()],
-            delays: Lane::default(),
         }
-    }
-
-    /// The events of a slot.
-    fn listed(&self, head: u32) -> impl Iterator<Item = &Event<T>> {
-        let at = |place: u32| self.pool.get(place as usize);
-        std::iter::successors(at(head), move |node| at(node.next)).map(|node| &node.event)
     }
 
     /// Number of pending events; it counts them.
@@ -142,41 +111,13 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// The pending events, in no particular order.
-    pub fn pending(&self) -> impl Iterator<Item = Event<T>> + '_ {
-        let heads = self.fine.iter().chain(self.coarse.iter().flatten());
-        let listed = heads.flat_map(|head| self.listed(*head));
-        let ordered = self.arrivals.iter().chain([&self.delays]).flat_map(Lane::backwards);
-        let ordered = ordered.map(|&(time, (order, what))| Event { time, order, what });
-        self.current.iter().chain(listed).copied().chain(ordered)
-    }
-
-    /// As [`Self::push`], for arrivals of packets.
-    #[inline(always)]
-    pub fn push_arrival(&mut self, time: Instant, what: T) {
-        let [one, other] = &mut self.arrivals;
-        let lane = if time >= one.last { one } else { other };
-        if time < lane.last {
-            return self.push_apart(time, what);
-        }
-        lane.push(time, (self.scheduled, what));
-        self.scheduled += 1;
-    }
-
-    /// As [`Self::push`], for the end of a delay that is mostly the same.
-    #[inline(always)]
-    pub fn push_delay(&mut self, time: Instant, what: T) {
-        if time < self.delays.last {
-            return self.push_apart(time, what);
-        }
-        self.delays.push(time, (self.scheduled, what));
-        self.scheduled += 1;
-        self.early = self.early.min(time);
-    }
-
-    /// An event that finds no lane.
-    #[inline(never)]
-    fn push_apart(&mut self, time: Instant, what: T) {
-        self.push(time, what);
+    pub fn pending(&self) -> impl Iterator<Item = &Event<T>> {
+        let heads = self.fine.iter().chain(self.coarse.iter().flatten()).copied();
+        let listed = heads.flat_map(|head| {
+            let at = |place: u32| self.pool.get(place as usize);
+            std::iter::successors(at(head), move |node| at(node.next)).map(|node| &node.event)
+        });
+        self.current.iter().chain(listed)
     }
 
     /// Schedules `what` at `time`, which must not lie before the event popped last.
@@ -184,8 +125,6 @@ impl<T: Copy> Wheel<T> {
     pub fn push(&mut self, time: Instant, what: T) {
         let order = self.scheduled;
         self.scheduled += 1;
-        self.turns = self.turns.min(time);
-        self.early = self.early.min(time);
         let tick = time.nanos() >> self.shift;
         // Past ticks wrap around to far ones, and `far` sorts them out.
         if tick.wrapping_sub(self.tick).wrapping_sub(self.sorted) < FINE as u64 - 1 {
@@ -256,11 +195,22 @@ impl<T: Copy> Wheel<T> {
     /// Takes the next event, if it happens at `until` or before: when and what.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, T)> {
-        let [one, other] = &mut self.arrivals;
-        let later = one.first.max(other.first);
-        let lane = if one.first < later { one } else { other };
-        if lane.first < later.min(self.early) && lane.first <= until {
-            return lane.pop().map(|(time, (_, what))| (time, what));
+        // Most slots hold one event, which needs neither copying nor sorting, and the next one is near.
+        if self.sorted == 0 {
+            let position = self.tick as usize % FINE;
+            if let Some(slot) = next_used(&self.fine_used, position) {
+                let head = self.fine[slot];
+                if let Some(node) = self.pool.get_mut(head as usize) {
+                    if node.next == NONE && node.event.time <= until {
+                        self.fine_used[slot / 64] &= !(1 << (slot % 64));
+                        self.fine[slot] = NONE;
+                        self.tick += (slot - position) as u64;
+                        node.next = self.free;
+                        self.free = head;
+                        return Some((node.event.time, node.event.what));
+                    }
+                }
+            }
         }
         self.pop_any(until)
     }
@@ -268,68 +218,28 @@ impl<T: Copy> Wheel<T> {
     /// As [`Self::pop_until`], wherever the next event is.
     #[inline(never)]
     fn pop_any(&mut self, until: Instant) -> Option<(Instant, T)> {
-        let [one, other] = &self.arrivals;
-        let end = self.delays.first;
-        if end < one.first.min(other.first).min(self.turns) && end <= until {
-            let found = self.delays.pop();
-            self.early = self.turns.min(self.delays.first);
-            return found.map(|(time, (_, what))| (time, what));
-        }
-        self.pop_tied(until)
-    }
-
-    /// As [`Self::pop_until`], from the wheel, or where events of one instant are in several places.
-    #[inline(never)]
-    fn pop_tied(&mut self, until: Instant) -> Option<(Instant, T)> {
-        let key = |lane: &Lane<(u64, T)>| {
-            lane.front().map_or((Instant::NEVER, u64::MAX), |&(time, (order, _))| (time, order))
-        };
-        let keys = [key(&self.arrivals[0]), key(&self.arrivals[1]), key(&self.delays)];
-        let first = keys[0].min(keys[1]).min(keys[2]);
-        let mut found = None;
-        if self.turns <= first.0.min(until) {
-            found = self.pop_own(first.min((until, u64::MAX)));
-        }
-        if found.is_none() && first.0 <= until {
-            let [one, other] = &mut self.arrivals;
-            let lane = if first == keys[0] {
-                one
-            } else if first == keys[1] {
-                other
-            } else {
-                &mut self.delays
-            };
-            found = lane.pop().map(|(time, (_, what))| (time, what));
-        }
-        self.early = self.turns.min(self.delays.first);
-        found
-    }
-
-    /// Takes the wheel's next event, if it happens before `bound`.
-    fn pop_own(&mut self, bound: Key) -> Option<(Instant, T)> {
         if self.current.is_empty() {
-            let slot = self.turn(bound.0)?;
-            if let Some(found) = self.pop_few(slot, bound) {
+            let slot = self.turn()?;
+            if let Some(found) = self.pop_few(slot, until) {
                 return found;
             }
             self.sort_present();
         }
-        let event = self.current.pop_if(|event| event.key() < bound);
-        self.turns = event.or(self.current.last().copied()).map_or(Instant::NEVER, |event| event.time);
+        let event = self.current.pop_if(|event| event.time <= until)?;
         self.sorted = u64::from(!self.current.is_empty());
-        event.map(|event| (event.time, event.what))
+        Some((event.time, event.what))
     }
 
     /// Takes the first event of a slot that holds a few; `None` when it holds more.
     #[inline(always)]
-    fn pop_few(&mut self, slot: usize, bound: Key) -> Option<Option<(Instant, T)>> {
+    fn pop_few(&mut self, slot: usize, until: Instant) -> Option<Option<(Instant, T)>> {
         let mut first = *self.pool.get(self.fine[slot] as usize)?;
         let (mut place, mut before) = (self.fine[slot], NONE);
         let (mut last, mut at) = (place, first.next);
         // Bound: few.
         for _ in 0..FEW {
             let Some(node) = self.pool.get(at as usize) else { break };
-            if node.event.key() < first.event.key() {
+            if (node.event.time, node.event.order) < (first.event.time, first.event.order) {
                 (first, place, before) = (*node, at, last);
             }
             (last, at) = (at, node.next);
@@ -337,8 +247,7 @@ impl<T: Copy> Wheel<T> {
         if at != NONE {
             return None;
         }
-        self.turns = first.event.time;
-        if first.event.key() >= bound {
+        if first.event.time > until {
             return Some(None);
         }
         match self.pool.get_mut(before as usize) {
@@ -360,33 +269,18 @@ impl<T: Copy> Wheel<T> {
         self.pop_until(Instant::NEVER)
     }
 
-    /// Moves on to the next tick that has events, if that begins at `until` or before: its slot. Else the tick of `until` becomes
-    /// the present one, so that what is scheduled then need not wait in coarse slots.
-    fn turn(&mut self, until: Instant) -> Option<usize> {
-        let limit = until.nanos() >> self.shift;
-        self.turns = loop {
+    /// Moves on to the next tick that has events: its slot; `None` when nothing is left.
+    fn turn(&mut self) -> Option<usize> {
+        loop {
             let position = self.tick as usize % FINE;
             if let Some(slot) = next_used(&self.fine_used, position) {
-                let tick = self.tick + (slot - position) as u64;
-                if tick > limit {
-                    break self.listed(self.fine[slot]).map(|event| event.time).min().unwrap_or(Instant::NEVER);
-                }
-                self.tick = tick;
+                self.tick += (slot - position) as u64;
                 return Some(slot);
             }
-            let Some((tick, level)) = self.next_block() else { break Instant::NEVER };
-            if tick > limit {
-                break Instant::from_nanos(tick << self.shift);
+            if !self.next_block() {
+                return None;
             }
-            self.tick = tick;
-            if level < LEVELS {
-                self.spread(level, (tick >> (FINE_BITS + level as u32 * COARSE_BITS)) as usize % COARSE);
-            }
-        };
-        if self.turns < Instant::NEVER {
-            self.tick = self.tick.max(limit);
         }
-        None
     }
 
     /// Moves the present tick's events into `current`, latest first, and frees their nodes.
@@ -404,22 +298,36 @@ impl<T: Copy> Wheel<T> {
         self.sorted = 1;
     }
 
-    /// The first tick of the next block that has events, when the present one has no more, and the coarse level at which others
-    /// wait for it; `None` when nothing is left.
+    /// The block of ticks is over: moves on to the first tick of the next block that has events. What waits for it at a coarse level
+    /// joins what is in its slots already; false when nothing is left.
     #[inline(never)]
-    fn next_block(&self) -> Option<(u64, usize)> {
+    fn next_block(&mut self) -> bool {
         if next_used(&self.fine_used, 0).is_some() {
-            // The slots behind are those of the very next block; one that begins a slot of a coarser level is found there.
+            // The slots behind are those of the very next block.
             let block = (self.tick >> FINE_BITS) + 1;
-            return Some((block << FINE_BITS, (block.trailing_zeros() / COARSE_BITS) as usize));
+            self.tick = block << FINE_BITS;
+            // A block that begins a slot of a coarser level is found there.
+            let level = (block.trailing_zeros() / COARSE_BITS) as usize;
+            if level < LEVELS {
+                let slot = (block >> (level as u32 * COARSE_BITS)) as usize % COARSE;
+                self.spread(level, slot);
+            }
+            return true;
         }
-        (0..LEVELS).find_map(|level| {
+        for level in 0..LEVELS {
             let shift = FINE_BITS + level as u32 * COARSE_BITS;
-            let slot = next_used(&self.coarse_used[level], (self.tick >> shift) as usize % COARSE)?;
+            if shift >= 64 {
+                return false;
+            }
+            let position = (self.tick >> shift) as usize % COARSE;
+            let Some(slot) = next_used(&self.coarse_used[level], position) else { continue };
             let above = shift + COARSE_BITS;
             let high = if above >= 64 { 0 } else { self.tick >> above << above };
-            Some((high | (slot as u64) << shift, level))
-        })
+            self.tick = high | (slot as u64) << shift;
+            self.spread(level, slot);
+            return true;
+        }
+        false
     }
 
     /// Spreads the events of a coarse slot over the levels below; the present tick is the slot's first.
@@ -464,12 +372,7 @@ mod tests {
                     1 => random() % (spread_ns * 1000),
                     _ => random() % spread_ns,
                 };
-                let time = Instant::from_nanos(now + ahead);
-                match random() % 3 {
-                    0 => wheel.push(time, step),
-                    1 => wheel.push_arrival(time, step),
-                    _ => wheel.push_delay(time, step),
-                }
+                wheel.push(Instant::from_nanos(now + ahead), step);
                 list.push((now + ahead, wheel.scheduled() - 1));
                 orders.insert(step, wheel.scheduled() - 1);
             } else {

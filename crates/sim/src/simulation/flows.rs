@@ -474,7 +474,7 @@ impl Tcp {
     fn arm_acknowledgement_at(&mut self, net: &mut Net, index: u32, timer: Instant) {
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
-            net.wheel.push_delay(timer, What::Acknowledge(index));
+            net.wheel.push(timer, What::Acknowledge(index));
         }
     }
 

@@ -43,7 +43,7 @@ impl Net {
     pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
         let port = &mut self.ports[index as usize];
         if !(port.lazy && port.pending.insert(at, handle)) {
-            return self.wheel.push_arrival(at, What::Enqueue(handle));
+            return self.wheel.push(at, What::Enqueue(handle));
         }
         port.call_back(index, &mut self.wheel);
     }
@@ -119,7 +119,7 @@ impl Net {
                     return Turn::Gone(Gone { handle, hop, bytes, at });
                 };
                 match lines[line as usize].enter(line_queues, line, at, bytes) {
-                    Some(at) => wheel.push_arrival(at, What::Deliver(handle)),
+                    Some(at) => wheel.push(at, What::Deliver(handle)),
                     None => return Turn::Lost(handle, at),
                 }
             } else {

@@ -217,7 +217,7 @@ impl Net {
     pub fn go_on(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
         match self.routes[hop as usize].next() {
             Next::Last(line) => match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                Some(at) => self.wheel.push_arrival(at, What::Deliver(handle)),
+                Some(at) => self.wheel.push(at, What::Deliver(handle)),
                 None => self.lose_at_line(handle, at),
             },
             Next::Port(port) => {
@@ -229,7 +229,7 @@ impl Net {
                 self.approach_line(line, handle, hop, bytes, at);
             }
             Next::Fused(line) => self.cross_next(handle, line, hop, bytes, at),
-            Next::End => self.wheel.push_arrival(at, What::Deliver(handle)),
+            Next::End => self.wheel.push(at, What::Deliver(handle)),
         }
     }
 
@@ -254,7 +254,7 @@ impl Net {
         }
         if !approach.pending.insert(at, handle) {
             approach.apart += 1;
-            self.wheel.push_arrival(at, What::Cross(handle));
+            self.wheel.push(at, What::Cross(handle));
             return;
         }
         if approach.pending.first <= self.now && !self.catching_up {
