@@ -178,7 +178,6 @@ pub(crate) struct Slab {
     packets: Vec<Packet>,
     /// The first free slot; a free slot's `hop` names the next.
     free: u32,
-    used: usize,
 }
 
 /// Ends the list of free slots.
@@ -186,14 +185,13 @@ const NONE: u32 = u32::MAX;
 
 impl Default for Slab {
     fn default() -> Self {
-        Self { packets: Vec::new(), free: NONE, used: 0 }
+        Self { packets: Vec::new(), free: NONE }
     }
 }
 
 impl Slab {
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> u32 {
-        self.used += 1;
         if self.free == NONE {
             self.grow();
         }
@@ -232,12 +230,14 @@ impl Slab {
         let packet = &mut self.packets[handle as usize];
         packet.hop = self.free;
         self.free = handle;
-        self.used -= 1;
         packet
     }
 
-    /// Packets in use.
+    /// Packets in use; it counts the slots that are free.
     pub fn len(&self) -> usize {
-        self.used
+        let following = |slot: &u32| self.packets.get(*slot as usize).map(|free| free.hop);
+        let free = std::iter::successors(Some(self.free), following).take_while(|slot| *slot != NONE);
+        // Bound: a list that bites its own tail would count more slots than there are.
+        self.packets.len() - free.take(self.packets.len()).count()
     }
 }

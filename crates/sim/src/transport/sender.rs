@@ -33,6 +33,7 @@ mod rtt;
 mod scoreboard;
 mod stats;
 mod tail;
+mod tell;
 mod transmit;
 mod undo;
 mod window;

@@ -3,93 +3,17 @@
 //! In the order of the texts: RFC 9293, 3.10.7.4 (is it acceptable, and the window), RFC 2018 and the recovery's own (what has
 //! arrived), RFC 6298 (RTT), RFC 5681 and 6937 (episodes), congestion control, RFC 6298, 5 (timer), RFC 8985, 7 (tail).
 
-use super::accecn::Reported;
 use super::core::Core;
 use super::episode::State;
 use super::progress::Progress;
 use super::recovery::Strategy;
-use super::rtt::RttEstimator;
-use super::scoreboard::{Passed, Scoreboard};
+use super::scoreboard::Passed;
 use super::tail::Tail;
-use super::window::Usage;
+use super::tell::Seen;
 use super::{Path, SenderStats, WindowUnit};
-use crate::transport::congestion::{self, AckEvent, CongestionControl, CongestionEvent, Phase, RateSample, Signal};
+use crate::transport::congestion::{CongestionControl, CongestionEvent, Signal};
 use crate::transport::segment::{Ack, Control};
-use sojourn_units::{Bytes, Instant, Packets, Span};
-
-/// An acknowledgement as its parts see it.
-struct Seen<'a> {
-    now: Instant,
-    ack: &'a Ack,
-    /// The cumulative acknowledgement has advanced.
-    advanced: bool,
-    /// What goes with an advance, which the recovery does not take for a duplicate alone.
-    advances: bool,
-    /// In flight before it.
-    prior_in_flight: u64,
-    /// It ends the time after a timeout, which lasted up to here.
-    timeout_over: Option<u64>,
-    /// What it newly says of marks.
-    marked: Reported,
-}
-
-/// What congestion control is told of it.
-struct Told<'a> {
-    now: Instant,
-    ack: &'a Ack,
-    board: &'a Scoreboard,
-    usage: &'a Usage,
-    estimate: &'a RttEstimator,
-    progress: &'a Progress,
-    rtt: Option<Span>,
-    stamped: bool,
-    rate: Option<RateSample>,
-    delivered: u64,
-    app_limited: bool,
-    departs_in: Span,
-    prior_in_flight: u64,
-    total_lost: u64,
-    phase: Phase,
-    cwnd: u64,
-    timeout_over: Option<u64>,
-    may_grow: bool,
-    marked: Reported,
-}
-
-impl congestion::Told for Told<'_> {
-    #[inline(always)]
-    fn event(&self, ssthresh: Bytes) -> AckEvent {
-        let Self { ack, progress, board, estimate, .. } = self;
-        AckEvent {
-            now: self.now,
-            acked: Bytes::new(progress.acked),
-            acked_packets: Packets::new(progress.acked_packets),
-            sacked: Bytes::new(progress.sacked),
-            sacked_packets: Packets::new(progress.sacked_packets),
-            rtt: self.rtt,
-            min_rtt: estimate.min,
-            srtt: estimate.srtt(),
-            one_way_delay: self.stamped.then(|| ack.received_at.since(ack.echo)),
-            rate: self.rate,
-            delivered: Bytes::new(self.delivered),
-            in_flight: Bytes::new(board.pipe()),
-            prior_in_flight: Bytes::new(self.prior_in_flight),
-            departs_in: self.departs_in,
-            lost: Bytes::new(progress.lost),
-            total_lost: Bytes::new(self.total_lost),
-            phase: self.phase,
-            cwnd: Bytes::new(self.cwnd),
-            timeout_over: self.timeout_over,
-            una: board.una,
-            next: board.next,
-            may_grow: self.may_grow,
-            cwnd_limited: self.usage.is_limited(self.cwnd, ssthresh.get()),
-            app_limited: self.app_limited,
-            ce_packets: Packets::new(self.marked.packets),
-            ce_bytes: Bytes::new(self.marked.bytes),
-        }
-    }
-}
+use sojourn_units::{Bytes, Instant, Span};
 
 impl<R: Strategy> Core<R> {
     /// The retransmission timer; too early a call does nothing.
@@ -233,50 +157,34 @@ impl<R: Strategy> Core<R> {
     /// prediction). `plain` as [`Core::plain`], where it is known.
     #[inline(always)]
     fn on_expected_ack(&mut self, now: Instant, ack: &Ack, plain: bool) {
+        // RFC 9293, 3.10.7.4.
         self.take_window(ack);
         let prior_in_flight = self.board.load();
         let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
-        let stamped = self.config.timestamps;
+        // RFC 6298.
         let newest = now.since(last);
+        let rtt = if self.config.timestamps { now.since(ack.echo) } else { now.since(first) };
         self.rtt.min = self.rtt.min.min(newest);
-        let rtt = now.since(if stamped { ack.echo } else { first });
         self.rtt.sample(rtt, self.board.una, self.board.next);
         self.stats.rtt(rtt);
         self.timer.backoff = 0;
         R::on_expected(self, now, last);
-        let told = Told {
-            now,
-            ack,
-            board: &self.board,
-            usage: &self.usage,
-            estimate: &self.rtt,
-            progress: &Progress { acked: bytes, acked_packets: packets, ..Progress::default() },
-            rtt: Some(newest),
-            stamped,
-            rate: None,
-            delivered: 0,
-            app_limited: false,
-            departs_in: Span::ZERO,
-            prior_in_flight,
-            total_lost: self.total_lost,
-            phase: Phase::Open,
-            cwnd: self.cwnd,
-            timeout_over: None,
-            may_grow: true,
-            marked: Reported::default(),
-        };
-        self.cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions).get();
+        // RFC 5681, 3.1.
+        let progress = Progress { acked: bytes, acked_packets: packets, ..Progress::default() };
+        self.grow(now, ack, &progress, newest, prior_in_flight);
         if !plain && self.pacing.wanted {
             self.set_pacing();
         }
         if self.notes_window {
             self.note_window(now);
         }
+        // RFC 6298, 5.2 and 5.3.
         if self.board.flight() == 0 {
             self.timer.deadline = Instant::NEVER;
         } else {
             self.restart_timer(now);
         }
+        // RFC 8985, 7.
         if !plain && self.config.tail_loss_probe {
             self.tail_on_ack(now, false);
             self.schedule_tail_probe(now);
@@ -286,10 +194,12 @@ impl<R: Strategy> Core<R> {
     /// An acknowledgement of what may have been sent.
     #[inline(always)]
     pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
+        // RFC 9293, 3.10.7.4.
         let before = self.board.una;
         let advanced = ack.ack > before;
         self.take_window(ack);
         let prior_in_flight = self.board.pipe();
+        // RFC 2018 and the recovery's own: what has arrived.
         let mut progress = Progress { seen: self.recovery.seen(now, self.rtt.min), ..Progress::default() };
         if advanced {
             self.board.cumulative::<R>(ack.ack, now, &mut progress, self.rate.as_deref_mut());
@@ -297,10 +207,12 @@ impl<R: Strategy> Core<R> {
         R::take(self, now, ack, advanced, &mut progress);
         let duplicate = R::count_duplicate(self, advanced, &progress);
         let advances = advanced && !duplicate;
+        // RFC 6298, and what is lost by time (RFC 8985, 6.2).
         let rtt = self.take_rtt(now, advanced, ack, &progress);
         if !R::UNDOES || self.judge_reduction(now, ack, before, &progress) {
             R::detect(self, now, &mut progress);
         }
+        // RFC 3168 or 9768: marks. RFC 5681 and 6937: episodes.
         let marked = self.take_marks(ack, &progress);
         if let State::Loss { advanced: since, .. } = &mut self.state {
             *since |= advanced;
@@ -321,16 +233,19 @@ impl<R: Strategy> Core<R> {
             R::on_advance(self);
         }
         self.total_lost += progress.lost;
+        // Congestion control.
         let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
         self.tell_congestion_control(&seen, &progress, rtt);
         if self.notes_window {
             self.note_window(now);
         }
+        // RFC 6298, 5.
         if advances {
             self.restart_on_advance(now);
         } else if R::restarts_on_sack(self, &progress) {
             self.restart_timer(now);
         }
+        // RFC 8985, 7.
         if self.config.tail_loss_probe {
             self.tail_on_ack(now, !advanced && progress.delivered() == 0);
             if advanced || progress.sacked > 0 {
@@ -380,53 +295,6 @@ impl<R: Strategy> Core<R> {
             }
         }
         newest
-    }
-
-    /// Congestion control sees what has happened, and the window follows it.
-    #[inline(always)]
-    fn tell_congestion_control(&mut self, seen: &Seen<'_>, progress: &Progress, rtt: Option<Span>) {
-        if !(seen.advanced || progress.delivered() > 0 || seen.marked.packets > 0 || seen.ack.ece) {
-            return;
-        }
-        let is_reducing = self.state.is_reducing();
-        let mut told = Told {
-            now: seen.now,
-            ack: seen.ack,
-            board: &self.board,
-            usage: &self.usage,
-            estimate: &self.rtt,
-            progress,
-            rtt,
-            stamped: self.config.timestamps,
-            rate: None,
-            delivered: 0,
-            app_limited: false,
-            departs_in: Span::ZERO,
-            prior_in_flight: seen.prior_in_flight,
-            total_lost: self.total_lost,
-            phase: self.state.phase(),
-            cwnd: self.cwnd,
-            timeout_over: seen.timeout_over,
-            may_grow: seen.advances && !is_reducing,
-            marked: seen.marked,
-        };
-        if let Some(sampler) = &mut self.rate {
-            told.rate = sampler.finish(self.rtt.min, self.total_lost);
-            (told.delivered, told.app_limited) = (sampler.delivered, sampler.is_app_limited());
-            told.departs_in = self.pacing.next.since(seen.now);
-        }
-        let cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions);
-        if self.pacing.wanted {
-            self.set_pacing();
-        }
-        if let Some(rate) = &mut self.rate {
-            if self.congestion.disowns_samples() {
-                rate.on_app_limited(self.board.pipe());
-            }
-        }
-        if !is_reducing || self.congestion.controls_recovery() {
-            self.cwnd = cwnd.get();
-        }
     }
 
     /// Notes the end of slow start and the window of the first second, until both are over.

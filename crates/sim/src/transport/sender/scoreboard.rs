@@ -148,22 +148,24 @@ impl Scoreboard {
     pub fn pass(&mut self, ack: u64) -> Passed {
         let mut passed = Passed { bytes: ack - self.una, packets: 0, first: Instant::NEVER, last: Instant::ZERO };
         self.una = ack;
+        let mut gone = 0;
         // Bound: the segments that it acknowledges.
-        while let Some(first) = self.segments.front_mut() {
-            if first.seq >= ack {
+        while let Some(segment) = self.segments.get_mut(gone) {
+            if segment.seq >= ack {
                 break;
             }
             passed.packets += 1;
-            passed.first = passed.first.min(first.sent);
-            passed.last = passed.last.max(first.sent);
-            let end = first.end();
+            passed.first = passed.first.min(segment.sent);
+            passed.last = passed.last.max(segment.sent);
+            let end = segment.end();
             if end > ack {
                 // A part of a segment: our receiver never acknowledges that, another might.
-                (first.seq, first.len) = (ack, (end - ack) as u32);
+                (segment.seq, segment.len) = (ack, (end - ack) as u32);
                 break;
             }
-            self.segments.pop_front();
+            gone += 1;
         }
+        self.segments.first += gone as u64;
         passed
     }
 
