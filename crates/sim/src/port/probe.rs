@@ -66,14 +66,36 @@ impl Probe {
         self.watch.get_or_insert_default()
     }
 
-    /// A packet is about to be offered to the discipline.
+    /// A packet is about to be offered to the discipline: for the metrics.
     #[inline(always)]
-    pub fn offered(&mut self, now: Instant, packet: &Packet) {
+    pub fn count_offered(&mut self, now: Instant) {
         if self.under_test {
             if let Some(last) = self.last_arrival.replace(now) {
                 self.spacing.add(now - last);
             }
         }
+    }
+
+    /// It waits, or what has been dropped is told of next: for the metrics.
+    #[inline(always)]
+    pub fn count_joined(&mut self, now: Instant) {
+        self.waiting.up(now);
+        if let Some(system) = &mut self.system {
+            system.up(now);
+        }
+    }
+
+    /// The discipline gave a packet that had joined the queue at `enqueued`: for the metrics.
+    #[inline(always)]
+    pub fn count_left(&mut self, now: Instant, enqueued: Instant) {
+        self.waiting.down(now);
+        self.sojourn.add(now - enqueued);
+    }
+
+    /// A packet is about to be offered to the discipline.
+    #[inline(always)]
+    pub fn offered(&mut self, now: Instant, packet: &Packet) {
+        self.count_offered(now);
         if let Some(watch) = &mut self.watch {
             watch.offered(packet);
         }
@@ -82,10 +104,7 @@ impl Probe {
     /// It has been: it waits, or what has been dropped is told of next.
     #[inline(always)]
     pub fn joined(&mut self, now: Instant) {
-        self.waiting.up(now);
-        if let Some(system) = &mut self.system {
-            system.up(now);
-        }
+        self.count_joined(now);
         if let Some(watch) = &mut self.watch {
             watch.joined(now, self.waiting.get());
         }
@@ -94,8 +113,7 @@ impl Probe {
     /// The discipline gave `taken`, which is `packet` to the network.
     #[inline(always)]
     pub fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet) {
-        self.waiting.down(now);
-        self.sojourn.add(now - taken.enqueued);
+        self.count_left(now, taken.enqueued);
         if let Some(watch) = &mut self.watch {
             watch.left(now, taken, packet, self.waiting.get());
         }

@@ -137,17 +137,17 @@ impl Net {
 }
 
 impl Port {
-    /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
+    /// A packet arrives at `now` where nobody watches, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
     fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes], dropped: &mut Dropped) {
         let sent = slab.get(handle);
         let packet = self.stamp(handle, sent, &hashes[sent.flow as usize]);
-        self.probe.offered(now, sent);
+        self.probe.count_offered(now);
         self.server.arrive(now, dropped, packet);
-        self.probe.joined(now);
+        self.probe.count_joined(now);
     }
 
-    /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
+    /// A transmission ends at `now` where nobody watches, and the discipline gives the next packet, if it has one.
     #[inline(always)]
     fn give(&mut self, now: Instant, slab: &mut Slab, dropped: &mut Dropped) -> Option<Gone> {
         self.probe.out(now);
@@ -156,7 +156,7 @@ impl Port {
             return None;
         };
         let record = slab.get_mut(packet.handle);
-        self.probe.left(now, &packet, record);
+        self.probe.count_left(now, packet.enqueued);
         if packet.ecn == Ecn::Ce {
             record.mark();
         }
