@@ -22,6 +22,11 @@ impl Busy {
         self.until = until;
     }
 
+    /// It is taken at `now`.
+    pub fn is_at(&self, now: Instant) -> bool {
+        self.until > now
+    }
+
     /// Begins the measurement.
     pub fn restart(&mut self, now: Instant) {
         self.time = self.until.since(now);

@@ -13,11 +13,11 @@ use sojourn_units::{Bytes, Instant, Span, Wire};
 #[repr(align(64))]
 pub(crate) struct Line {
     wire: Wire,
-    pub busy_until: Instant,
-    pub delay: Span,
-    /// Arrived.
+    /// Packets that have arrived, and their bytes. Not side by side: two of them would be counted at once, which takes longer.
     packets: u64,
+    pub busy_until: Instant,
     bytes: u64,
+    pub delay: Span,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);

@@ -451,6 +451,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             }
             port.probe.follow(config);
             port.lazy = port.may_be_lazy();
+            port.probe.derive_system(port.lazy);
         }
     }
     lines.shrink_to_fit();

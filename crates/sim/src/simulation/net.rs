@@ -153,24 +153,43 @@ impl Net {
     ///
     /// Inlined, so that the packet is put together where it will lie.
     #[inline(always)]
-    pub fn launch(&mut self, packet: Packet, bytes: u32) {
+    pub fn launch(&mut self, mut packet: Packet, bytes: u32) {
+        let first = self.routes[packet.hop as usize].next();
+        // What a host sends over a line of its own is on its way to the next hop at once.
+        let is_own = matches!(first, Next::Fused(_));
+        packet.hop += u32::from(is_own);
         let hop = packet.hop;
         let handle = self.slab.insert(packet);
-        self.set_out(handle, hop, bytes);
+        self.audit.sent += 1;
+        match first {
+            Next::Fused(line) => self.set_out(handle, line, hop, bytes),
+            _ => self.set_out_apart(handle, hop, bytes),
+        }
     }
 
-    /// A packet of `bytes` leaves its host.
+    /// A packet of `bytes` leaves its host over a line of its own, on its way to the hop `hop`.
     #[inline(never)]
-    fn set_out(&mut self, handle: u32, hop: u32, bytes: u32) {
-        self.audit.sent += 1;
+    fn set_out(&mut self, handle: u32, line: u32, hop: u32, bytes: u32) {
+        let Some(at) = self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) else {
+            return self.lose_at_line(handle, self.now);
+        };
         match self.routes[hop as usize].next() {
-            Next::Fused(line) => self.cross(handle, line, hop, bytes, self.now),
+            Next::Port(port) => self.approach_port(port, handle, at),
+            Next::Line(line) => self.approach_line(line, handle, hop, bytes, at),
+            _ => self.go_far(handle, hop, bytes, at),
+        }
+    }
+
+    /// A packet of `bytes` leaves its host otherwise.
+    #[inline(never)]
+    fn set_out_apart(&mut self, handle: u32, hop: u32, bytes: u32) {
+        match self.routes[hop as usize].next() {
             Next::Line(line) => {
                 self.let_in(line, self.now);
                 self.cross(handle, line, hop, bytes, self.now);
             }
             Next::Port(port) => self.arrive(port, handle),
-            Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
+            Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
             // A route is never empty.
             Next::End => {}
         }
@@ -226,11 +245,17 @@ impl Net {
             }
             Next::Line(line) => {
                 self.slab.get_mut(handle).hop = hop;
-                self.approach_line(line, handle, hop, bytes, at);
+                self.approach_next_line(line, handle, hop, bytes, at);
             }
             Next::Fused(line) => self.cross_next(handle, line, hop, bytes, at),
             Next::End => self.wheel.push(at, What::Deliver(handle)),
         }
+    }
+
+    /// As [`Net::go_on`], after a hop that was no line.
+    #[inline(never)]
+    fn go_far(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
+        self.go_on(handle, hop, bytes, at);
     }
 
     /// As [`Net::cross`], behind another hop.
@@ -241,8 +266,14 @@ impl Net {
         self.cross(handle, line, hop, bytes, at);
     }
 
-    /// A packet of `bytes` will reach a line at `at`. What has come there since the line was looked at last goes on.
+    /// As [`Net::approach_line`], behind another hop than a host's own line.
     #[inline(never)]
+    fn approach_next_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
+        self.approach_line(line, handle, hop, bytes, at);
+    }
+
+    /// A packet of `bytes` will reach a line at `at`. What has come there since the line was looked at last goes on.
+    #[inline(always)]
     fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
