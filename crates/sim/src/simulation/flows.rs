@@ -442,7 +442,7 @@ impl Tcp {
     #[inline(never)]
     fn take_data(&mut self, net: &mut Net, index: u32, data: Data, ce: bool) {
         let before = self.receiver.on_codepoint(ce);
-        let action = self.receiver.on_any_data(net.now, &data, ce);
+        let action = self.receiver.on_other_data(net.now, &data, ce);
         if let Some(ack) = before {
             self.launch_ack(net, index, &ack);
         }

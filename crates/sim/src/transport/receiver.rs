@@ -9,90 +9,22 @@
 //! A receiver that never sees a SYN takes the stream as it comes, as ns-2's one-way agents do. Work: O(log n) in the number of holes.
 
 mod adaptive;
+mod config;
 mod connection;
 mod reader;
+mod stats;
 
-use crate::keys::words;
+pub use config::{AckPolicy, ReceiverConfig};
+pub use stats::ReceiverStats;
+
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
 use crate::transport::segment::{Accurate, Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
 use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use sojourn_units::{Bytes, Instant};
 use std::sync::Arc;
-
-words! {
-    /// When a receiver acknowledges.
-    pub enum AckPolicy {
-        /// RFC 5681, 4.2: `ack_every` segments, or `delayed_ack`; at once while a segment is missing.
-        #[default]
-        Rfc = "rfc",
-        /// As Linux: also a segment with PSH at once, and each of 16 segments after a long pause or a segment that brought
-        /// nothing new. While a segment is missing, one acknowledgement stands for all segments of a millisecond.
-        // `receiver::adaptive` has the rule.
-        Linux = "linux",
-    }
-}
-
-/// Parameters of a receiver; the default is Linux's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceiverConfig {
-    /// An acknowledgement for every so many segments; 1 acknowledges each (ns-2).
-    pub ack_every: Packets,
-    /// The rule beyond that.
-    pub ack_policy: AckPolicy,
-    /// Longest delay of an acknowledgement: 40 ms in Linux, 200 ms in ns-3.
-    pub ack_delay: Span,
-    /// So many segments at the start are acknowledged at once, each; 0 for none.
-    pub quick_acks: Packets,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Receive buffer: the window at first; at most 4 GiB.
-    pub buffer: Bytes,
-    /// How marks are reported; of Accurate ECN: it is spoken where the sender's SYN asks for it, or without a handshake.
-    pub ecn_feedback: EcnFeedback,
-    /// Accurate ECN with its option.
-    pub accecn_option: bool,
-    /// Agrees to ECN where the sender's SYN asks for it.
-    pub ecn: bool,
-    /// Rate at which the application reads; `None` reads at once, so that the window never closes.
-    pub read_rate: Option<BitRate>,
-    /// A window that is to grow grows by a segment of this payload at the least (RFC 9293, 3.8.6.2.2).
-    pub mss: Bytes,
-    /// Until an unanswered SYN-ACK or FIN is sent again, at first.
-    pub initial_rto: Span,
-    /// The longest such time, after doubling.
-    pub max_rto: Span,
-}
-
-impl Default for ReceiverConfig {
-    fn default() -> Self {
-        Self {
-            ack_every: Packets::new(2),
-            ack_policy: AckPolicy::Rfc,
-            ack_delay: Span::from_millis(40),
-            quick_acks: Packets::new(16),
-            sack: true,
-            buffer: Bytes::new(6 << 20),
-            ecn_feedback: EcnFeedback::Classic,
-            accecn_option: true,
-            ecn: true,
-            read_rate: None,
-            mss: Bytes::new(1448),
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(120),
-        }
-    }
-}
-
-impl ReceiverConfig {
-    /// The buffer in bytes, as far as a window can tell.
-    #[inline(always)]
-    fn space(&self) -> u64 {
-        self.buffer.get().min(u64::from(u32::MAX))
-    }
-}
 
 /// What to do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,28 +35,6 @@ pub enum AckAction {
     Delay(Instant),
     /// Send this.
     Now(Ack),
-}
-
-/// Counts since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct ReceiverStats {
-    /// Data segments that arrived.
-    pub segments: u64,
-    /// Acknowledgements sent, window updates included, SYN-ACKs not.
-    pub acks: u64,
-    /// Of the segments, those that brought nothing new.
-    pub duplicate_segments: u64,
-    /// Payload that had arrived before.
-    pub duplicate_bytes: Bytes,
-    /// Segments that arrived above a hole.
-    pub out_of_order_segments: u64,
-    /// Segments that arrived marked.
-    pub ce_segments: u64,
-    /// SYN-ACKs sent.
-    pub syn_acks: u64,
-    /// Acknowledgements sent because the application has read.
-    pub window_updates: u64,
 }
 
 /// SACK blocks remembered, most recent first; one more than is sent, as a merge may swallow some.
@@ -239,7 +149,7 @@ impl Receiver {
         if self.expects(data, ce) {
             self.on_expected_data(now, data)
         } else {
-            self.on_any_data(now, data, ce)
+            self.on_other_data(now, data, ce)
         }
     }
 
@@ -252,13 +162,26 @@ impl Receiver {
     /// It is the next of the stream, nothing is missing before it, and it says nothing else.
     #[inline(always)]
     pub fn expects(&self, data: &Data, ce: bool) -> bool {
+        data.seq == self.next && self.is_plain(data, ce) && self.out_of_order.is_empty()
+    }
+
+    /// It says nothing but its place in the stream, and nothing else is to be seen to.
+    #[inline(always)]
+    fn is_plain(&self, data: &Data, ce: bool) -> bool {
         const SAYS: u8 = Data::CWR | Data::FIN | Data::SYN | Data::LAST;
-        data.seq == self.next
-            && self.plain
-            && !ce
-            && data.len > 0
-            && data.flags & SAYS == 0
-            && self.out_of_order.is_empty()
+        self.plain && !ce && data.len > 0 && data.flags & SAYS == 0
+    }
+
+    /// As [`Receiver::on_data`], of one that is not expected.
+    #[inline(always)]
+    pub fn on_other_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        if !self.is_plain(data, ce) {
+            return self.on_any_data(now, data, ce);
+        }
+        self.count(now, data);
+        let had_holes = !self.out_of_order.is_empty();
+        let in_order = self.place(data);
+        self.answer(now, !in_order || had_holes)
     }
 
     /// As [`Receiver::on_data`], of one that is expected: nearly all are.
@@ -302,7 +225,8 @@ impl Receiver {
     }
 
     /// As [`Receiver::on_data`], of any.
-    pub fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+    #[inline(never)]
+    fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         if self.reader.is_some() {
             self.read(now);
         }
@@ -322,30 +246,11 @@ impl Receiver {
     /// A segment of data, or a FIN.
     #[inline(always)]
     fn on_segment(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
-        self.stats.segments += 1;
         self.take_mark(data, ce);
-        if data.seq <= self.last_ack && data.sent >= self.echo {
-            self.echo = data.sent;
-            self.echo_arrived = now;
-        }
+        self.count(now, data);
         let fin_again = data.has(Data::FIN | Data::LAST) && self.take_fin(data);
-        self.unacked += 1;
-
-        let before = self.next;
-        let in_order = data.seq <= before && data.end() > before;
-        let had_holes = !self.out_of_order.is_empty();
-        if in_order {
-            self.duplicate(self.next - data.seq);
-            self.next = data.end();
-            if had_holes {
-                self.fill(data.end());
-            }
-        } else if data.end() <= self.next {
-            self.duplicate(data.end() - data.seq);
-            self.stats.duplicate_segments += 1;
-        } else {
-            self.hold(data);
-        }
+        let (before, had_holes) = (self.next, !self.out_of_order.is_empty());
+        let in_order = self.place(data);
         if fin_again {
             // It was counted among what had arrived before, and is not payload.
             self.stats.duplicate_bytes = self.stats.duplicate_bytes.saturating_sub(Bytes::new(1));
@@ -360,7 +265,44 @@ impl Receiver {
             let is_old = data.end() <= before;
             return self.adapt(now, data, &Arrival { in_order, is_old, had_holes, all });
         }
-        if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
+        self.answer(now, !in_order || had_holes || all)
+    }
+
+    /// RFC 7323, 4.3: whose timestamp to echo.
+    #[inline(always)]
+    fn count(&mut self, now: Instant, data: &Data) {
+        self.stats.segments += 1;
+        self.unacked += 1;
+        if data.seq <= self.last_ack && data.sent >= self.echo {
+            (self.echo, self.echo_arrived) = (data.sent, now);
+        }
+    }
+
+    /// Where a segment belongs in the stream; true when this goes on with it.
+    #[inline(always)]
+    fn place(&mut self, data: &Data) -> bool {
+        let (before, end) = (self.next, data.end());
+        if end <= before {
+            self.duplicate(end - data.seq);
+            self.stats.duplicate_segments += 1;
+            return false;
+        }
+        if data.seq > before {
+            self.hold(data);
+            return false;
+        }
+        self.duplicate(before - data.seq);
+        self.next = end;
+        if !self.out_of_order.is_empty() {
+            self.fill(end);
+        }
+        true
+    }
+
+    /// RFC 5681, 4.2: at once, or with the next segment, or after the delay.
+    #[inline(always)]
+    fn answer(&mut self, now: Instant, at_once: bool) -> AckAction {
+        if at_once || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
         }
         if self.deadline == Instant::NEVER {

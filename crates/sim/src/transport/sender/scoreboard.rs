@@ -398,6 +398,7 @@ impl Scoreboard {
     }
 
     /// Marks what `IsLost` newly covers.
+    #[inline(always)]
     pub fn judge<R: Strategy>(&mut self, progress: &mut Progress) {
         let below = R::lost_below(self);
         self.judged = self.judged.max(self.base());

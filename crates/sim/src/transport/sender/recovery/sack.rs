@@ -19,7 +19,7 @@ pub(in super::super) struct Sack {
 }
 
 /// RFC 6675's `Update`.
-#[inline]
+#[inline(always)]
 pub(super) fn update<R: Strategy>(core: &mut Core<R>, now: Instant, ack: &Ack, progress: &mut Progress) {
     for block in ack.blocks() {
         let start = ack.ack + u64::from(block.offset);
