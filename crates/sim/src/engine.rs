@@ -7,5 +7,5 @@
 mod lane;
 mod wheel;
 
-pub use lane::Lane;
+pub(crate) use lane::Lane;
 pub use wheel::{Event, Wheel};

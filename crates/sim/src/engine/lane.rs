@@ -6,11 +6,11 @@ const REACH: usize = 16;
 /// Items with an instant each, in the order of instants, of which most come in that order: a ring, to which an item is added
 /// behind the last.
 #[derive(Clone, Debug)]
-pub struct Lane<T> {
+pub(crate) struct Lane<T> {
     /// Instant of the first; `NEVER` when there is none.
     pub first: Instant,
     /// Instant of the last, or of the last that was taken.
-    pub last: Instant,
+    last: Instant,
     /// Places of the first and behind the last, modulo the length of the ring.
     head: u32,
     tail: u32,
