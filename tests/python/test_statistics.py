@@ -376,7 +376,9 @@ def test_differences_of_identical_replications_are_not_significant() -> None:
     assert "±" not in table
     assert "all replications are identical: no interval and no significance" in table
     assert text.footnote(results) == "3 replications, seed 1, which are identical: no intervals."
-    assert "All replications are identical, so there is no interval and no conclusion." in context.headlines(results)[0]
+    assert (
+        "All replications are identical, so there is no interval and no conclusion." in context.headlines(results)[0]
+    )
     assert results.best("sojourn_ms_mean") is None
     page = render(results)
     assert 'class="sure"' not in page

@@ -318,8 +318,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
     if "capacity" in is_there:
         add(
             "capacity",
-            "Above: what the link under test could send (grey), and the goodput of all flows. Below: the mean queueing "
-            "delay of the packets that left in each interval. The first replication only.",
+            "Above: what the link under test could send (grey), and the goodput of all flows. Below: the mean "
+            "queueing delay of the packets that left in each interval. The first replication only.",
         )
     if "flow_shares" in is_there:
         add(

@@ -177,7 +177,9 @@ class Tuning:
 
     def _is_repeated(self, setting: Setting) -> bool:
         """Whether all replications of both are identical, so that they say nothing about how much runs differ."""
-        measured = [values for text in (self.best.text, self.base) for values in self.final[text, setting.label].values()]
+        measured = [
+            values for text in (self.best.text, self.base) for values in self.final[text, setting.label].values()
+        ]
         return all(np.unique(values[np.isfinite(values)]).size <= 1 for values in measured)
 
     def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:

@@ -35,6 +35,7 @@ impl Simulation {
         let (routes, receivers, starts) = lay_routes(&network, &places);
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
+        let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
         let meter = |flow: &scenario::Flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
@@ -72,12 +73,7 @@ impl Simulation {
                 clients: Clients::default(),
                 probes: BTreeMap::new(),
             },
-            recorder: options.series.map(|interval| {
-                let flows = if network.flow_series { count } else { 0 };
-                let tested =
-                    network.ports.iter().enumerate().filter(|(_, port)| network.internal_series && port.under_test);
-                report::Recorder::new(interval, flows, tested.map(|(index, _)| index).collect())
-            }),
+            recorder,
             phases: report::PhaseBook::new(&network),
             payload_before: 0,
             network: Arc::clone(&network),
