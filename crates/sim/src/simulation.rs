@@ -152,7 +152,7 @@ struct FlowMeter {
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
     /// Index into [`Hosts::delays`].
-    group: u32,
+    place: u32,
     completed: Option<Instant>,
     /// TCP: the first payload that came, when it was sent and when it was here; zero before.
     opened: Instant,
@@ -166,8 +166,8 @@ struct FlowMeter {
 impl FlowMeter {
     /// Forgets what was counted; instants are of the whole run.
     fn restart(&mut self) {
-        let Self { group, first_sent, last_delivered, completed, opened, begun, .. } = *self;
-        *self = Self { group, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
+        let Self { place, first_sent, last_delivered, completed, opened, begun, .. } = *self;
+        *self = Self { place, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
     }
 }
 
@@ -270,7 +270,7 @@ struct Hosts {
     meters: Vec<FlowMeter>,
     /// What TCP had counted when the measurement began.
     before: Vec<TcpCounts>,
-    /// One-way delays of data packets, by group of flows.
+    /// One-way delays of data packets, by flow where those are few, else by group of flows; see [`FlowMeter::place`].
     delays: Vec<Histogram>,
     /// Flows that a change has stopped.
     paused: BTreeMap<u32, Paused>,

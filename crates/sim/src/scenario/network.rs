@@ -129,6 +129,12 @@ impl Network {
         route.iter().map(delay).fold(Span::ZERO, |sum, delay| sum + delay)
     }
 
+    /// Flows are so few that each has its own distribution of delays; else each group has one.
+    pub(crate) fn are_apart(&self) -> bool {
+        const FLOWS: usize = 16;
+        self.flows.len() <= FLOWS
+    }
+
     /// The port is under test, and the rate of its link changes.
     pub(crate) fn is_moving(&self, port: usize) -> bool {
         let changes = || self.changes.iter().any(|change| change.rate.is_some() && change.ports.contains(&port));

@@ -38,7 +38,11 @@ impl Simulation {
         let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
-        let meter = |flow: &scenario::Flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
+        let apart = network.are_apart();
+        let meter = |(index, flow): (usize, &scenario::Flow)| {
+            let place = if apart { index } else { flow.group };
+            FlowMeter { place: place as u32, ..FlowMeter::default() }
+        };
         let mut simulation = Self {
             end: Instant::ZERO + network.duration,
             net: Net {
@@ -66,9 +70,9 @@ impl Simulation {
             hosts: Hosts {
                 flows: Vec::with_capacity(count),
                 tcp: Vec::with_capacity(count),
-                meters: network.flows.iter().map(meter).collect(),
+                meters: network.flows.iter().enumerate().map(meter).collect(),
                 before: vec![TcpCounts::default(); count],
-                delays: vec![Histogram::default(); network.groups.len()],
+                delays: vec![Histogram::default(); if apart { count } else { network.groups.len() }],
                 paused: BTreeMap::new(),
                 clients: Clients::default(),
                 probes: BTreeMap::new(),

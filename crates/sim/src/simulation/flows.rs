@@ -270,7 +270,7 @@ impl Hosts {
         meter.delay.add(now - sent);
         meter.delivered_ip_bytes += u64::from(bytes);
         meter.last_delivered = Some(now);
-        self.delays[meter.group as usize].add(now - sent);
+        self.delays[meter.place as usize].add(now - sent);
     }
 
     /// A segment reaches a flow's receiver, in the packet that had this handle.

@@ -268,7 +268,8 @@ impl Simulation {
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();
-        let own_delays = std::mem::take(&mut self.hosts.delays);
+        let own_delays = self.delays_of_groups();
+        self.hosts.delays = Vec::new();
         let probes = std::mem::take(&mut self.hosts.probes);
         (self.hosts, self.net.slab, self.net.routes) = Default::default();
         (self.net.hashes, self.net.losses, self.net.wheel) = (Vec::new(), Vec::new(), Wheel::new(0));

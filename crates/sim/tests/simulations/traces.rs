@@ -111,6 +111,23 @@ fn series_show_what_a_changing_link_can_send() {
 }
 
 #[test]
+fn many_flows_have_quantiles_as_a_group_alone() {
+    let keys = "rate = \"12 Mbit/s\"";
+    let p99 = |count: u32| {
+        let report =
+            one(&link(keys, "0.5 Mbit/s").replace("name = \"there\"", &format!("name = \"there\"\ncount = {count}")));
+        let own = [&report.groups[0].metrics, &report.flows[0].metrics];
+        own.map(|metrics| metrics.get("delay_variation_ms_p99").copied().flatten())
+    };
+    // Each of 16 flows has its own; of 17 the group alone. The packets of all come at once, and each takes 1 ms: the flow that
+    // always comes first never waits, the least delay is its, and the last one of 16 waits for 15.
+    let [group, flow] = p99(16);
+    assert!((group.expect("a value") - 15.0).abs() < 0.2 && flow == Some(0.0), "{group:?} {flow:?}");
+    let [group, flow] = p99(17);
+    assert!((group.expect("a value") - 16.0).abs() < 0.2 && flow.is_none(), "{group:?} {flow:?}");
+}
+
+#[test]
 fn an_outage_keeps_packets_in_the_queue() {
     // 12 Mbit/s for 1 s, nothing for 0.1 s, 12 Mbit/s from then on. 1.2 Mbit/s of 1500 B: one each 10 ms. The ten that come
     // within the outage are sent at its end.
@@ -120,6 +137,14 @@ fn an_outage_keeps_packets_in_the_queue() {
     // Those that come at 1000, 1010, ..., 1110 ms leave at 1100, 1101, ..., 1111 ms: they wait 100, 91, ..., 10 and 1 ms. Four of
     // 400 packets, 1 %, waited longer than the fifth, 64 ms, which is known to 0.8 %.
     assert!((metric(&report, "sojourn_ms_p99") - 64.0).abs() < 0.6 && metric(&report, "drops_packets") == 0.0);
+    // 1 ms to send and 10 ms of delay come on top, the least there is: the same of the run, the group and the flow.
+    let own = [&report.metrics, &report.groups[0].metrics, &report.flows[0].metrics];
+    for (name, expected) in
+        [("one_way_delay_ms_p50", 11.0), ("one_way_delay_ms_p99", 75.0), ("delay_variation_ms_p99", 64.0)]
+    {
+        let found = own.map(|metrics| metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
+        assert!(found.iter().all(|value| (value - expected).abs() < 0.7 && *value == found[0]), "{name}: {found:?}");
+    }
     let sum = metric(&report, "sojourn_ms_mean") * metric(&report, "arrivals_packets");
     assert!((sum - 606.0).abs() < 0.01, "{sum}");
     // An outage without end: nothing more arrives, and all packets are accounted for.
