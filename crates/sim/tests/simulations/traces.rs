@@ -137,10 +137,11 @@ fn an_outage_keeps_packets_in_the_queue() {
     // Those that come at 1000, 1010, ..., 1110 ms leave at 1100, 1101, ..., 1111 ms: they wait 100, 91, ..., 10 and 1 ms. Four of
     // 400 packets, 1 %, waited longer than the fifth, 64 ms, which is known to 0.8 %.
     assert!((metric(&report, "sojourn_ms_p99") - 64.0).abs() < 0.6 && metric(&report, "drops_packets") == 0.0);
-    // 1 ms to send and 10 ms of delay come on top, the least there is: the same of the run, the group and the flow.
+    // 1 ms to send and 10 ms of delay come on top, the least there is. The last packet is on its way at the end: of the other 399,
+    // 395.01 are 99 %, so the fourth longest wait counts, 73 ms. The same of the run, the group and the flow.
     let own = [&report.metrics, &report.groups[0].metrics, &report.flows[0].metrics];
     for (name, expected) in
-        [("one_way_delay_ms_p50", 11.0), ("one_way_delay_ms_p99", 75.0), ("delay_variation_ms_p99", 64.0)]
+        [("one_way_delay_ms_p50", 11.0), ("one_way_delay_ms_p99", 84.0), ("delay_variation_ms_p99", 73.0)]
     {
         let found = own.map(|metrics| metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
         assert!(found.iter().all(|value| (value - expected).abs() < 0.7 && *value == found[0]), "{name}: {found:?}");
