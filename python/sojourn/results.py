@@ -386,7 +386,7 @@ class Results:
         """
         return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
 
-    def summary(self, names: Sequence[str] | None = None, *, by: Literal["group"] | None = None) -> pd.DataFrame:
+    def summary(self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None) -> pd.DataFrame:
         """Return every metric's estimate.
 
         Parameters
@@ -394,7 +394,9 @@ class Results:
         names
             Of metrics; by default all that at least one run has.
         by
-            ``"group"``: of each group of flows by itself, with a column ``group`` behind ``scheme``.
+            ``"group"``: of each group of flows by itself, with a column ``group`` behind ``scheme``. ``"phase"``: of
+            each phase, with columns ``phase`` and ``group``, which is empty for all flows together; phases of one
+            name count together.
 
         Returns
         -------
@@ -403,13 +405,15 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        from sojourn.export import SUMMARY, SUMMARY_BY_GROUP, summary, summary_by_group
+        from sojourn import export
 
         if by == "group":
-            return _frame(SUMMARY_BY_GROUP, summary_by_group(self, names), 4)
+            return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
+        if by == "phase":
+            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
         if by is not None:
-            raise SojournError(f'by={by!r}; allowed: "group" or None')
-        return _frame(SUMMARY, summary(self, names), 3)
+            raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
+        return _frame(export.SUMMARY, export.summary(self, names), 3)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.

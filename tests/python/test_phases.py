@@ -59,6 +59,26 @@ def test_each_phase_has_its_own_results(results: Results) -> None:
     assert paired.mean < 0
 
 
+def test_a_summary_by_phase_has_a_row_for_each_phase_and_group(
+    results: Results, command: Command, tmp_path: Path
+) -> None:
+    table = results.summary(by="phase")
+    assert list(table.columns[:5]) == ["scheme", "phase", "group", "metric", "unit"]
+    assert table["phase"].unique().tolist() == ["start", "slow", "fast"]
+    assert table["group"].unique().tolist() == ["", "bulk", "call"]
+    row = table[(table["scheme"] == "codel") & (table["phase"] == "slow") & (table["metric"] == "goodput_bit_s")]
+    wanted = [results.estimate("codel", "goodput_bit_s", group, phase="slow") for group in (None, "bulk", "call")]
+    assert row["mean"].tolist() == [one.mean for one in wanted]
+    assert row["low"].tolist() == [one.low for one in wanted]
+    # Queues are of all flows.
+    assert set(table[table["metric"] == "sojourn_ms_mean"]["group"]) == {""}
+    results.to_parquet(tmp_path / "folder")
+    done = command("table", tmp_path / "folder", "--by", "phase", "--format", "csv", "--metric", "goodput_bit_s")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "scheme,phase,group,metric,unit,mean,low,high,replications"
+    assert len(done.stdout.splitlines()) == 1 + 2 * 3 * 3
+
+
 def test_what_there_is_not_is_refused(results: Results) -> None:
     with pytest.raises(SojournError, match=r"unknown phase `slo`.*did you mean"):
         results.values("codel", "goodput_bit_s", phase="slo")
