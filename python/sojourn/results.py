@@ -386,7 +386,9 @@ class Results:
         """
         return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
 
-    def summary(self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None) -> pd.DataFrame:
+    def summary(
+        self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None
+    ) -> pd.DataFrame:
         """Return every metric's estimate.
 
         Parameters
