@@ -73,12 +73,14 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
             for axes in (upper, lower):
                 axes.margins(x=0)
                 axes.set_visible(place < len(shown))
-        _warm_up(results, panels.flat)
+        warm_up = float(results.runs["warm_up_s"].iloc[0])
+        for axes in panels.flat if warm_up > 0 else ():
+            axes.axvspan(0, warm_up, color=RULE, alpha=0.45, linewidth=0)
         panels[0, 0].legend(loc="upper left", ncols=3, fontsize=points(7.5), handlelength=1.2)
         # The panel above an empty place needs the labels of the axis that would be below it.
         if len(shown) < rows * columns:
             panels[-3, -1].tick_params(labelbottom=True)
-        figure.supxlabel("Time (s)", fontsize=points(9.5))
+        figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=points(9.5))
     return figure
 
 
@@ -102,10 +104,3 @@ def _rates(axes: Axes, own: pd.DataFrame, look: Look) -> float:
 def _delay(axes: Axes, own: pd.DataFrame, look: Look) -> None:
     delay = own[own["name"] == "sojourn_ms"]
     axes.plot(delay["t_s"], delay["value"], color=look.color, linewidth=1.0)
-
-
-def _warm_up(results: Results, panels: np.flatiter[np.ndarray]) -> None:
-    end = float(results.runs["warm_up_s"].iloc[0])
-    for axes in panels:
-        if end > 0:
-            axes.axvspan(0, end, color=RULE, alpha=0.45, linewidth=0)
