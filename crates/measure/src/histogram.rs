@@ -178,6 +178,18 @@ impl Histogram {
         None
     }
 
+    /// The least time in milliseconds, to 0.8 %; `None` of nothing.
+    #[must_use]
+    pub fn least_ms(&self) -> Option<f64> {
+        self.used().next().map(|(bucket, _)| middle(bucket) / 1e6)
+    }
+
+    /// How far the `q` quantile lies above the least time, in milliseconds; `None` of nothing.
+    #[must_use]
+    pub fn variation_ms(&self, q: f64) -> Option<f64> {
+        Some(self.quantile_ms(q)? - self.least_ms()?)
+    }
+
     /// The distribution function: (milliseconds, share at or below), buckets in use only.
     #[must_use]
     pub fn cdf_ms(&self) -> Vec<(f64, f64)> {

@@ -162,7 +162,7 @@ struct FlowMeter {
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
     /// Index into [`Hosts::delays`].
-    group: u32,
+    place: u32,
     /// Of delivered packets: their number is that of the flow's.
     delay: Moments,
     completed: Option<Instant>,
@@ -178,8 +178,8 @@ struct FlowMeter {
 impl FlowMeter {
     /// Forgets what was counted; instants are of the whole run.
     fn restart(&mut self) {
-        let Self { group, first_sent, last_delivered, completed, opened, begun, .. } = *self;
-        *self = Self { group, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
+        let Self { place, first_sent, last_delivered, completed, opened, begun, .. } = *self;
+        *self = Self { place, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
     }
 }
 
@@ -281,7 +281,7 @@ struct Hosts {
     ends: Vec<Ends>,
     /// What TCP had counted when the measurement began.
     before: Vec<TcpCounts>,
-    /// One-way delays of data packets, by group of flows.
+    /// One-way delays of data packets, by flow where those are few, else by group of flows; see [`FlowMeter::place`].
     delays: Vec<Histogram>,
     /// Flows that a change has stopped.
     paused: BTreeMap<u32, Paused>,

@@ -242,7 +242,10 @@ impl LinkTable {
     /// The rates of the two directions, towards `to` first.
     fn rates(&self, duration: Span, path: &Path) -> Result<[Rate; 2], Error> {
         let said = said(path, "rate", self.rate.as_ref(), self.reverse_rate.as_ref())?;
-        let framed = self.overhead.0 > Bytes::ZERO;
+        let framed = match self.framing {
+            Some(_) => Some("framing"),
+            None => (self.overhead.0 > Bytes::ZERO).then_some("overhead"),
+        };
         let one = |at: usize, trace: &Option<TraceTable>, key: &'static str| -> Result<Option<Rate>, Error> {
             Ok(match (said.each()[at], trace) {
                 (Some(_), Some(_)) => {
@@ -253,10 +256,6 @@ impl LinkTable {
                 (Some(rate), None) => {
                     moving(rate, said.places[at].clone())?;
                     Some(Rate::Constant(rate))
-                }
-                (None, Some(_)) if self.framing.is_some() => {
-                    let what = "is given together with `framing`; allowed: one of the two";
-                    return Err(Error::new(path.then(key), what));
                 }
                 (None, Some(table)) => Some(Rate::Trace(Arc::new(table.resolve(framed, duration, &path.then(key))?))),
                 (None, None) => None,

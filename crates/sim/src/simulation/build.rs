@@ -35,8 +35,10 @@ impl Simulation {
         let (routes, receivers, starts) = lay_routes(&network, &places);
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
+        let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
+        let apart = network.are_apart();
         let mut simulation = Self {
             end: Instant::ZERO + network.duration,
             net: Net {
@@ -65,17 +67,12 @@ impl Simulation {
                 flows: Vec::with_capacity(count),
                 ends: Vec::with_capacity(count),
                 before: vec![TcpCounts::default(); count],
-                delays: vec![Histogram::default(); network.groups.len()],
+                delays: vec![Histogram::default(); if apart { count } else { network.groups.len() }],
                 paused: BTreeMap::new(),
                 clients: Clients::default(),
                 probes: BTreeMap::new(),
             },
-            recorder: options.series.map(|interval| {
-                let flows = if network.flow_series { count } else { 0 };
-                let tested =
-                    network.ports.iter().enumerate().filter(|(_, port)| network.internal_series && port.under_test);
-                report::Recorder::new(interval, flows, tested.map(|(index, _)| index).collect())
-            }),
+            recorder,
             phases: report::PhaseBook::new(&network),
             payload_before: 0,
             network: Arc::clone(&network),
@@ -165,7 +162,8 @@ impl Simulation {
                 echo = returns.then(|| Box::new(Echo::new(ack_route)));
             }
         }
-        let meter = FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
+        let place = if self.network.are_apart() { index as usize } else { flow.group };
+        let meter = FlowMeter { place: place as u32, ..FlowMeter::default() };
         self.hosts.ends.push(Ends { tcp, meter });
         self.net.hashes.push(Hashes {
             flow: own_hash,

@@ -380,7 +380,7 @@ impl FlowMeter {
         self.delay.add(now - sent);
         self.delivered_ip_bytes += u64::from(bytes);
         self.last_delivered = Some(now);
-        if let Some(delays) = delays.get_mut(self.group as usize) {
+        if let Some(delays) = delays.get_mut(self.place as usize) {
             delays.add(now - sent);
         }
     }

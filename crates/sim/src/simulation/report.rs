@@ -271,7 +271,8 @@ impl Simulation {
         let cells = self.cell_reports(measured);
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();
-        let own_delays = std::mem::take(&mut self.hosts.delays);
+        let own_delays = self.delays_of_groups();
+        self.hosts.delays = Vec::new();
         let probes = std::mem::take(&mut self.hosts.probes);
         (self.hosts, self.net.losses) = Default::default();
         let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();

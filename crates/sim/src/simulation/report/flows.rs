@@ -41,7 +41,7 @@ impl Simulation {
                 from: node(spec.from),
                 to: node(spec.to),
                 transport: if matches!(*spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
-                metrics: own.metrics(measured),
+                metrics: own.metrics(measured, self.network.are_apart().then(|| &self.hosts.delays[index])),
             });
         }
         let delays = self.delay_of_all();
@@ -50,10 +50,10 @@ impl Simulation {
         run.insert("loss_synchronisation", together.last().and_then(|all_flows| all_flows.share(all.started)));
         let applications: Vec<Named> = self.applications().iter().map(|all| Measured::metrics(all)).collect();
         let named = self.network.groups.iter().zip(&applications).zip(groups);
-        let groups = named.zip(self.hosts.delays.iter().zip(together));
+        let groups = named.zip(self.delays_of_groups().into_iter().zip(together));
         let groups = groups.map(|(((name, application), sums), (delays, together))| {
             let mut metrics = Metrics::new();
-            sums.metrics(measured, delays, &mut metrics);
+            sums.metrics(measured, &delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
             metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
             metrics.insert("loss_synchronisation", together.share(sums.started));
@@ -81,6 +81,17 @@ impl Simulation {
         for (group, heard) in all.iter_mut().enumerate() {
             heard.extend(self.hosts.clients.measured(group, now));
         }
+        all
+    }
+
+    /// One-way delays of the data packets of each group.
+    pub(super) fn delays_of_groups(&self) -> Vec<Histogram> {
+        if !self.network.are_apart() {
+            return self.hosts.delays.clone();
+        }
+        let mut all = vec![Histogram::default(); self.network.groups.len()];
+        let flows = self.network.flows.iter().zip(&self.hosts.delays);
+        flows.for_each(|(flow, delays)| all[flow.group].merge(delays));
         all
     }
 
@@ -141,7 +152,8 @@ impl OneFlow {
         }
     }
 
-    fn metrics(&self, measured: Span) -> Metrics {
+    /// `delays` are its own, where they are known.
+    fn metrics(&self, measured: Span, delays: Option<&Histogram>) -> Metrics {
         let seconds = measured.seconds();
         let mut metrics = Metrics::new();
         metrics.insert("goodput_bit_s", Some(self.payload as f64 * 8.0 / seconds));
@@ -153,6 +165,9 @@ impl OneFlow {
         metrics.insert("burst_ratio", burst_ratio(self.dropped, self.drop_runs, self.sent));
         metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
         metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
+        metrics.insert("one_way_delay_ms_p50", delays.and_then(|delays| delays.quantile_ms(0.5)));
+        metrics.insert("one_way_delay_ms_p99", delays.and_then(|delays| delays.quantile_ms(0.99)));
+        metrics.insert("delay_variation_ms_p99", delays.and_then(|delays| delays.variation_ms(0.99)));
         metrics.insert("flow_duration_s", self.duration);
         metrics.insert("flow_start_s", self.started.map(|first| (first - Instant::ZERO).seconds()));
         metrics.insert("flow_completion_s", self.completion.map(Span::seconds));
@@ -236,6 +251,7 @@ impl Sums {
         metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
         metrics.insert("one_way_delay_ms_p50", delays.quantile_ms(0.5));
         metrics.insert("one_way_delay_ms_p99", delays.quantile_ms(0.99));
+        metrics.insert("delay_variation_ms_p99", delays.variation_ms(0.99));
         metrics.insert("flow_completion_s_mean", self.completed.mean_ms().map(|ms| ms / 1e3));
         metrics.insert("flow_completion_s_p50", self.completions.quantile_ms(0.5).map(|ms| ms / 1e3));
         metrics.insert("flow_completion_s_p99", self.completions.quantile_ms(0.99).map(|ms| ms / 1e3));
