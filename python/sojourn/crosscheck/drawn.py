@@ -141,8 +141,17 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
     name = f"{entry['point']}: {entry['groups']}, {entry['rate_mbit_s']} Mbit/s"
     name += f", then {changed} Mbit/s" if changed else ""
     seconds, warm_up_s = int(entry["seconds"]), int(entry["warm_up_s"])
-    begins_s = linux.IPERF3_S + _START_S / 2
-    scenario = linux.network(flows, rtt_ms, mbit_s, seconds, warm_up_s, begins_s=begins_s, ecn=has_ecn)
+    scenario = linux.network(
+        flows,
+        rtt_ms,
+        mbit_s,
+        seconds,
+        warm_up_s,
+        host=linux.FAST,
+        told_s=_START_S / 2,
+        ecn=has_ecn,
+        own_shaper=kind in linux.SHAPERS,
+    )
     if changed:
         # As crosscheck/linux/run.py: in the middle of the measured time.
         scenario["changes"] = [{"at": f"{(warm_up_s + seconds) // 2} s", "rate": f"{changed} Mbit/s"}]
@@ -155,4 +164,5 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
         group=entry["set"],
         not_supported=NO_CAKE_CHANGE if changed and kind == "cake" else None,
         series=linux.RTT_SAMPLES,
+        streams_s=linux.streams_s(flows, linux.FAST, _START_S / 2),
     )
