@@ -114,9 +114,6 @@ def _compared(
     for point in points:
         if progress:
             progress(point.name)
-        if point.not_supported:
-            left_out.append((point, point.not_supported))
-            continue
         try:
             runs = _runs(point, QUICK_REPLICATIONS if quick else point.replications or REPLICATIONS, seed, jobs)
         except SojournError as error:

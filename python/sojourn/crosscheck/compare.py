@@ -161,8 +161,6 @@ class Point:
         Points of different groups are counted apart.
     no_reference
         Why the peer's numbers are shown but not counted; None where they count.
-    not_supported
-        What the simulator cannot do yet that the point needs; None where it can be run.
     series
         Interval of the time series that the metrics need; None for none.
     needs_whole
@@ -183,7 +181,6 @@ class Point:
     is_quick: bool = False
     group: str = ""
     no_reference: str | None = None
-    not_supported: str | None = None
     series: str | None = None
     needs_whole: bool = False
     streams_s: float | None = None
