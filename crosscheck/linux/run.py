@@ -218,7 +218,7 @@ def boot(
             *("-serial", f"file:{work / 'console'}", "-serial", f"file:{work / 'files'}"),
         ]
         limit = [] if most_cpu_s is None else ["prlimit", f"--cpu={most_cpu_s}:{most_cpu_s + 5}"]
-        done = subprocess.run(["nice", "-n", "19", *limit, *command], check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run([*limit, *command], check=False, stdin=subprocess.DEVNULL)
         if most_cpu_s is not None and done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
             raise TooLongError
         done.check_returncode()

@@ -18,6 +18,7 @@ from sojourn.units import Data, Packets, Quantity, Rate, Time, as_text
 
 Both: TypeAlias = Rate | Mapping[str, Rate]
 """A rate, or ``{"down": rate, "up": rate}`` of a link's two directions; down is the one from `from_` to `to`."""
+BothData: TypeAlias = Data | Mapping[str, Data]
 BothTimes: TypeAlias = Time | Mapping[str, Time]
 """As :data:`Both`, of times."""
 BothShares: TypeAlias = str | float | Mapping[str, str | float]
@@ -144,6 +145,8 @@ class Network:
         under_test: bool | Mapping[str, bool] | None = None,
         reverse_under_test: bool | None = None,
         device_queue: Packets | None = None,
+        burst: BothData | None = None,
+        reverse_burst: Data | None = None,
     ) -> Network:
         """Add a full-duplex point-to-point link, or one for each node of a group.
 
@@ -181,6 +184,8 @@ class Network:
             Whether a comparison replaces that queue's scheme.
         device_queue
             A FIFO below the scheme, as a driver's ring has.
+        burst, reverse_burst
+            Size of a token bucket that shapes the link as Linux's tbf and htb do, towards `to` and back.
         """
         return self._with(
             "links",
@@ -207,6 +212,8 @@ class Network:
                 "under_test": _each(under_test, bool),
                 "reverse_under_test": reverse_under_test,
                 "device_queue": _maybe("device_queue", device_queue, "packets"),
+                "burst": _each(burst, lambda one: as_text("burst", one, "data")),
+                "reverse_burst": _maybe("reverse_burst", reverse_burst, "data"),
             },
         )
 

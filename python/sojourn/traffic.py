@@ -568,6 +568,7 @@ def tcp(
     slow_start_after_idle: bool | None = None,
     tail_loss_probe: bool | None = None,
     timer_tick: Time | None = None,
+    timestamp_tick: Time | None = None,
     timestamps: bool | None = None,
     undo: bool | None = None,
     window_limit: Packets | None = None,
@@ -692,6 +693,10 @@ def tcp(
         Tick of the clock by which retransmission timer, tail loss probe and RACK's reordering timer expire, with
         `recovery` `rack`; the latter two wait two ticks more. Linux 4 ms in Debian (`CONFIG_HZ` 250), 1 ms or 10 ms
         elsewhere; RFC 6298 leaves it to the host. It is 0 s here, for no ticks. By default "0 ns".
+    timestamp_tick
+        Tick of the timestamps' clock: an RTT is taken from timestamps only where segments were sent again, in whole
+        ticks. Linux 1 ms (6.1; `TCP_TS_HZ` 1000); RFC 7323 1 ms to 1 s. It is 0 s here, for exact times. By default
+        "0 ns".
     timestamps
         Timestamps, which also give RTT samples from retransmissions. Linux true; RFC 7323 leaves it to the host.
         Without them segments are 12 B shorter. By default true.
@@ -750,6 +755,7 @@ def tcp(
         slow_start_after_idle=(slow_start_after_idle, None),
         tail_loss_probe=(tail_loss_probe, None),
         timer_tick=(timer_tick, "time"),
+        timestamp_tick=(timestamp_tick, "time"),
         timestamps=(timestamps, None),
         undo=(undo, None),
         window_limit=(window_limit, "packets"),

@@ -1,5 +1,6 @@
 //! Where packets wait for a link or a bus.
 
+mod bucket;
 mod busy;
 mod classes;
 mod decisions;
@@ -9,6 +10,7 @@ mod record;
 mod tap;
 mod window;
 
+pub(crate) use bucket::Bucket;
 pub(crate) use busy::Busy;
 pub(crate) use classes::{ClassBook, Classes};
 pub(crate) use decisions::Decisions;
@@ -50,6 +52,8 @@ pub(crate) enum Medium {
     Link,
     /// As a link, whose rate follows a trace.
     Trace,
+    /// As a link, shaped by a token bucket.
+    Shaped,
     /// A station of this bus.
     Bus { bus: u32, station: Station },
     /// This station of an 802.11 cell.
@@ -99,6 +103,8 @@ pub(crate) struct Port {
     pub medium: Medium,
     /// What the link may send, where that follows a trace.
     pub follows: Option<Box<Follows>>,
+    /// The token bucket of a link that has one.
+    pub bucket: Option<Bucket>,
     pub device: Option<Device>,
     /// The discipline is dAQM, whose hits are measured.
     pub is_daqm: bool,

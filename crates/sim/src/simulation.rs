@@ -12,6 +12,7 @@ mod net;
 mod ports;
 mod probes;
 mod report;
+mod shaped;
 mod state;
 mod step;
 mod taps;

@@ -114,9 +114,6 @@ def _compared(
     for point in points:
         if progress:
             progress(point.name)
-        if point.not_supported:
-            left_out.append((point, point.not_supported))
-            continue
         try:
             runs = _runs(point, QUICK_REPLICATIONS if quick else point.replications or REPLICATIONS, seed, jobs)
         except SojournError as error:
@@ -141,7 +138,12 @@ def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[
         scenario = core.load(json.dumps(point.scenario), source=f"crosscheck {point.name}", sets=sets)
         return core.run_many(scenario, tasks, jobs=threads)
 
+    nothing: list[core.Document | None] = [None] * replications
     measured = results()
-    if not point.needs_whole:
-        return [Run(document) for document in measured]
-    return [Run(*pair) for pair in zip(measured, results("warm_up=0 s"), strict=True)]
+    whole = results("warm_up=0 s") if point.needs_whole else nothing
+    streams = nothing
+    if point.streams_s is not None:
+        # The same runs, over another time.
+        later_s = {key: float(point.scenario[key].split(" ")[0]) + point.streams_s for key in ("warm_up", "duration")}
+        streams = results(*(f"{key}={value * 1e3:.0f} ms" for key, value in later_s.items()))
+    return [Run(*documents) for documents in zip(measured, whole, streams, strict=True)]

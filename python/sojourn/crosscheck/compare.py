@@ -39,10 +39,14 @@ class Run:
         Result over the measured time.
     whole
         Result of the same run over all its time, the slow start included; None where nobody asks for it.
+    streams
+        Result of the same run over the time that iperf3 counts, which begins with its streams; None where that is the
+        measured time.
     """
 
     measured: Document
     whole: Document | None = None
+    streams: Document | None = None
 
 
 Value: TypeAlias = Callable[[Run], float]
@@ -157,12 +161,12 @@ class Point:
         Points of different groups are counted apart.
     no_reference
         Why the peer's numbers are shown but not counted; None where they count.
-    not_supported
-        What the simulator cannot do yet that the point needs; None where it can be run.
     series
         Interval of the time series that the metrics need; None for none.
     needs_whole
         Whether a metric looks at the run from its beginning.
+    streams_s
+        How much later than the run iperf3's clock begins, in s; None where no metric has that clock.
     recipe
         What the peer's program is told, to measure it again.
     replications
@@ -177,9 +181,9 @@ class Point:
     is_quick: bool = False
     group: str = ""
     no_reference: str | None = None
-    not_supported: str | None = None
     series: str | None = None
     needs_whole: bool = False
+    streams_s: float | None = None
     recipe: Mapping[str, Any] = field(default_factory=dict)
     replications: int | None = None
 

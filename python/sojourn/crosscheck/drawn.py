@@ -19,8 +19,6 @@ LEFT_OUT: Final = "linux_left_out.toml"
 DEVELOPMENT: Final = "development"
 HELD_OUT: Final = "held out"
 
-NO_CAKE_CHANGE: Final = "a change of the rate of CAKE's own shaper that keeps what CAKE has learnt is not supported"
-
 _MARKS: Final = Metric(
     "marks", "mark rate", "packets/s", 2, linux.rate_of("marks_packets"), relative=0.25, counts_drops=True
 )
@@ -30,9 +28,9 @@ _START_S: Final = 0.05
 # The parameters of Linux that the known points have; tc's words say the rest.
 _LINUX_SCHEMES: Final = {
     "codel": "codel preset linux limit 1000p",
-    "pie": "pie preset linux limit 1000p",
+    "pie": f"pie preset linux limit 1000p {linux.PIE_UPDATES}",
     "fq_codel": "fq_codel preset linux limit 10240p",
-    "fq_pie": "fq_pie preset linux limit 10240p",
+    "fq_pie": f"fq_pie preset linux limit 10240p {linux.PIE_UPDATES}",
 }
 
 
@@ -141,11 +139,24 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
     name = f"{entry['point']}: {entry['groups']}, {entry['rate_mbit_s']} Mbit/s"
     name += f", then {changed} Mbit/s" if changed else ""
     seconds, warm_up_s = int(entry["seconds"]), int(entry["warm_up_s"])
-    begins_s = linux.IPERF3_S + _START_S / 2
-    scenario = linux.network(flows, rtt_ms, mbit_s, seconds, warm_up_s, begins_s=begins_s, ecn=has_ecn)
+    scenario = linux.network(
+        flows,
+        rtt_ms,
+        mbit_s,
+        seconds,
+        warm_up_s,
+        host=linux.FAST,
+        told_s=_START_S / 2,
+        ecn=has_ecn,
+        own_shaper=kind in linux.SHAPERS,
+    )
     if changed:
         # As crosscheck/linux/run.py: in the middle of the measured time.
-        scenario["changes"] = [{"at": f"{(warm_up_s + seconds) // 2} s", "rate": f"{changed} Mbit/s"}]
+        change = {"at": f"{(warm_up_s + seconds) // 2} s", "rate": f"{changed} Mbit/s"}
+        if kind in linux.SHAPERS:
+            change["parameters"] = f"bandwidth {change.pop('rate')}"
+            scenario["links"][0]["queue"] = scheme(entry["qdisc"])
+        scenario["changes"] = [change]
     return Point(
         name=f"{name}, {kind}{', ECN' if has_ecn else ''}",
         scenario=scenario,
@@ -153,6 +164,6 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
         theirs=measured,
         metrics=metrics,
         group=entry["set"],
-        not_supported=NO_CAKE_CHANGE if changed and kind == "cake" else None,
         series=linux.RTT_SAMPLES,
+        streams_s=linux.streams_s(flows, linux.FAST, _START_S / 2),
     )

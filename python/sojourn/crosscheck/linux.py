@@ -16,14 +16,18 @@ RECORD_20: Final = "linux_20mbit.csv"
 RECORD: Final = "linux_points.csv"
 RECORD_WINDOWS: Final = "linux_windows.csv"
 
+# tc's 15 ms are four ticks of 4 ms, and the kernel's timer wheel adds one: linux_pie_probability.csv has 28 updates
+# in 0.562 s.
+PIE_UPDATES: Final = "tupdate 20ms"
+
 SCHEMES: Final = {
     "pfifo": "pfifo limit 100p",
     "codel": "codel preset linux limit 1000p",
-    "pie": "pie preset linux limit 1000p",
+    "pie": f"pie preset linux limit 1000p {PIE_UPDATES}",
     "fq_codel": "fq_codel preset linux noecn limit 10240p",
     "red": "red preset linux limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
     "cake": "cake bandwidth {rate} besteffort",
-    "fq_pie": "fq_pie preset linux limit 10240p",
+    "fq_pie": f"fq_pie preset linux limit 10240p {PIE_UPDATES}",
     "choke": "choke limit 100p min 15p max 45p max_p 0.1 w 0.125",
     "sfb": "sfb",
     "sfq": "sfq limit 127p",
@@ -31,6 +35,9 @@ SCHEMES: Final = {
 
 # These put the ping into a separate queue, so the delay of the flows is taken from their own RTT.
 PER_FLOW: Final = ("fq_codel", "cake", "fq_pie", "sfq")
+
+SHAPERS: Final = ("cake",)
+"""These have a shaper of their own; the others are within htb."""
 
 _NOT_REPEATED: Final = (
     "later recordings do not confirm these. On the same kernel, two new recordings by crosscheck/linux/run.py lost "
@@ -44,16 +51,48 @@ BULK: Final = "bulk"
 
 PING_INTERVAL_S: Final = 0.05
 
-IPERF3_S: Final = 0.13
-"""From its start to iperf3's first connection."""
+HTB_BURST: Final = "1600 B"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What iperf3's processes take on a machine, in s.
+
+    Parameters
+    ----------
+    begins_s
+        From iperf3's start to its first connection.
+    stream_s
+        For each connection of a stream, beside its round trip.
+    first_s
+        From the last connection to the first segment, beside two round trips.
+    write_s
+        From one stream's first segment to the next one's.
+    answers_s
+        What an RTT has beside the path.
+    """
+
+    begins_s: float
+    stream_s: float
+    first_s: float
+    write_s: float
+    answers_s: float
+
+
+SLOW: Final = Host(0.13, 0.018, 0.016, 0.001, 42e-6)
+"""An instruction takes 2 ns. The times are those of packet captures of six points."""
+
+FAST: Final = Host(0.04, 0.009, 0.008, 0.0005, 21e-6)
+"""An instruction takes 1 ns, as in the drawn points: half, but for the first, which the sampled windows tell.
+
+The handshake of p085 takes 25.121 ms, of which the path has 25.1 ms.
+"""
 
 NO_RANDOMNESS_S: Final = 1.0
 """What this took longer in the machine while it had no source of random numbers."""
 
-_STREAM_S: Final = 0.018
-_FIRST_S: Final = 0.016
-_WRITE_S: Final = 0.001
-# Packet captures of six points have these times.
+_CONTROL_RTTS: Final = 3
+_STREAMS_RTTS: Final = 2
 _SHARED_S: Final = 20
 _SAMPLES: Final = "50 ms"
 
@@ -70,7 +109,7 @@ def _bulk(document: Document, name: str) -> list[float]:
 
 
 def _goodput(run: Run) -> float:
-    return sum(_bulk(run.measured, "goodput_bit_s")) / 1e6
+    return sum(_bulk(run.streams or run.measured, "goodput_bit_s")) / 1e6
 
 
 def ping_delay(one_way_ms: float) -> Callable[[Run], float]:
@@ -92,7 +131,7 @@ def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Callable[[Run], flo
     def value(run: Run) -> float:
         rtts = [
             float(rtt_ms)
-            for series in run.measured["series"]
+            for series in (run.streams or run.measured)["series"]
             if series["name"].startswith(f"srtt_ms:{BULK}")
             for t_s, rtt_ms in zip(series["t_s"], series["value"], strict=True)
             if rtt_ms is not None and t_s > from_s
@@ -180,7 +219,7 @@ def _shared(row: Mapping[str, str]) -> Point:
     delay = float(row["tcp_mean_rtt_ms" if kind in PER_FLOW else "ping_mean_ms"]) - rtt_ms
     return Point(
         name=_name(control, flows, rtt_ms, 20, row["qdisc"]) + " (shared)",
-        scenario=dumbbell(control, flows, rtt_ms, 20, _SHARED_S, 5),
+        scenario=dumbbell(control, flows, rtt_ms, 20, _SHARED_S, 5, kind=kind),
         scheme=SCHEMES[kind].format(rate="20mbit"),
         theirs={
             "goodput": Theirs(float(row["goodput_mbps"])),
@@ -212,7 +251,7 @@ def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
         found.append(
             Point(
                 name=_name(control, flows, rtt_ms, mbit_s, qdisc),
-                scenario=dumbbell(control, flows, rtt_ms, mbit_s, seconds, warm_up_s),
+                scenario=dumbbell(control, flows, rtt_ms, mbit_s, seconds, warm_up_s, kind=kind),
                 scheme=SCHEMES[kind].format(rate=f"{mbit_s}mbit"),
                 theirs={
                     "goodput": estimate([float(row["goodput_mbit_s"]) for row in group]),
@@ -221,6 +260,7 @@ def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
                 },
                 metrics=_metrics(kind, rtt_ms, warm_up_s, whole=False),
                 series=RTT_SAMPLES,
+                streams_s=streams_s([Flows(control, flows, rtt_ms)], SLOW, NO_RANDOMNESS_S),
                 is_quick=mbit_s == 5 and flows == 1,
                 recipe=_recipe(control, flows, rtt_ms, mbit_s, qdisc, seconds, warm_up_s),
             )
@@ -278,23 +318,43 @@ class Flows:
     rtt_ms: float
 
 
-def dumbbell(control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int) -> Document:
-    """Return our form of the machine's network with flows of one kind."""
-    begins_s = IPERF3_S + NO_RANDOMNESS_S
-    return network([Flows(control, flows, rtt_ms)], rtt_ms, mbit_s, seconds, warm_up_s, begins_s=begins_s)
+def dumbbell(
+    control: str, flows: int, rtt_ms: int, mbit_s: int, seconds: int, warm_up_s: int, *, kind: str = "pfifo"
+) -> Document:
+    """Return our form of the machine's network with flows of one congestion control and a kind of discipline."""
+    return network(
+        [Flows(control, flows, rtt_ms)],
+        rtt_ms,
+        mbit_s,
+        seconds,
+        warm_up_s,
+        told_s=NO_RANDOMNESS_S,
+        own_shaper=kind in SHAPERS,
+    )
 
 
-def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) -> Iterable[dict[str, Any]]:
+def _sends(group: Flows, host: Host, told_s: float) -> float:
+    rtt_s = group.rtt_ms / 1e3
+    opened_s = told_s + host.begins_s + _CONTROL_RTTS * rtt_s + (group.number - 1) * (rtt_s + host.stream_s)
+    return opened_s + _STREAMS_RTTS * rtt_s + host.first_s
+
+
+def streams_s(groups: Sequence[Flows], host: Host, told_s: float) -> float:
+    """Return when iperf3's clock begins: with the streams of the first group to send, in s."""
+    return min(_sends(group, host, told_s) for group in groups)
+
+
+def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, ecn: bool) -> Iterable[dict[str, Any]]:
     """Return a group as iperf3 begins it: its connections one after the other, then the streams at once.
 
     A control connection needs three round trips, a stream one to open, and all together two before they send.
     HyStart, BBR and CAKE remember the time before the streams.
     """
     rtt_s = group.rtt_ms / 1e3
-    opens_s = begins_s + 3 * rtt_s
-    sends_s = opens_s + (group.number - 1) * (rtt_s + _STREAM_S) + 2 * rtt_s + _FIRST_S
+    opens_s = told_s + host.begins_s + _CONTROL_RTTS * rtt_s
+    sends_s = _sends(group, host, told_s)
     for k in range(group.number):
-        start_s = opens_s + k * (rtt_s + _STREAM_S)
+        start_s = opens_s + k * (rtt_s + host.stream_s)
         yield {
             "name": f"{name}-flow{k}",
             "from": sender if group.number == 1 else f"{sender}{k}",
@@ -310,6 +370,7 @@ def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) 
                 "undo": True,
                 # Debian's CONFIG_HZ is 250.
                 "timer_tick": "4 ms",
+                "timestamp_tick": "1 ms",
                 # Half of tcp_rmem's 6 MiB is offered: at p047 Linux stands still at 2171 unacknowledged segments.
                 "receive_buffer": "3 MiB",
                 "segmentation_offload": True,
@@ -319,7 +380,7 @@ def _flows(name: str, sender: str, group: Flows, begins_s: float, *, ecn: bool) 
             # iperf3's cookie.
             "traffic": {
                 "kind": "bulk",
-                "after": f"{(sends_s - start_s + k * _WRITE_S) * 1e6:.0f} us",
+                "after": f"{(sends_s - start_s + k * host.write_s) * 1e6:.0f} us",
                 "first": "37 B",
             },
         }
@@ -332,14 +393,15 @@ def network(
     seconds: int,
     warm_up_s: int,
     *,
-    begins_s: float = IPERF3_S,
+    host: Host = SLOW,
+    told_s: float = 0.0,
     ecn: bool = False,
+    own_shaper: bool = False,
 ) -> Document:
     """Return our form of the machine's network, with Linux's TCP and a ping.
 
-    A shaper like htb or cake lets a packet go whole once its tokens are there and makes the next one wait; our link
-    takes the packet's time to send it. The delays before the bottleneck and of the way back are shorter by that time
-    together, so round trips are equally long; of the ping, the way there.
+    The link is a token bucket, as htb is. Where the discipline shapes, as CAKE does, the link is as fast as the
+    others.
 
     Parameters
     ----------
@@ -351,22 +413,21 @@ def network(
         The link's rate, Ethernet's header included, in Mbit/s.
     seconds, warm_up_s
         The run's length and what of it is left out, in s.
-    begins_s
-        When iperf3 opens its first connection, in s.
+    host
+        The machine.
+    told_s
+        When iperf3 is started, in s.
     ecn
         Whether the flows use ECN.
+    own_shaper
+        Whether the discipline shapes, and not htb.
     """
-
-    def delay(rtt_ms: float, saved_bytes: int) -> str:
-        # Of drawn points with the lowest rates and shortest paths the packet's time is longer than the path.
-        return f"{max(int(rtt_ms * 500_000) - int(saved_bytes * 8_000 / mbit_s), 0)} ns"
-
     one = len(groups) == 1
     senders = ["sender" if one else f"sender-{k + 1}" for k in range(len(groups))]
     bulks = [BULK if one else f"{BULK}-{k + 1}" for k in range(len(groups))]
     accesses = [
-        *((name, delay(group.rtt_ms, 1514 // 2)) for name, group in zip(senders, groups, strict=True)),
-        ("pinger", delay(rtt_ms, 98)),
+        *zip(senders, (group.rtt_ms for group in groups), strict=True),
+        ("pinger", rtt_ms),
     ]
 
     return {
@@ -382,12 +443,13 @@ def network(
                 "name": "bottleneck",
                 "from": "router",
                 "to": "b",
-                "rate": f"{mbit_s:g} Mbit/s",
+                "rate": "10 Gbit/s" if own_shaper else f"{mbit_s:g} Mbit/s",
                 # Only the way to b is shaped.
                 "reverse_rate": "10 Gbit/s",
                 "delay": "0 ms",
                 "overhead": "14 B",
                 "under_test": True,
+                **({} if own_shaper else {"burst": HTB_BURST}),
             },
             *(
                 {
@@ -395,10 +457,11 @@ def network(
                     "from": name,
                     "to": "router",
                     "rate": "10 Gbit/s",
-                    "delay": late,
+                    # Half of it each way.
+                    "delay": f"{late_ms * 500_000 + host.answers_s * 5e8:.0f} ns",
                     "overhead": "14 B",
                 }
-                for name, late in accesses
+                for name, late_ms in accesses
             ),
         ],
         "series": {"interval": RTT_SAMPLES, "flows": True},
@@ -406,7 +469,7 @@ def network(
             *(
                 flow
                 for bulk, sender, group in zip(bulks, senders, groups, strict=True)
-                for flow in _flows(bulk, sender, group, begins_s, ecn=ecn)
+                for flow in _flows(bulk, sender, group, host, told_s, ecn=ecn)
             ),
             {
                 "name": "ping",

@@ -39,8 +39,6 @@ LAST_S: Final = 5.0
 BAND: Final = 0.2
 """Share of that by which they may differ."""
 
-_PING_BYTES, _SEGMENT_BYTES = 98, 1514
-
 
 def settling(delays_ms: Floats) -> float:
     """Return the first time after which the mean over the last second stays within 20 % of the last 5 s' mean, in s.
@@ -155,11 +153,8 @@ def phases(run: Run, scheme: str) -> list[tuple[int, Floats]]:
     found = []
     for number in range(1, CHANGES + 1):
         rate = RATES[number % 2]
-        # Our link takes a packet's time to send it; of data, the path is shorter by what that is at 100 Mbit/s.
-        sent_ms = (_SEGMENT_BYTES if is_rtt else _PING_BYTES) * 8e-3 / rate
-        base_ms = RTT_MS + sent_ms - (_SEGMENT_BYTES * 8e-3 / RATES[1] if is_rtt else 0.0)
         inside = (t_s > number * TURN_S + BIN_S / 2) & (t_s < (number + 1) * TURN_S + BIN_S / 2)
-        found.append((rate, rtts[inside] - base_ms))
+        found.append((rate, rtts[inside] - RTT_MS))
     return found
 
 
@@ -172,7 +167,7 @@ def scenario() -> Document:
         RATES[1],
         length_s + 1,
         TURN_S,
-        begins_s=linux.IPERF3_S + _PING_S / 2,
+        told_s=_PING_S / 2,
     )
     # A point of the series is of what came back in 100 ms, half a base RTT after it left the queue.
     lead_ms = RTT_MS // 2

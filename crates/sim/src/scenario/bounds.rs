@@ -48,6 +48,12 @@ pub(crate) const FRAMING: Bound<Bytes> = Bound {
     why: "the longest IPv4 packet",
 };
 
+pub(crate) const BURST: Bound<Bytes> = Bound {
+    most: Bytes::new(1_000_000_000),
+    keys: "`burst` of links",
+    why: "at one bit a second it still takes fewer than the nanoseconds that the clock counts",
+};
+
 pub(crate) const DATA: Bound<Bytes> = Bound {
     most: Bytes::new(1_000_000_000_000_000),
     keys: "`size` of a transfer, `send_buffer`, `rts_threshold`, `aggregate_bytes`",

@@ -242,6 +242,7 @@ impl CellTable {
             queue: Arc::new(if station == access_point { &self.access_point_queue } else { &self.queue }.0.clone()),
             under_test: if station == access_point { self.access_point_under_test } else { self.under_test },
             device_queue: None,
+            burst: None,
         };
         let mut ports = vec![port(access_point, cell.data_rate)];
         for (k, name) in self.stations.iter().enumerate() {

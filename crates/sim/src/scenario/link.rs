@@ -31,6 +31,14 @@ pub struct LinkTable {
     /// A rate that changes over time, in place of `rate`; in each direction unless `reverse_rate` or `reverse_trace` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceTable>,
+    /// The link is shaped as by Linux's tbf or htb: a token bucket of this size fills at `rate`. A packet leaves whole as soon as
+    /// the bucket owes nothing, and the next waits while it owes; a queue that has become empty is not asked. Without it, a
+    /// packet takes its time on the wire. Of the direction from `from` to `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Directed<Quantity<Bytes>>>,
+    /// The token bucket from `to` to `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_burst: Option<Quantity<Bytes>>,
     /// Propagation delay, in each direction unless `reverse_delay` is given.
     pub delay: Directed<Quantity<Span>>,
     /// Rate from `to` to `from`, where it is another.
@@ -107,6 +115,7 @@ pub(super) struct Direction {
     queue: Arc<Config>,
     under_test: bool,
     device_queue: Option<Packets>,
+    burst: Option<Bytes>,
 }
 
 /// What a key says of the two directions, towards `to` first, and where.
@@ -184,6 +193,7 @@ impl LinkTable {
     /// Brings a table that has been checked to the form in which the other direction has keys of its own.
     pub(super) fn normalise(&mut self) {
         spread_option(&mut self.rate, &mut self.reverse_rate);
+        spread_option(&mut self.burst, &mut self.reverse_burst);
         spread(&mut self.delay, &mut self.reverse_delay, || None);
         spread_option(&mut self.loss, &mut self.reverse_loss);
         spread_option(&mut self.jitter, &mut self.reverse_jitter);
@@ -203,6 +213,15 @@ impl LinkTable {
         let losses = said(path, "loss", self.loss.as_ref(), self.reverse_loss.as_ref())?.each();
         let jitters = said(path, "jitter", self.jitter.as_ref(), self.reverse_jitter.as_ref())?;
         let duplicates = said(path, "duplicate", self.duplicate.as_ref(), self.reverse_duplicate.as_ref())?.each();
+        let bursts = said(path, "burst", self.burst.as_ref(), self.reverse_burst.as_ref())?;
+        for at in [0, 1] {
+            let Some(burst) = bursts.each()[at] else { continue };
+            up_to(burst, &bounds::BURST, || bursts.places[at].clone())?;
+            if matches!(rates[at], Rate::Trace(_)) {
+                let what = "is given beside a trace, which says when packets leave; allowed: one of the two";
+                return Err(Error::new(bursts.places[at].clone(), what));
+            }
+        }
         // What is not said of a scheme, or of `under_test`, is the default.
         let reverse = Some(&self.reverse_queue).filter(|queue| **queue != default_queue());
         let queues = said(path, "queue", Some(&self.queue), reverse)?.values;
@@ -234,6 +253,7 @@ impl LinkTable {
             queue: Arc::new(scheme(at)),
             under_test: under_test[at].unwrap_or_default(),
             device_queue: device(self.device_queue.0),
+            burst: bursts.each()[at],
         }))
     }
 }
@@ -290,6 +310,7 @@ impl Direction {
             framing: self.framing,
             trace,
             device_queue: self.device_queue,
+            burst: self.burst,
         }
     }
 }

@@ -285,6 +285,8 @@ pub struct Port {
     pub trace: Option<Arc<Trace>>,
     /// The FIFO below the scheme, as a driver's ring; `None` for none.
     pub device_queue: Option<Packets>,
+    /// Size of the token bucket that shapes the link; `None` for a wire.
+    pub burst: Option<Bytes>,
 }
 
 impl Port {

@@ -204,6 +204,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 framing: None,
                 trace: None,
                 device_queue: device(bus.device_queue.0),
+                burst: None,
             });
         }
     }

@@ -6,7 +6,7 @@ use super::probes::SelfProbes;
 use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -384,6 +384,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             PortKind::Link { rate, delay, overhead, .. } if port.trace.is_some() => {
                 (Medium::Trace, rate, delay, overhead)
             }
+            PortKind::Link { rate, delay, overhead, .. } if port.burst.is_some() => {
+                (Medium::Shaped, rate, delay, overhead)
+            }
             PortKind::Link { rate, delay, overhead, .. } => (Medium::Link, rate, delay, overhead),
             PortKind::Bus { bus, .. } => {
                 let channel = &network.buses[bus];
@@ -437,6 +440,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             probe: Probe::new(port.under_test, record),
             medium,
             follows: port.trace.as_deref().map(follows),
+            bucket: port.burst.map(|size| Bucket { bytes: size.get(), settled_at: Instant::ZERO }),
             device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,

@@ -58,6 +58,8 @@ impl Net {
             self.link_free(index, until);
         } else if port.is_traced() {
             self.traced_settle(index, until);
+        } else if port.waking && port.busy_until == until && port.is_shaped() {
+            self.shaped_free(index, until);
         } else {
             port.ask_late(until, &mut self.dropped);
         }

@@ -261,6 +261,7 @@ impl Net {
                 }
             }
             Medium::Trace => self.traced_serve(index, now),
+            Medium::Shaped => self.shaped_serve(index, now),
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
             Medium::Cell { cell, station } => self.cell_serve(cell, station),
@@ -368,6 +369,8 @@ impl Net {
             Medium::Link => {}
             Medium::Trace if port.waking && port.busy_until == now => self.traced_free(index, now),
             Medium::Trace => {}
+            Medium::Shaped if port.waking && port.busy_until == now => self.shaped_free(index, now),
+            Medium::Shaped => {}
             Medium::Bus { station, .. } => {
                 *station = Station::Idle;
                 self.sent(index, now);

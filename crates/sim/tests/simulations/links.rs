@@ -252,3 +252,52 @@ fn framing_takes_its_share_of_the_rate() {
     assert_eq!(there(&report, "queue_packets_p99"), Some(2.0));
     assert!(there(&report, "utilisation") > Some(0.999));
 }
+
+#[test]
+fn a_token_bucket_lets_packets_go_whole() {
+    // 1 Mbit/s of 1500 B on 10 Mbit/s: the bucket has always filled up again, so that a packet takes 10 ms and no time to be sent.
+    let report = one(&link("burst = \"1600 B\"", "1 Mbit/s", ""));
+    assert!((delay_ms(&report, "there", "one_way_delay_ms_mean") - 10.0).abs() < 1e-9);
+    // The other direction has no bucket: 1250 B at 10 Mbit/s.
+    assert!((delay_ms(&report, "back", "one_way_delay_ms_mean") - 11.0).abs() < 1e-9);
+    // Above the rate, what leaves in 4 s is 4 s * 10 Mbit/s / 1500 B = 3333 packets and the bucket's: 30000 B are 20, one more may
+    // leave a bucket that owes nothing, and what left in the last 10 ms has not arrived. The link is busy all the time, that in
+    // which the bucket was filled included.
+    for (burst, more) in [("1600 B", 2.0), ("30000 B", 21.0)] {
+        let report = one(&link(&format!("burst = \"{burst}\""), "20 Mbit/s", ""));
+        let arrived = delay_ms(&report, "there", "goodput_bit_s") * 4.0 / 12_000.0;
+        let expected = 10_000.0 / 3.0 + more - 10.0 / 1.2;
+        assert!((arrived - expected).abs() <= 2.0, "{burst}: {arrived} {expected}");
+        assert!(metric(&report, "utilisation") > 0.999);
+    }
+}
+
+#[test]
+fn a_token_bucket_keeps_its_debt_when_the_rate_changes() {
+    // At 10 Mbit/s 20 ms of packets and from 2 s on 5 Mbit/s: 1667 and 833 packets, and two at the beginning, less those of the
+    // last 10 ms.
+    let change = "[[changes]]\nat = \"2 s\"\nrate = \"5 Mbit/s\"\n";
+    let report = one(&link("burst = \"1600 B\"", "20 Mbit/s", change));
+    let arrived = delay_ms(&report, "there", "goodput_bit_s") * 4.0 / 12_000.0;
+    assert!((arrived - (2_500.0 + 2.0 - 10.0 / 2.4)).abs() <= 2.0, "{arrived}");
+}
+
+#[test]
+fn a_shaper_does_not_ask_an_empty_queue() {
+    // 40 Mbit/s for 20 ms leave an average near RED's 2 packets. A wire that idles for a second makes RED forget it. A shaper
+    // does not ask while nothing waits, so that RED does not learn that the link idles: its average falls with arrivals only, by a
+    // tenth each, and those from 2 to 1 packets, ln 2 / 0.105 = 6.6, are dropped with a probability from 1 to 0, half of them.
+    let late = |burst: &str| {
+        let text = link(burst, "40 Mbit/s", "").replacen("traffic", "stop = \"20 ms\"\ntraffic", 1)
+            + "[[flows]]\nname = \"late\"\nfrom = \"a\"\nto = \"b\"\nstart = \"1 s\"\ntransport = {kind = \"udp\", header = \"0 B\"}\n\
+               traffic = {kind = \"cbr\", rate = \"1 Mbit/s\", packet_size = \"1500 B\"}\n";
+        let red = "red limit 100p min 1p max 2p max_p 1 w 0.1";
+        let report = one(&text.replace("pfifo limit 10p", red));
+        let flow = report.flows.iter().find(|flow| flow.group == "late").expect("the flow");
+        flow.metrics["goodput_bit_s"].expect("measured")
+    };
+    let (wire, shaped) = (late(""), late("burst = \"1600 B\""));
+    // 3 s hold 250 packets of 12 ms; a lost one is 12000 bits of 4 s.
+    let lost = (wire - shaped) * 4.0 / 12_000.0;
+    assert!(lost > 0.9 && lost < 6.6, "{wire} {shaped}");
+}

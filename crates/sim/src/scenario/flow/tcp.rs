@@ -67,6 +67,9 @@ keys! {
         /// Timestamps, which also give RTT samples from retransmissions. Linux true; RFC 7323 leaves it to the host.
         /// Without them segments are 12 B shorter.
         timestamps: bool = sender().timestamps;
+        /// Tick of the timestamps' clock: an RTT is taken from timestamps only where segments were sent again, in whole ticks. Linux
+        /// 1 ms (6.1; `TCP_TS_HZ` 1000); RFC 7323 1 ms to 1 s. It is 0 s here, for exact times.
+        timestamp_tick: Span = sender().timestamp_tick;
         /// Use ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168
         /// leaves it to the host.
         ecn: bool = sender().ecn;

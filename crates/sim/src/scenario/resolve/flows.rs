@@ -338,6 +338,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         initial_rto: tcp.initial_rto,
         max_rto: tcp.max_rto,
         timestamps: tcp.timestamps,
+        timestamp_tick: tcp.timestamp_tick,
         ecn: tcp.ecn,
         ect,
         ecn_feedback: tcp.ecn_feedback,
@@ -387,6 +388,9 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
     if tcp.timer_tick > most {
         let what = format!("is {}; allowed: up to {most} with recovery \"{}\"", tcp.timer_tick, tcp.recovery.word());
         return Err(refuse("timer_tick", what));
+    }
+    if tcp.timestamp_tick > Span::from_secs(1) {
+        return Err(refuse("timestamp_tick", format!("is {}; allowed: up to 1 s", tcp.timestamp_tick)));
     }
     if tcp.read_rate == Some(BitRate::ZERO) {
         return Err(refuse("read_rate", "is 0 bit/s; allowed: more, or \"none\"".to_owned()));

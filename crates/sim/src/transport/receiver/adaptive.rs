@@ -4,6 +4,8 @@
 //! * Quick acknowledgements, one for each segment: 16 at the start, and 16 more after a segment that brings nothing new and after
 //!   a pause longer than the receiver's own retransmission timeout. Each acknowledgement uses up one (`tcp_incr_quickack`,
 //!   `tcp_dec_quickack_mode`).
+//! * With ECN, two more after a segment that is not ECN-capable, as it was probably sent again, and at once for one that says that
+//!   the window was reduced (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
 //! * Otherwise at once for every second segment that advances the stream, for one with PSH, and when the last hole is filled.
 //! * While a hole is open, the first three acknowledgements after an advance leave at once. From then on one stands for all
 //!   segments of a twentieth of the RTT, a millisecond at the most, and the timer's slack of 0.1 ms (`tcp_comp_sack_delay_ns`).
@@ -14,7 +16,7 @@
 //! Deviations: times are not in jiffies, and the growth of the receive window, each step of which makes the next acknowledgement
 //! a quick one, is left out.
 
-use super::{AckAction, Range, Receiver, NOTHING};
+use super::{AckAction, Range, Receiver, NOTHING, QUICK_AFTER_MARK};
 use crate::transport::segment::{Ack, Data, SackBlock};
 use sojourn_units::{Instant, Span};
 
@@ -44,6 +46,8 @@ pub(super) struct Adaptive {
     in_order: u64,
     /// The timer that runs is of an acknowledgement that stands for several.
     compresses: bool,
+    /// A segment was ECN-capable.
+    sees_ect: bool,
     /// Segments that brought nothing new so far, and the last of them while it is not reported; empty without any.
     duplicates: u64,
     twice: Range,
@@ -71,6 +75,7 @@ impl Adaptive {
             repeats: 0,
             in_order: 0,
             compresses: false,
+            sees_ect: false,
             duplicates: 0,
             twice: NOTHING,
         }
@@ -151,6 +156,12 @@ impl Receiver {
         } else if rule.on_spacing(now) {
             self.quick = self.quick.max(most);
         }
+        if data.has(Data::ECT) {
+            rule.sees_ect = true;
+        } else if rule.sees_ect {
+            rule.delay = rule.least;
+            self.quick = self.quick.max(QUICK_AFTER_MARK);
+        }
         if arrival.in_order {
             rule.in_order += 1;
             rule.repeats = 0;
@@ -159,7 +170,8 @@ impl Receiver {
         let filled = arrival.had_holes && !open;
         let pushed = data.has(Data::PUSH) && self.reader.is_none() && arrival.in_order;
         let enough = rule.in_order >= self.config.ack_every.get();
-        let mut now_due = arrival.is_old || filled || pushed || enough || arrival.all || self.quick > 0;
+        let reduced = data.has(Data::CWR);
+        let mut now_due = arrival.is_old || filled || pushed || enough || reduced || arrival.all || self.quick > 0;
         if !now_due && open && rule.repeats < AT_ONCE {
             rule.repeats += 1;
             now_due = true;

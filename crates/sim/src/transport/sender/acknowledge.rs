@@ -283,11 +283,15 @@ impl<R: Strategy> Core<R> {
         let first = || acked.first().filter(|_| certain).or(sacked.first()).map(|first| now.since(first));
         // As Linux (`tcp_ack_update_rtt`): of what was sent again only the timestamp tells.
         let last = sacked.last().or(acked.last().filter(|_| certain)).map(|last| now.since(last));
-        let newest = last.or(echoed);
+        let (newest, sample) = if self.config.timestamp_tick.is_zero() {
+            (last.or(echoed), echoed.or_else(first))
+        } else {
+            self.coarse(now, ack, echoed.is_some(), first(), last)
+        };
         if let Some(rtt) = newest {
             self.rtt.min = self.rtt.min.min(rtt);
         }
-        if let Some(rtt) = echoed.or_else(first) {
+        if let Some(rtt) = sample {
             self.rtt.sample(rtt, self.board.una, self.board.next);
             self.timer.backoff = 0;
             if advanced {
@@ -295,6 +299,27 @@ impl<R: Strategy> Core<R> {
             }
         }
         newest
+    }
+
+    /// The newest RTT and the timer's sample where timestamps have a clock of their own, as in Linux: it tells only what the times
+    /// of sending do not. So after a loss the smallest RTT may come out below what it is, by up to a tick.
+    #[inline(never)]
+    fn coarse(
+        &self,
+        now: Instant,
+        ack: &Ack,
+        echoes: bool,
+        first: Option<Span>,
+        last: Option<Span>,
+    ) -> (Option<Span>, Option<Span>) {
+        if first.is_some() || !echoes {
+            return (last, first);
+        }
+        let tick = self.config.timestamp_tick.nanos().max(1);
+        let ticks =
+            (now.since(Instant::ZERO).nanos() / tick).saturating_sub(ack.echo.since(Instant::ZERO).nanos() / tick);
+        let told = Some(Span::from_nanos(ticks.max(1) * tick));
+        (told, told)
     }
 
     /// Notes the end of slow start and the window of the first second, until both are over.

@@ -145,6 +145,8 @@ pub struct Config {
     pub max_rto: Span,
     /// Timestamps (RFC 7323): RTT samples from retransmissions too.
     pub timestamps: bool,
+    /// Tick of their clock; zero where they are exact.
+    pub timestamp_tick: Span,
     /// ECN: as in RFC 3168, or as in RFC 8257 where congestion control reads accurate feedback.
     pub ecn: bool,
     /// The codepoint of ECN-capable packets.
@@ -197,6 +199,7 @@ impl Default for Config {
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(120),
             timestamps: true,
+            timestamp_tick: Span::ZERO,
             ecn: false,
             ect: Ect::Zero,
             ecn_feedback: FeedbackRule::Auto,

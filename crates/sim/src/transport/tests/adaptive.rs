@@ -52,6 +52,18 @@ fn a_duplicate_and_a_long_pause_bring_sixteen_quick_acknowledgements() {
 }
 
 #[test]
+fn with_ecn_a_reduction_is_acknowledged_at_once_and_so_are_two_after_what_was_sent_again() {
+    let mut receiver = adaptive(0);
+    let mut take = |n: u64, flags: u8| acked(receiver.on_data(at_ms(n), &data(n, flags), false));
+    // Nothing is known of ECN: every second one.
+    assert_eq!([take(0, 0), take(1, 0)], [None, Some(2)]);
+    assert_eq!([take(2, Data::ECT), take(3, Data::ECT)], [None, Some(4)]);
+    assert_eq!([take(4, Data::ECT | Data::CWR), take(5, Data::ECT)], [Some(5), None]);
+    // Segment 6 is not ECN-capable: two quick ones, then every second one.
+    assert_eq!([6, 7, 8, 9].map(|n| take(n, if n == 6 { 0 } else { Data::ECT })), [Some(7), Some(8), None, Some(10)]);
+}
+
+#[test]
 fn behind_a_hole_one_acknowledgement_stands_for_a_millisecond_of_segments() {
     let mut receiver = adaptive(0);
     let mut take = |us: u64, n: u64| receiver.on_data(Instant::ZERO + Span::from_micros(us), &data(n, 0), false);

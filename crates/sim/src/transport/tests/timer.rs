@@ -178,3 +178,27 @@ fn a_fast_retransmit_restarts_it() {
     // The duplicates were samples of 150 ms: SRTT 100 + 50/8 + ..., deviation still below the 200 ms that count.
     assert_eq!(s.timer(), at_ms(150) + s.rto());
 }
+
+#[test]
+fn timestamps_with_a_tick_tell_whole_ticks_and_only_of_what_was_sent_again() {
+    // Sent at 0.3 ms, acknowledged at 25.4 ms: the times of sending tell 25.1 ms, as without a tick.
+    let us = |us: u64| Instant::ZERO + Span::from_micros(us);
+    let rtts = |timestamp_tick: Span| {
+        let mut s = Sender::new(Config { timestamp_tick, ..bulk("reno") });
+        drain(&mut s, us(300));
+        s.on_ack(us(25_400), &ack(1, us(300)));
+        let certain = s.srtt();
+        drain(&mut s, us(25_400));
+        // The timer sends segment 1 again at 500.9 ms, and 526.0 ms is 25.1 ms later: 526 less 500 ticks.
+        s.on_timer(us(500_900));
+        drain(&mut s, us(500_900));
+        s.on_ack(us(526_000), &ack(2, us(500_900)));
+        (certain, s.srtt())
+    };
+    let first = Span::from_micros(25_100);
+    assert_eq!(rtts(Span::ZERO), (first, first));
+    // An eighth of the way from 25.1 to 26 ms.
+    assert_eq!(rtts(ms(1)), (first, Span::from_nanos(25_212_500)));
+    // With ticks of 10 ms: 52 less 50.
+    assert_eq!(rtts(ms(10)), (first, Span::from_nanos(24_462_500)));
+}
