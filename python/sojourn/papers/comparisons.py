@@ -82,6 +82,8 @@ class Setting:
         How to read the claim's words.
     others
         The conditions with which a comparison of conditions compares; several conditions count as one by their mean.
+    traffic
+        Flow and model of the place.
     """
 
     subject: tuple[str, ...]
@@ -90,6 +92,7 @@ class Setting:
     points: tuple[At, ...]
     words: Words = field(default_factory=Words)
     others: tuple[tuple[At, ...], ...] = ()
+    traffic: tuple[str, ...] = ()
 
     @property
     def values(self) -> Values:

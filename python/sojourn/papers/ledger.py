@@ -82,7 +82,7 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     for place in places:
         points = tuple(at(one) for one in place.points)
         others = tuple(tuple(at(one) for one in group) for group in place.others)
-        settings.append(Setting(subject, against, figure, points, words, others))
+        settings.append(Setting(subject, against, figure, points, words, others, place.points[0].traffic[:2]))
     return judge(claim, settings, [row.metric for row in paper.rows])
 
 
