@@ -21,7 +21,7 @@ from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import Factor, Precision, Variation
+from sojourn.plan.parts import Factor, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
@@ -152,7 +152,6 @@ class Runner:
         replications: int,
         size: str = "full",
         conditions: Sequence[Condition] | None = None,
-        precision: Precision | None = None,
     ) -> Measured:
         """Run what the store does not hold yet of a paper, and read its metrics.
 
@@ -164,9 +163,6 @@ class Runner:
             ``quick`` or ``full``: which conditions are run under which reading.
         conditions
             By default all.
-        precision
-            Replicate until this precision is reached. Claims compare replication by replication, so all conditions
-            then have as many replications as the one that needs most.
 
         Raises
         ------
@@ -175,26 +171,25 @@ class Runner:
         """
         given = self.paper.conditions if conditions is None else conditions
         chosen = tuple(one for one in given if size in (*one.sizes, "full"))
-        work = [
-            (reading, own)
+        names = {one.name for one in chosen}
+        keys = [
+            (reading.name, name)
             for reading in self.paper.readings
-            if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
+            for name in (reading.conditions[size] if reading.is_run else ())
+            if name in names
         ]
-        modes: dict[Key, str] = {}
-        for reading, own in work:
-            modes |= self.modes(reading, own)
-        count = replications
-        if precision is not None:
-            for reading, own in work:
-                self.say(f"{reading.name}: {precision.metric} within {precision.within}")
-                plans = (plan_of(self.paper, reading, one, modes, count) for one in own)
-                goal = [replace(one, precision=(precision,)) for one in plans]
-                count = max(count, *(state.target for state in self.drive(reading, goal)[0].cells))
-        raw: dict[Key, Raw] = {}
+        return self.more(Measured({}, {}, replications, chosen), keys, replications)
+
+    def more(self, measured: Measured, keys: Sequence[Key], replications: int) -> Measured:
+        """Return what was measured with runs (by reading and condition) that have so many replications."""
+        raw, modes = dict(measured.raw), dict(measured.modes)
+        work = [(reading, own) for reading in self.paper.readings
+                if (own := [one for one in measured.conditions if (reading.name, one.name) in keys])]  # fmt: skip
         for number, (reading, own) in enumerate(work, 1):
-            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
-            raw |= self.measure(reading, own, modes, count)
-        return Measured(raw, modes, count, chosen)
+            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions, {replications} replications")
+            modes |= self.modes(reading, own)
+            raw |= self.measure(reading, own, modes, replications)
+        return replace(measured, raw=raw, modes=modes, replications=max(measured.replications, replications))
 
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from sojourn.papers import logic
 from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words
-from sojourn.papers.logic import Statement, contrary, every, most_of
+from sojourn.papers.logic import Statement, contrary, every, most_of, some
 from sojourn.papers.model import Claim
 from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
 from sojourn.stats import LEVEL, Floats
@@ -66,11 +66,14 @@ class Verdict:
         If undecided: the number of replications that would decide it; None if that number is too large.
     why
         If not run: what is missing; if the condition was not reached: what showed that.
+    is_recorded
+        Whether it is the outcome of an earlier run (:mod:`sojourn.papers.record`).
     """
 
     outcome: Outcome
     replications: int | None = None
     why: str = ""
+    is_recorded: bool = False
 
     @property
     def said(self) -> str:
@@ -154,12 +157,12 @@ def statement(claim: Claim, settings: Sequence[Setting], rows: Sequence[str]) ->
     """Return what a claim states of measured values."""
     if len(settings) == 1:
         return _in_one(claim, settings[0], rows)
-    across = settings[0].words.across if "across" in claim.readings else "each"
+    across = claim.across or (settings[0].words.across if "across" in claim.readings else "each")
     has_scale = claim.comparison not in ("equals", "below", *BETWEEN_CONDITIONS)
     if across == "mean" and has_scale and len({len(one.points) for one in settings}) == 1:
         return _in_one(claim, _averaged(settings), rows)
     parts = [_in_one(claim, one, rows) for one in settings]
-    return most_of(parts) if across == "most" else every(parts)
+    return {"most": most_of, "some": some}.get(across, every)(parts)
 
 
 def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:

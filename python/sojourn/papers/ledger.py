@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn.core import SojournError
-from sojourn.papers.conditions import NotThereError, places_of
+from sojourn.papers.conditions import NotThereError, conditions_of, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.papers.model import Claim, Condition, Paper, Reading
@@ -31,6 +31,23 @@ class Ledger:
     def under(self, claim: Claim, outcome: Outcome) -> list[str]:
         """Return the names of the readings under which a claim has an outcome."""
         return [name for name, verdict in self.verdicts[claim.id].items() if verdict.outcome is outcome]
+
+    def share(self, reading: str, claims: Collection[str]) -> tuple[int, int]:
+        """Return how many of these claims hold under a reading, and how many are decided."""
+        found = Counter(self.verdicts[one][reading].outcome for one in claims)
+        return found[Outcome.HOLDS], found[Outcome.HOLDS] + found[Outcome.FAILS]
+
+    def open_runs(self, measured: Measured) -> list[tuple[str, str]]:
+        """Return the runs of undecided claims, by reading and condition: more replications of them may decide."""
+        runs = {one.name for one in self.readings if one.is_run}
+        found = {
+            (name, condition.name): None
+            for claim in self.paper.claims
+            for name, verdict in self.verdicts[claim.id].items()
+            if name in runs and verdict.outcome is Outcome.UNDECIDED
+            for condition in conditions_of(claim, measured.conditions_of(name))
+        }
+        return list(found)
 
     @property
     def turned(self) -> list[Claim]:
