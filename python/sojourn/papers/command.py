@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--only",
         metavar="FIGURE",
-        help='run one figure or table, as in --only "Table 4"; the other claims are reported as not run',
+        help='run figures, tables or conditions, as in --only "Table 4, http-*"; other claims are not run',
     )
     run.add_argument(
         "--record",
@@ -96,8 +97,11 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
         main = [claim for claim in paper.claims if claim.is_main]
         needed = {one.name for claim in main for one in conditions_of(claim, paper.conditions)}
         return [one for one in paper.conditions if size == "full" or not main or one.name in needed]
+    if "," in only:
+        several = {one.name for part in only.split(",") for one in chosen(paper, part.strip(), size)}
+        return [one for one in paper.conditions if one.name in several]
     wanted = only.casefold()
-    found = {one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}")}
+    found = {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
     found = found or {one.name for one in figures.conditions_of(paper, only)}
     if not found:
         found = {
@@ -152,15 +156,21 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
     measured = runner.run(paper.replications["quick"], size, own)
+    if options.record:
+        record.write(ledger.make(paper, measured), f"{size}, pilot")
     if size == "full":
         measured = runner.more(measured, ledger.make(paper, measured).open_runs(measured), paper.replications[size])
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
-    added = addition.run(runner, size) if addition is not None and (is_alone or options.only is None) else None
+    is_added = is_alone or (size == "full" and options.only is None)
+    added = addition.run(runner, size) if addition is not None and is_added else None
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     if options.record:
         record.write(judged, size)
+        keep = shipped.hook(paper.folder, "record")
+        if keep:
+            keep(paper, measured)
     judged = record.filled(judged)
     report = place / "report.html"
     more = added.sections if added else ()

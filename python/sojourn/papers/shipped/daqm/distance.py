@@ -1,19 +1,29 @@
-"""How far the crossed readings are from the printed tables: rows of the schemes that the study did not propose."""
+"""How far the crossed readings are from the printed tables: rows of the schemes that the study did not propose.
+
+``distances.json`` has them as they were recorded, with the outcomes in ``recorded.json``.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 from scipy import stats as scipy_stats
 
+from sojourn import folder
+from sojourn.papers import record as records
 from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import Measured
+from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Paper, Reading
+from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Floats
+
+FILE: Final = "distances.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +50,60 @@ class Distance:
     total: float
 
 
+def record(paper: Paper, measured: Measured) -> None:
+    """Store the distances, where readings can be compared."""
+    found = distances(paper, measured)
+    if len(found) > 1:
+        text = json.dumps([asdict(one) for one in found], indent=0)
+        folder.write_text(paper.folder / FILE, text + "\n")
+
+
+def sections(paper: Paper, _measured: Measured) -> list[Section]:
+    """Return the recorded distances, with the share of claims that hold under each reading; none without a record."""
+    if not (paper.folder / FILE).is_file():
+        return []
+    found = [Distance(**one) for one in json.loads((paper.folder / FILE).read_text(encoding="utf-8"))]
+    shares = _shares(paper, [one.reading for one in found])
+    of = [holds / max(holds + fails, 1) for holds, fails in shares]
+    rows = tuple(
+        (one.reading, f"{one.total:.3f}", f"{one.order:.2f}", f"{one.size:.2f}", f"{one.equal} of {one.rows}",
+         f"{share:.0%} of {sum(each)}")
+        for one, share, each in zip(found, of, shares, strict=True)
+    )  # fmt: skip
+    words = Words(paper.folder)
+    return [
+        words.section(
+            "base",
+            [words.drawing("base-table", None, rows=rows)],
+            count=len(rows),
+            chosen=found[0].reading,
+            second=found[1].total - found[0].total,
+            share=of[0],
+            median=float(np.median(of)),
+            least=min(of),
+            most=max(of),
+        )
+    ]
+
+
+def _shares(paper: Paper, names: list[str]) -> list[tuple[int, int]]:
+    """Return how many claims hold and do not under each reading, of those that more than the base was run for."""
+    document = records.read(paper)
+    places = [document["readings"].index(name) for name in names]
+    signs = [text.split()[1] for text in document["claims"].values()]
+    missing, holds, fails = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
+    common = [of for of in signs if sum(of[place] != missing for place in places) > 1]
+    return [(sum(of[place] == holds for of in common), sum(of[place] == fails for of in common)) for place in places]
+
+
 def distances(paper: Paper, measured: Measured) -> list[Distance]:
     """Return the distances of the readings under which all printed tables were run, the nearest first."""
     settings = read_toml(paper.folder / "selection.toml")
     tables = [one for one in measured.conditions if one.table]
     wanted = {one.table for one in paper.published}
-    readings = [one for one in paper.readings if one.is_run and "scheme" not in one.values]
     found = [
         _of(paper, measured, reading, settings)
-        for reading in readings
+        for reading in paper.readings
         if {one.table for one in tables if (reading.name, one.name) in measured.raw} == wanted
     ]
     return sorted(found, key=lambda one: one.total)
@@ -60,9 +115,9 @@ def _of(paper: Paper, measured: Measured, reading: Reading, settings: Mapping[st
     chosen = chosen_by(paper, reading)
     orders, sizes, equal = [], [], 0
     for condition in (one for one in measured.conditions if one.table):
-        values = measured.values(reading.name, condition.name, chosen)
+        of = measured.values(reading.name, condition.name, chosen)
         for row in paper.rows:
-            ours = np.array([float(np.nanmean(values[row.metric][one])) / row.scale for one in schemes])
+            ours = np.array([float(np.nanmean(of[row.metric][one])) / row.scale for one in schemes])
             theirs = np.array([printed[condition.table, row.name, one] for one in schemes])
             order, size = compare(ours, theirs, floor, settings["most"])
             orders.append(order)
