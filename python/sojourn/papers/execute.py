@@ -120,22 +120,8 @@ _OF_FLOWS: Final = ("goodput_bit_s", "throughput_bit_s")
 class Runner:
     """Runs a paper's conditions as plans; those of one reading together.
 
-    Parameters
-    ----------
-    paper
-        The study.
-    store
-        Folder of finished runs; created if it does not exist.
-    jobs
-        Number of threads; by default one per core. The results do not depend on it.
-    scheduler
-        Address, or scheduler file, of a Dask cluster to run on instead.
-    watch
-        Shows the progress.
-    say
-        Called with lines that describe the progress.
-    ran, found
-        Runs made so far, and found in the store.
+    `store` is the folder of finished runs; `jobs` is the number of threads, by default one per core; `scheduler` is a
+    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs.
     """
 
     paper: Paper
@@ -153,21 +139,9 @@ class Runner:
         size: str = "full",
         conditions: Sequence[Condition] | None = None,
     ) -> Measured:
-        """Run what the store does not hold yet of a paper, and read its metrics.
+        """Run what the store does not hold yet of a paper, and read its metrics; SojournError if runs fail.
 
-        Parameters
-        ----------
-        replications
-            Of every scheme.
-        size
-            ``quick`` or ``full``: which conditions are run under which reading.
-        conditions
-            By default all.
-
-        Raises
-        ------
-        SojournError
-            Impossible scenarios, and runs that fail.
+        `size` is ``quick`` or ``full``: which of the conditions, by default of all, are run under which reading.
         """
         given = self.paper.conditions if conditions is None else conditions
         chosen = tuple(one for one in given if size in (*one.sizes, "full"))

@@ -5,7 +5,8 @@ the arrivals nor how many packets of a batch are still to come. Service is expon
 
 * With a cost that is linear in the steady state (delay and losses), the best d(n) for Poisson arrivals drops
   everything from some length on (Naor 1969; Stidham 1985). Changing one d(n) changes the cost as a ratio of two
-  linear functions does, so the best value is 0 or 1; and a packet that finds more packets delays more of those that follow.
+  linear functions does, so the best value is 0 or 1; and a packet that finds more
+  packets delays more of those that follow.
 * The total impairment C of Barczyk and Chydzinski (2022) is not linear: it depends on the burst ratio, which a
   threshold raises. The best d(n) then rises gradually.
 """
