@@ -11,7 +11,7 @@ from sojourn.core import SojournError
 from sojourn.papers.conditions import NotThereError, conditions_of, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
-from sojourn.papers.model import Claim, Condition, Paper, Reading
+from sojourn.papers.model import Claim, Condition, Paper, Reading, Study
 from sojourn.papers.points import level_of
 
 
@@ -19,7 +19,7 @@ from sojourn.papers.points import level_of
 class Ledger:
     """The outcomes: `verdicts` by claim, then by name of the reading; the base is the first of `readings`."""
 
-    paper: Paper
+    paper: Study
     readings: tuple[Reading, ...]
     verdicts: dict[str, dict[str, Verdict]]
 

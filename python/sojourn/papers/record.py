@@ -14,7 +14,7 @@ from typing import Any, Final
 from sojourn import core, folder
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger
-from sojourn.papers.model import Claim, Paper
+from sojourn.papers.model import Claim, Study
 
 FILE: Final = "recorded.json"
 
@@ -53,7 +53,7 @@ def filled(judged: Ledger) -> Ledger:
     return replace(judged, verdicts=verdicts)
 
 
-def read(paper: Paper) -> Mapping[str, Any]:
+def read(paper: Study) -> Mapping[str, Any]:
     """Return what is recorded of a study; nothing without a record."""
     return _read(paper.folder / FILE)
 
