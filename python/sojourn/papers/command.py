@@ -156,10 +156,11 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
     measured = runner.run(paper.replications["quick"], size, own)
-    if options.record:
-        record.write(ledger.make(paper, measured), f"{size}, pilot")
     if size == "full":
-        measured = runner.more(measured, ledger.make(paper, measured).open_runs(measured), paper.replications[size])
+        pilot = ledger.make(paper, measured)
+        if options.record:
+            record.write(pilot, f"{size}, pilot")
+        measured = runner.more(measured, pilot.open_runs(measured), paper.replications[size])
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
     is_added = is_alone or (size == "full" and options.only is None)

@@ -39,7 +39,7 @@ def row_of(paper: Paper, metric: str) -> Row:
 def label(metric: str) -> str:
     """Return what a metric is called in a sentence: of a place or a kind with its name."""
     name, _, place = metric.partition("@")
-    found = metrics.find(name).title.lower()
+    found = "most quantities" if name == "any" else metrics.find(name).title.lower()
     return f"{found}, {place}" if place else found
 
 

@@ -163,7 +163,7 @@ class _Page:
             "predicate": predicate(self.paper.printed, claim),
             "key": outcomes[0].key,
             "outcome": outcomes[0].value,
-            "shares": [f"{outcomes.count(one)} {one.value}" for one in Outcome if one in outcomes],
+            "shares": [f"{one.value} {outcomes.count(one)}" for one in list(Outcome)[:-1] if one in outcomes],
             "is_turned": {Outcome.HOLDS, Outcome.FAILS} <= set(outcomes),
             "cells": [(one.key, one.value) for one in outcomes],
         }
@@ -198,20 +198,18 @@ def summary(folder: Path) -> tuple[str, ...]:
 
 def headline(judged: Ledger) -> list[str]:
     """Return the counts under the plainest reading and the share that holds under all, a sentence for each set."""
-    found = []
-    for what, claims in (("main conclusions", [one for one in judged.paper.claims if one.is_main]),
-                         ("claims", judged.paper.claims)):  # fmt: skip
+    found, every = [], judged.paper.claims
+    for what, claims in (("main conclusions", [one for one in every if one.is_main]), ("claims", every)):
         ids = [one.id for one in claims]
-        shares = {one.name: judged.share(one.name, ids) for one in judged.readings}
-        known = sorted(holds / decided for holds, decided in shares.values() if decided)
-        if not known:
-            continue
+        shares = [judged.share(one.name, ids) for one in judged.readings]
+        known = sorted(holds / decided for holds, decided in shares if decided)
         base = Counter(judged.verdicts[one][judged.readings[0].name].outcome for one in ids)
-        counts = ", ".join(f"{base[outcome]} {outcome.value}" for outcome in Outcome if base[outcome])
-        found.append(
-            f"Of {len(ids)} {what}, under the base reading: {counts}; over {len(known)} readings, {known[0]:.0%} to "
-            f"{known[-1]:.0%} of those decided hold (median {known[len(known) // 2]:.0%})."
-        )
+        counts = ", ".join(f"{outcome.value} {base[outcome]}" for outcome in Outcome if base[outcome])
+        if known:
+            span = f"{known[0]:.0%} to {known[-1]:.0%} of those decided hold (median {known[len(known) // 2]:.0%})"
+            found.append(
+                f"Of {len(ids)} {what}, under the base reading: {counts}; over {len(known)} readings, {span}."
+            )
     return found
 
 

@@ -85,13 +85,8 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     has_printed = any(math.isfinite(value) for panel in flat for value in panel.printed)
     entries = own + (len(readings) > own) + has_printed
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
-    lengths = {
-        "panel": pitch * len(rows),
-        "left": multiples.width(rows),
-        "between": 0.14,
-        "above": 0.5 + more,
-        "top": top,
-    }
+    lengths = {"panel": pitch * len(rows), "left": multiples.width(rows), "between": 0.14}
+    lengths |= {"above": 0.5 + more, "top": top}
     with multiples.grid(len(flat), columns, **lengths, sharey=True) as (drawing, every):
         for axes, panel in zip(every, flat, strict=False):
             _dots(axes, panel, readings, own)

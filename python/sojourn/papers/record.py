@@ -22,16 +22,10 @@ FILE: Final = "recorded.json"
 def write(judged: Ledger, size: str) -> None:
     """Store the outcomes of all claims under all readings; those of claims that were not run stay as they are."""
     judged = filled(judged)
-    document = {
-        "build": core.build(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "size": size,
-        "readings": [one.name for one in judged.readings],
-        "claims": {
-            claim.id: f"{_digest(claim)} {''.join(one.outcome.sign for one in judged.verdicts[claim.id].values())}"
-            for claim in judged.paper.claims
-        },
-    }
+    document: dict[str, Any] = {"build": core.build(), "date": datetime.now(UTC).strftime("%Y-%m-%d"), "size": size}
+    document["readings"] = [one.name for one in judged.readings]
+    signs = {key: "".join(one.outcome.sign for one in of.values()) for key, of in judged.verdicts.items()}
+    document["claims"] = {one.id: f"{_digest(one)} {signs[one.id]}" for one in judged.paper.claims}
     folder.write_text(judged.paper.folder / FILE, json.dumps(document, ensure_ascii=False, indent=0) + "\n")
     _read.cache_clear()
 
