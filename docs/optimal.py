@@ -1,6 +1,6 @@
-"""Writes the page on the best dropping function: theory's front of C, and the simulations that optimal.toml fixes.
+"""The simulations of the page on the best dropping function, as optimal.toml fixes them, and theory's front of C.
 
-``docs/optimal.py`` runs both: about ten minutes of CPU time. Finished runs are kept in ``out/optimal``.
+``docs/optimal.py`` prints their tables: about ten minutes of CPU time. Finished runs are kept in ``out/optimal``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import core, stats
+from sojourn import stats
 from sojourn.papers.shipped.dropping_functions import document, simulate, store
 from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
 from sojourn.papers.shipped.results import Keeper
@@ -20,8 +20,6 @@ from sojourn.theory import optimal
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "optimal.toml").read_text(encoding="utf-8"))
-PAGE = DOCS / "concepts/optimal-functions.md"
-TEMPLATE = DOCS / "templates/optimal-functions.md"
 LOADS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "Poisson": ({}, (0.98, 0.985, 0.99)),
     "batches of 1 or 10": ({"batch": {1: 0.5, 10: 0.5}}, (0.90, 0.95)),
@@ -113,15 +111,7 @@ def table(rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def main() -> None:
-    """Runs and writes."""
-    means, tests = compared(simulated())
-    text = TEMPLATE.read_text(encoding="utf-8")
-    for key, rows in (("FRONT", front()), ("MEANS", means), ("TESTS", tests)):
-        text = text.replace(f"@{key}@", table(rows))
-    text = text.replace("@BUILD@", core.build()[:12]).replace("@BLOCKS@", str(len(PROTOCOL["blocks"])))
-    PAGE.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    print(table(front()))
+    for rows in compared(simulated()):
+        print(table(rows))

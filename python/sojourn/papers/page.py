@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sojourn import core, report
 from sojourn.papers import evidence, figures, picture, record, report_figures, shipped
@@ -190,6 +190,10 @@ class _Page:
         }
 
 
+FEWEST: Final = 10
+"""A reading that decides fewer claims has no share of those that hold."""
+
+
 def summary(folder: Path) -> tuple[str, ...]:
     """Return the sentences that begin a report and the study's README, of ``report.toml``; none without them."""
     file = folder / "report.toml"
@@ -202,7 +206,7 @@ def headline(judged: Ledger) -> list[str]:
     for what, claims in (("main conclusions", [one for one in every if one.is_main]), ("claims", every)):
         ids = [one.id for one in claims]
         shares = [judged.share(one.name, ids) for one in judged.readings]
-        known = sorted(holds / decided for holds, decided in shares if decided)
+        known = sorted(holds / decided for holds, decided in shares if decided >= FEWEST)
         base = Counter(judged.verdicts[one][judged.readings[0].name].outcome for one in ids)
         counts = ", ".join(f"{outcome.value} {base[outcome]}" for outcome in Outcome if base[outcome])
         if known:

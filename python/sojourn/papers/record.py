@@ -7,8 +7,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from sojourn import core, folder
@@ -27,7 +25,6 @@ def write(judged: Ledger, size: str) -> None:
     signs = {key: "".join(one.outcome.sign for one in of.values()) for key, of in judged.verdicts.items()}
     document["claims"] = {one.id: f"{_digest(one)} {signs[one.id]}" for one in judged.paper.claims}
     folder.write_text(judged.paper.folder / FILE, json.dumps(document, ensure_ascii=False, indent=0) + "\n")
-    _read.cache_clear()
 
 
 def filled(judged: Ledger) -> Ledger:
@@ -49,11 +46,7 @@ def filled(judged: Ledger) -> Ledger:
 
 def read(paper: Study) -> Mapping[str, Any]:
     """Return what is recorded of a study; nothing without a record."""
-    return _read(paper.folder / FILE)
-
-
-@cache
-def _read(file: Path) -> Mapping[str, Any]:
+    file = paper.folder / FILE
     found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return found
 

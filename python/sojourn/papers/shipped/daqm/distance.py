@@ -20,6 +20,7 @@ from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Paper, Reading
+from sojourn.papers.page import FEWEST
 from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Floats
 
@@ -65,6 +66,7 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
     found = [Distance(**one) for one in json.loads((paper.folder / FILE).read_text(encoding="utf-8"))]
     shares = _shares(paper, [one.reading for one in found])
     of = [holds / max(holds + fails, 1) for holds, fails in shares]
+    own = [share for share, each in zip(of, shares, strict=True) if sum(each) >= FEWEST]
     rows = tuple(
         (one.reading, f"{one.total:.3f}", f"{one.order:.2f}", f"{one.size:.2f}", f"{one.equal} of {one.rows}",
          f"{share:.0%} of {sum(each)}")
@@ -79,9 +81,10 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
             chosen=found[0].reading,
             second=found[1].total - found[0].total,
             share=of[0],
-            median=float(np.median(of)),
-            least=min(of),
-            most=max(of),
+            waiting=len(own),
+            median=float(np.median(own)),
+            least=min(own),
+            most=max(own),
         )
     ]
 
