@@ -74,6 +74,9 @@ def test_a_claim_is_judged_where_something_happens() -> None:
 def test_a_value_alone_needs_no_load() -> None:
     empty = place({"a": 0.0, "b": 0.0})
     assert judge(claim("below", against=(), value="1 packet"), [empty], ROWS).outcome is Outcome.HOLDS
+    assert judge(claim("equals", "loss_ratio", (), value="0"), [empty], ROWS).outcome is Outcome.HOLDS
+    # A target of 20 packets is one for a queue that fills.
+    assert judge(claim("equals", against=(), value="20"), [empty], ROWS).outcome is Outcome.NOT_REACHED
 
 
 @pytest.mark.parametrize(
@@ -110,5 +113,5 @@ def test_a_load_that_no_window_has_is_not_reached() -> None:
     # The device reached loads of up to 0.92 only: nothing is known at load 1.
     world = datasets.World("device", {paper.centres[0]: values}, values)
     judged = datasets.judge_all(paper, [world])
-    assert judged["fig4-dropping-queue-50"][0].verdict.outcome is Outcome.NOT_REACHED
+    assert judged["s2-dropping-queue-50"][0].verdict.outcome is Outcome.NOT_REACHED
     assert judged["fig4-none-queue-twice"][0].verdict.outcome in (Outcome.HOLDS, Outcome.FAILS)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sojourn.papers import logic
-from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words
+from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words, number_of
 from sojourn.papers.logic import Statement, contrary, every, most_of, some
 from sojourn.papers.model import Claim
 from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
@@ -23,7 +23,6 @@ MAKERS: Final[Mapping[str, Maker]] = {**OF_SCHEMES, **OVER_SWEEPS, **BETWEEN_CON
 
 _OF_FIGURE: Final = ("low", "high", "rank_better_in", "rank_alike_in")
 _ALIKE: Final = ("alike", "alike_in", "insensitive_to")
-_ABSOLUTE: Final = ("equals", "below")
 _NEGATED_THEMSELVES: Final = ("best", "peaks_at")
 
 
@@ -122,9 +121,9 @@ def idle(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
     """Return what shows that nothing happened in a place, so that there is nothing to compare; else an empty text.
 
     At every point the claim's schemes have the same values of all `rows` in every replication, or the queue is empty,
-    or its link is not loaded. What a claim says of a value alone needs no such condition.
+    or its link is not loaded. That a value is below a bound, or zero, needs no such condition.
     """
-    if claim.comparison in _ABSOLUTE:
+    if claim.comparison == "below" or (claim.comparison == "equals" and not number_of(claim.value)):
         return ""
     schemes = tuple(
         dict.fromkeys((*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ())))
