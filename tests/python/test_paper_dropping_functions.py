@@ -47,7 +47,7 @@ def test_the_table_is_equations_6_and_7() -> None:
 
 def test_claims_name_what_there_is() -> None:
     names = [one.id for one in PAPER.claims]
-    assert len(names) == len(set(names)) == 57
+    assert len(names) == len(set(names)) == 56
     known = {row.metric for row in PAPER.rows} | {"any", "sojourn_mean_s", "mean_queue_arrivals_packets"}
     known |= {"burst_excess", "impairment_c_above_d4", "gain_c"}
     for one in PAPER.claims:

@@ -80,9 +80,9 @@ def test_the_headline_has_the_range_in_the_same_sentence() -> None:
 
 
 def test_a_distance_by_hand() -> None:
-    # Ranks 1 2 3 against 1 3 2: 1 - 6 (0 + 1 + 1)/(3 (9 - 1)) = 0.5. Log-ratios 0, 1 and 3, which counts as 2.
-    order, size = distance.compare(np.array([1.0, 20.0, 30.0e-3 * 1e4]), np.array([1.0, 200.0, 0.3]), 0.0, 2.0)
-    assert (order, size) == (pytest.approx(0.5), pytest.approx(1.0))
+    # Ranks 1 2 3 against 2 3 1: 1 - 6 (1 + 1 + 4)/(3 (9 - 1)) = -0.5. Log-ratios 0, 1 and 3, which counts as 2.
+    order, size = distance.compare(np.array([1.0, 20.0, 300.0]), np.array([1.0, 200.0, 0.3]), 0.0, 2.0)
+    assert (order, size) == (pytest.approx(-0.5), pytest.approx(1.0))
     assert distance.compare(np.full(3, 2.0), np.array([1.0, 2.0, 3.0]), 0.0, 2.0)[0] == 0
 
 
