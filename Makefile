@@ -27,7 +27,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo test native venv instructions test-service fuzz lint deny sanitize soak docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo test native venv instructions test-service fuzz lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -38,6 +38,7 @@ help:
 	@echo 'make deny    licences, sources and advisories of the crates'
 	@echo 'make sanitize  tests and program under the address and thread sanitizers, and Miri; needs a nightly toolchain'
 	@echo 'make soak    sojournd under random changes, link failures and kills for SOAK_S (3600) seconds, as root'
+	@echo 'make mutations  breaks one equation of each algorithm, and says which tests notice'
 	@echo 'make instructions  instructions a packet beside the recorded ones; needs valgrind'
 	@echo 'make bench   speed and cost, beside ns-2 and DPDK where they are installed; what a plan costs beside its runs'
 	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
@@ -87,6 +88,9 @@ sanitize: system-test system-fuzz native
 soak: system-test native
 	$(CARGO) build --quiet --release -p sojourn-device
 	$(BIN)/python tests/device/soak.py --seconds $(or $(SOAK_S),3600)
+
+mutations: native
+	$(BIN)/python tests/mutations/run.py
 
 format: $(STAMPS)/dev
 	cargo fmt --all

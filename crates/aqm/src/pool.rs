@@ -1,6 +1,6 @@
 //! Many first-in first-out queues whose packets share one pool, so that memory is what all of them hold together.
 
-use crate::Packet;
+use crate::{Cx, Dequeued, Packet};
 use alloc::vec::Vec;
 
 /// No place.
@@ -101,6 +101,18 @@ impl Pool {
             None => chain.last = NONE,
         }
         self.slots.get(at as usize).map(|slot| slot.packet.clone())
+    }
+
+    /// Sends the head.
+    #[inline]
+    pub(crate) fn send(&mut self, cx: &mut Cx<'_>, chain: &mut Chain) -> Dequeued {
+        if let Some(head) = self.head(chain) {
+            cx.forwarded(head);
+        }
+        match self.pop(chain) {
+            Some(packet) => Dequeued::Packet(packet),
+            None => Dequeued::Empty,
+        }
     }
 
     /// Takes the tail.

@@ -1,4 +1,4 @@
-use crate::{Cx, Packet, Reason};
+use crate::{Cx, Ecn, Packet, Reason};
 use alloc::collections::VecDeque;
 use sojourn_units::Instant;
 
@@ -109,5 +109,20 @@ impl Queue {
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter()
+    }
+}
+
+impl Cx<'_> {
+    /// Signals congestion with an arrival: it is marked and queued where `ecn` is on and it is ECN-capable, or else dropped.
+    // Apart, so that the way of a packet that is queued as it came saves no registers for it; and marked in a copy,
+    // since an argument that is changed would have each caller make one.
+    #[inline(never)]
+    pub(crate) fn signal(&mut self, queue: &mut Queue, packet: Packet, ecn: bool) {
+        if !ecn || packet.ecn == Ecn::NotEct {
+            return self.drop(packet, Reason::Early);
+        }
+        let mut marked = packet;
+        let _ = self.mark(&mut marked);
+        queue.push(marked);
     }
 }

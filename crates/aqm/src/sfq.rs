@@ -270,14 +270,7 @@ impl Discipline for Sfq {
             self.change_hash(cx);
         }
         let Some(at) = self.next() else { return Dequeued::Empty };
-        let queue = &mut self.flows[at].queue;
-        if let Some(head) = self.pool.head(queue) {
-            cx.forwarded(head);
-        }
-        match self.pool.pop(queue) {
-            Some(packet) => Dequeued::Packet(packet),
-            None => Dequeued::Empty,
-        }
+        self.pool.send(cx, &mut self.flows[at].queue)
     }
 
     fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {

@@ -2,36 +2,14 @@
 
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-// A global allocator is an unsafe trait by nature; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
 
+#[path = "common/counting.rs"]
+mod counting;
+
+use counting::allocations;
 use sojourn_aqm::registry;
 use sojourn_aqm::{Config, Counters, Cx, Dequeued, Discipline, Ecn, Observer, Packet, Random, Reason};
 use sojourn_units::{BitRate, Instant, Span};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-struct Counting;
-
-thread_local! {
-    /// Allocations of this thread: tests run side by side.
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator with the arguments as they came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // While a thread ends its counter is gone; nothing is measured then.
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 struct Stream(u64);
 
@@ -93,7 +71,7 @@ impl Host {
 }
 
 /// Allocations in 4000 steps after as many to warm up.
-fn allocations(text: &str) -> u64 {
+fn of_scheme(text: &str) -> u64 {
     let config: Config = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut queue = config.build();
     let mut host = Host { now: Instant::ZERO, random: Stream(1), sink: Sink, counters: Counters::default() };
@@ -110,9 +88,9 @@ fn allocations(text: &str) -> u64 {
     }
     while queue.drain().is_some() {}
     host.drive(&mut *queue, 4000);
-    let before = COUNT.with(Cell::get);
+    let before = allocations();
     host.drive(&mut *queue, 4000);
-    let after = COUNT.with(Cell::get);
+    let after = allocations();
     assert!(host.counters.forwarded.packets > 1000, "{text}: traffic must flow");
     after - before
 }
@@ -125,14 +103,14 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
         for text in texts {
             // dAQM's presets with sojourn derivatives need an interarrival time.
             let text = if text.parse::<Config>().is_ok() { text } else { format!("{text} interarrival 1ms") };
-            assert_eq!(allocations(&text), 0, "{text}");
+            assert_eq!(of_scheme(&text), 0, "{text}");
         }
     }
 }
 
 #[test]
 fn the_counter_counts() {
-    let before = COUNT.with(Cell::get);
+    let before = allocations();
     let vector: Vec<u8> = Vec::with_capacity(16);
-    assert_eq!((COUNT.with(Cell::get) - before, vector.len()), (1, 0));
+    assert_eq!((allocations() - before, vector.len()), (1, 0));
 }

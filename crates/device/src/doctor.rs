@@ -1,25 +1,16 @@
 //! `sojournd doctor`: what of this host does not suit a configuration, and the command that mends it.
 
 mod dpdk;
-pub(crate) mod ethtool;
 pub mod facts;
 #[cfg(test)]
 mod tests;
 
 use crate::port::eal::{Device, ENOUGH_HUGE_BYTES};
+pub use crate::port::Way;
 use crate::port::MOST_QUEUES;
 use facts::{Card, Host, Interface};
 use std::fmt;
 use std::path::PathBuf;
-
-/// How a port takes its frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// AF_XDP: from one receive queue, or from all (`None`).
-    AfXdp(Option<u32>),
-    /// AF_PACKET.
-    AfPacket,
-}
 
 /// What a configuration needs of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod delay;
 pub mod doctor;
 pub mod engine;
+mod ethtool;
 pub mod frame;
 pub mod hardening;
 mod memory;

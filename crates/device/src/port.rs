@@ -16,7 +16,7 @@ mod pcap;
 mod system;
 mod tracer;
 
-pub use about::{About, Open, Opened, INTERFACE};
+pub use about::{About, Open, Opened, Way, INTERFACE};
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
 pub use back_ends::BackEnd;

@@ -1,9 +1,11 @@
 //! After warm-up the whole packet path allocates nothing: ports, parser, discipline, delay line, measurement.
 
 #![allow(clippy::unwrap_used)]
-// A global allocator is an unsafe trait by nature; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
 
+#[path = "../../aqm/tests/common/counting.rs"]
+mod counting;
+
+use counting::allocations;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
@@ -11,31 +13,7 @@ use sojourn_device::port::{Port, PortCounters, PortError};
 use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::VecDeque;
-
-struct Counting;
-
-thread_local! {
-    /// Allocations of this thread: tests run side by side.
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator with the arguments as they came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // While a thread ends its counter is gone; nothing is measured then.
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Hands out UDP frames of 40 flows, `burst` at each call, and gives back what is sent.
 struct Source {
@@ -121,9 +99,9 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
         let ports: [Box<dyn Port>; 2] = [Box::new(Source::new(4)), Box::new(Source::new(1))];
         let mut engine = Engine::new(pool, ports, [path(Some(scheme)), path(None)]);
         drive(&mut engine, 0, 100_000);
-        let before = COUNT.with(Cell::get);
+        let before = allocations();
         drive(&mut engine, 100_000, 100_000);
-        assert_eq!(COUNT.with(Cell::get) - before, 0, "{scheme}");
+        assert_eq!(allocations() - before, 0, "{scheme}");
         let counters = engine.path(Direction::AToB).counters();
         // Offered 4 x 200,000 where 4 s x 100 Mbit/s / (224 x 8 bit) = 223,214 leave, but for what RED's empty queue
         // now and then costs, below 0.1 %: the path was busy and full.

@@ -5,11 +5,12 @@
 //! answers, and repeats what is lost. A [`Listener`] hears the datagrams of a flow at its receiver.
 //! Bound: a client has one request on each connection, and orders at most one a connection when it is told something.
 
+pub mod call;
 mod measured;
 
 pub use measured::{Measured, Named, Times, Watched};
 
-use crate::traffic::voip::Call;
+use call::Call;
 use sojourn_aqm::Random;
 use sojourn_units::{Instant, Span};
 use std::fmt::Debug;

@@ -12,6 +12,7 @@ pub mod bulk;
 pub mod cbr;
 mod client;
 mod distribution;
+mod emission;
 pub mod gaming;
 pub mod on_off;
 pub mod pareto;
@@ -31,7 +32,8 @@ pub mod web;
 pub mod weibull;
 
 pub use distribution::{Distribution, Measure};
-pub use source::{Emission, Source};
+pub use emission::Emission;
+pub use source::Source;
 
 use crate::application::{Client, Listener};
 use crate::keys::tagged;

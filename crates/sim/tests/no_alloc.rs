@@ -2,36 +2,14 @@
 
 // Clippy's leave for tests ends at functions that are not tests themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-// A global allocator is an unsafe trait by nature; this one only counts and passes on to the system's.
-#![allow(unsafe_code)]
 
+#[path = "../../aqm/tests/common/counting.rs"]
+mod counting;
+
+use counting::allocations;
 use sojourn_sim::{scenario, Options, Simulation};
 use sojourn_units::Instant;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
-
-struct Counting;
-
-thread_local! {
-    /// Allocations of this thread: tests run side by side.
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator with the arguments as they came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // While a thread ends its counter is gone; nothing is measured then.
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// TCP both ways, so that ACKs queue and are lost as well, and a source that does not react. The windows are limited,
 /// so that all buffers reach their high-water marks early; ten windows of 8 packets still fill the queue.
@@ -133,15 +111,15 @@ traffic = { kind = "poisson", rate = "300 kbit/s", packet_size = "500 B" }
 "#;
 
 /// Allocations in the first second, and in the ten that follow on two minutes of growth.
-fn allocations(text: &str, scheme: &str) -> (u64, u64) {
+fn in_run(text: &str, scheme: &str) -> (u64, u64) {
     let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let scheme = scheme.parse().unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(network, Options { scheme: Some(scheme), seed: 1, ..Options::default() });
     let mut until = |second: u64| {
-        let before = COUNT.with(Cell::get);
+        let before = allocations();
         simulation.run_until(Instant::from_nanos(second * 1_000_000_000));
-        COUNT.with(Cell::get) - before
+        allocations() - before
     };
     let first = until(1);
     until(120);
@@ -151,7 +129,7 @@ fn allocations(text: &str, scheme: &str) -> (u64, u64) {
 #[test]
 fn the_packet_path_does_not_allocate_after_warm_up() {
     for scheme in ["pfifo limit 20p", "codel", "fq_codel", "red min 5p max 15p limit 1000p", "pie"] {
-        let (first, late) = allocations(SCENARIO, scheme);
+        let (first, late) = in_run(SCENARIO, scheme);
         assert!(first > 100, "{scheme}: nothing is counted");
         // Some 35,000 packets, 1 % of them lost, in ten seconds: an allocation for each would be hundreds. What may
         // still come is a buffer that meets a longer burst than ever before.
@@ -161,7 +139,7 @@ fn the_packet_path_does_not_allocate_after_warm_up() {
 
 #[test]
 fn a_cell_does_not_allocate_after_warm_up() {
-    let (first, late) = allocations(CELL, "pfifo limit 20p");
+    let (first, late) = in_run(CELL, "pfifo limit 20p");
     assert!(first > 100, "nothing is counted");
     assert!(late < 5, "{late} allocations in the ten seconds after two minutes");
 }

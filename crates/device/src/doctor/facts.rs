@@ -144,7 +144,7 @@ pub fn barrier(file: &Path, user: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn interface(name: &str) -> Option<Interface> {
     let index = nix::net::if_::if_nametoindex(name).ok()?;
-    let flags = super::ethtool::flags(name).unwrap_or(0);
+    let flags = crate::ethtool::flags(name).unwrap_or(0);
     let running = flags & (libc::IFF_UP | libc::IFF_RUNNING) == libc::IFF_UP | libc::IFF_RUNNING;
     let link = |name: &str| line(&format!("/sys/class/net/{name}/iflink"))?.parse::<u32>().ok();
     // The other end may have that number in another namespace: it is the peer when it points back.
@@ -153,17 +153,17 @@ pub fn interface(name: &str) -> Option<Interface> {
         .and_then(|other| nix::net::if_::if_indextoname(other).ok()?.into_string().ok())
         .filter(|other| link(other) == Some(index))
         .map(|other| {
-            let features = super::ethtool::features(&other);
+            let features = crate::ethtool::features(&other);
             (other, features)
         });
     let master = std::fs::read_link(format!("/sys/class/net/{name}/master")).ok();
     Some(Interface {
         name: name.to_owned(),
-        driver: super::ethtool::driver(name),
+        driver: crate::ethtool::driver(name),
         running,
-        mtu: super::ethtool::mtu(name),
-        queues: super::ethtool::queues(name),
-        features: super::ethtool::features(name),
+        mtu: crate::ethtool::mtu(name),
+        queues: crate::ethtool::queues(name),
+        features: crate::ethtool::features(name),
         addresses: addresses(name),
         bridge: master.and_then(|path| Some(path.file_name()?.to_str()?.to_owned())),
         isolated: line(&format!("/sys/class/net/{name}/brport/isolated")).as_deref() == Some("1"),

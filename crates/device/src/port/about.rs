@@ -3,8 +3,16 @@
 use super::{Port, PortError};
 use crate::clock::Clock;
 use crate::config::PortTable;
-use crate::doctor::Way;
 use crate::pool::Pool;
+
+/// How a port takes its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// AF_XDP: from one receive queue, or from all (`None`).
+    AfXdp(Option<u32>),
+    /// AF_PACKET.
+    AfPacket,
+}
 
 /// What the program knows of a back end.
 pub struct About {

@@ -3,10 +3,9 @@
 //! The kernel sees every frame as well: the interface should have no address and be in no bridge, or it answers and
 //! forwards too. Frames of any length that the pool holds.
 
-use super::about::{About, Open, INTERFACE};
+use super::about::{About, Open, Way, INTERFACE};
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
-use crate::doctor::Way;
 use crate::pool::{Frame, Note, Pool};
 use rustix::time::{clock_gettime, ClockId, Timespec};
 use sojourn_aqm::Backlog;

@@ -13,12 +13,12 @@ mod queue;
 mod ring;
 mod sender;
 
-use super::about::{About, Open, INTERFACE};
+use super::about::{About, Open, Way, INTERFACE};
 use super::checksum;
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::config::{self, PortTable};
-use crate::doctor::{ethtool, Way};
+use crate::ethtool;
 use crate::pool::{Frame, Pool};
 use program::{Attached, Hook};
 use queue::{Opening, Queue, Setup};

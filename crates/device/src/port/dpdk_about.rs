@@ -1,9 +1,8 @@
 //! DPDK as a back end of the configuration, in builds with it and without.
 
-use super::about::{About, Open};
+use super::about::{About, Open, Way};
 use super::eal::Device;
 use crate::config::PortTable;
-use crate::doctor::Way;
 
 pub const ABOUT: About =
     About { is_live: true, keys: &["device"], needs: Some(("device", Device::ALLOWED)), uses: interface, open: OPEN };

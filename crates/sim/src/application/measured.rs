@@ -1,7 +1,7 @@
 //! What applications measured, and the metrics of a group of them.
 
+use super::call::Quality;
 use super::Late;
-use crate::traffic::voip::Quality;
 use sojourn_measure::{Histogram, Moments};
 use sojourn_units::Span;
 

@@ -103,7 +103,7 @@ pub(super) struct Direction {
     delay: Span,
     overhead: Bytes,
     framing: Option<Framing>,
-    impairments: Impairments,
+    impairments: Option<Arc<Impairments>>,
     queue: Arc<Config>,
     under_test: bool,
     device_queue: Option<Packets>,
@@ -221,12 +221,16 @@ impl LinkTable {
         }
         let (delays, jitters) = (delays.both()?, jitters.each());
         let scheme = |at: usize| queues[at].clone().unwrap_or_else(default_queue).0;
+        let impairments = |at: usize| {
+            let all = Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] };
+            (!all.is_none()).then(|| Arc::new(all))
+        };
         Ok([0, 1].map(|at| Direction {
             rate: rates[at].clone(),
             delay: delays[at],
             overhead: self.overhead.0,
             framing: self.framing.map(|framing| framing.0),
-            impairments: Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] },
+            impairments: impairments(at),
             queue: Arc::new(scheme(at)),
             under_test: under_test[at].unwrap_or_default(),
             device_queue: device(self.device_queue.0),
@@ -283,7 +287,7 @@ impl Direction {
             kind: PortKind::Link { rate, delay: self.delay, overhead: self.overhead, from, to },
             queue: Arc::clone(&self.queue),
             under_test: self.under_test,
-            impairments: self.impairments,
+            impairments: self.impairments.clone(),
             framing: self.framing,
             trace,
             device_queue: self.device_queue,

@@ -264,8 +264,8 @@ pub struct Port {
     pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
-    /// What the link does to packets behind it; nothing where it is no link.
-    pub impairments: Impairments,
+    /// What the link does to packets behind it besides carrying them, if anything.
+    pub impairments: Option<Arc<Impairments>>,
     /// Framing of the link in place of its overhead.
     pub framing: Option<Framing>,
     /// A rate that changes over time, in place of that of `kind`; only of links.

@@ -1,5 +1,6 @@
 //! Recorded packets: a list of times and sizes, from a table, a capture or a program.
 
+use super::emission::{Listed, Run};
 use super::{Check, Kind, Source, Traffic};
 use crate::scenario::bounds::{up_to, TIME};
 use schemars::JsonSchema;
@@ -9,9 +10,6 @@ use sojourn_document::{Error, Quantity};
 use sojourn_units::{Instant, Span};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
-
-use super::source::Emission;
 
 /// Packets of recorded times and sizes. Give `packets`, or a `file`, whose content takes their place in the canonical form of a
 /// scenario, so that results say what they are of.
@@ -74,17 +72,8 @@ impl Kind for Replay {
                 Some(period.saturating_sub(length))
             }
         };
-        let listed = Listed { runs: runs.into(), length, rest, at: 0, done: 0, pending: Span::ZERO };
-        Ok(Traffic::Packets(Source::listed(listed)))
+        Ok(Traffic::Packets(Source::listed(Listed::new(runs, length, rest))))
     }
-}
-
-/// Packets with the same gap before each, and the same size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    gap: Span,
-    bytes: u32,
-    times: u64,
 }
 
 /// Reads packets, of `most` bytes each, and the time of the last one.
@@ -220,45 +209,9 @@ fn ip_length(frame: &[u8]) -> Option<u64> {
     }
 }
 
-/// The state of a list of packets.
-#[derive(Clone, Debug)]
-pub(super) struct Listed {
-    runs: Arc<[Run]>,
-    /// Time of the last packet.
-    length: Span,
-    /// From there to the start of the next time; `None` for once.
-    rest: Option<Span>,
-    /// The next packet: its run, and how many of that have been sent.
-    at: usize,
-    done: u64,
-    /// Time to add to the next gap.
-    pending: Span,
-}
-
-impl Listed {
-    pub fn next(&mut self) -> Emission {
-        let Some(run) = self.runs.get(self.at).copied() else {
-            return Emission { gap: Span::MAX, bytes: 1 };
-        };
-        let gap = run.gap + std::mem::take(&mut self.pending);
-        self.done += 1;
-        if self.done == run.times {
-            (self.at, self.done) = (self.at + 1, 0);
-            if let Some(rest) = self.rest.filter(|_| self.at == self.runs.len()) {
-                (self.at, self.pending) = (0, rest);
-            }
-        }
-        Emission { gap, bytes: run.bytes }
-    }
-
-    pub fn packets_per_second(&self) -> f64 {
-        let count: u64 = self.runs.iter().map(|run| run.times).sum();
-        count as f64 / (self.length + self.rest.unwrap_or_default()).seconds().max(1e-9)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Emission;
     use super::*;
 
     #[test]
@@ -269,14 +222,7 @@ mod tests {
         assert_eq!(replay.packets.as_deref(), Some("0:100 20000000:160x3 15000000:9"));
         let (runs, length) = parse(replay.packets.as_deref().unwrap_or_default(), 65_507).expect("packets");
         assert_eq!(length, Span::from_millis(75));
-        let mut listed = Listed {
-            runs: runs.into(),
-            length,
-            rest: Some(Span::from_millis(925)),
-            at: 0,
-            done: 0,
-            pending: Span::ZERO,
-        };
+        let mut listed = Listed::new(runs, length, Some(Span::from_millis(925)));
         let mut now = 0;
         let times: Vec<(u64, u32)> = (0..7)
             .map(|_| listed.next())

@@ -1,18 +1,9 @@
 //! The generator of a flow's packets: sizes of a distribution, spaced by a process; or a list of packets.
 
-use super::replay::Listed;
+use super::emission::{Emission, Listed};
 use super::{Distribution, Process};
 use sojourn_aqm::Random;
 use sojourn_units::{Bytes, Span};
-
-/// One write of the application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Emission {
-    /// Time since the previous emission, or since the start for the first.
-    pub gap: Span,
-    /// Payload in bytes.
-    pub bytes: u32,
-}
 
 /// The generator of a flow's packets.
 #[derive(Clone, Debug)]

@@ -8,11 +8,13 @@ use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
 use sojourn_units::{Instant, Span};
+use std::sync::Arc;
 
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
     pub(super) fn payload(&self, index: usize) -> u64 {
-        self.hosts.meters[index].payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
+        self.hosts.ends[index].meter.payload + self.hosts.tcp_counts(index).delivered
+            - self.hosts.before[index].delivered
     }
 
     /// Payload delivered by all flows since the measurement began.
@@ -21,11 +23,15 @@ impl Simulation {
     }
 
     /// Every flow and every group of flows, and of all flows together what `run` says.
-    pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+    ///
+    /// A flow's TCP goes when it has been reported: the reports take its room.
+    pub(super) fn flow_reports(&mut self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+        let network = Arc::clone(&self.network);
         let mut reports = Vec::with_capacity(self.hosts.flows.len());
         let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
-        for (index, spec) in self.network.flows.iter().enumerate() {
+        for (index, spec) in network.flows.iter().enumerate() {
             let own = OneFlow::of(self, index);
+            self.hosts.ends[index].tcp = None;
             all.add(&own);
             groups[spec.group].add(&own);
             let node = |n: usize| self.network.nodes[n].clone();
@@ -112,7 +118,7 @@ struct OneFlow {
 
 impl OneFlow {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let (meter, losses) = (&simulation.hosts.meters[index], &simulation.net.losses[index]);
+        let (meter, losses) = (&simulation.hosts.ends[index].meter, &simulation.net.losses[index]);
         let tcp = simulation.hosts.tcp_of(index);
         let first_sent = simulation.hosts.clients.past(index).1.or(meter.first_sent);
         let started = first_sent.or_else(|| tcp.and_then(|tcp| tcp.sender.stats().first_sent));
@@ -259,9 +265,9 @@ struct Opening {
 
 impl Opening {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let Some(tcp) = simulation.hosts.tcp[index].as_ref() else { return Self::default() };
+        let Some(tcp) = simulation.hosts.ends[index].tcp.as_ref() else { return Self::default() };
         let Some(first) = tcp.sender.stats().first_sent else { return Self::default() };
-        let meter = &simulation.hosts.meters[index];
+        let meter = &simulation.hosts.ends[index].meter;
         if meter.begun == Instant::ZERO {
             return Self::default();
         }
@@ -287,7 +293,7 @@ impl SlowStart {
         let Some(sender) = simulation.hosts.tcp_of(index).map(|tcp| &tcp.sender) else { return Self::default() };
         let stats = sender.stats();
         let Some(first) = stats.first_sent else { return Self::default() };
-        let end = simulation.hosts.meters[index].completed.unwrap_or(simulation.end);
+        let end = simulation.hosts.ends[index].meter.completed.unwrap_or(simulation.end);
         let initial = sender.config().initial_window.get() as f64;
         let segments = stats.cwnd_after_second.get() as f64 / sender.config().mss.get() as f64;
         let is_over = simulation.end.since(first) >= SenderStats::FIRST;

@@ -245,7 +245,7 @@ impl Simulation {
             self.hosts.delays.iter().map(|delays| Flows { delays: delays.clone(), ..Flows::default() }).collect();
         for (index, spec) in self.network.flows.iter().enumerate() {
             let Some(group) = groups.get_mut(spec.group) else { continue };
-            let (meter, tcp) = (&self.hosts.meters[index], self.hosts.tcp_counts(index));
+            let (meter, tcp) = (&self.hosts.ends[index].meter, self.hosts.tcp_counts(index));
             let before = &self.hosts.before[index];
             group.payload += self.payload(index);
             group.ip_bytes += meter.delivered_ip_bytes;

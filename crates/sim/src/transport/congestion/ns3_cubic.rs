@@ -13,6 +13,7 @@
 //! Deviation: RTT samples have nanoseconds, in ns-3 the milliseconds of the timestamps.
 //! Work: O(1), one cube root per episode.
 
+use super::ns3_window::Ns3Window;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -62,16 +63,7 @@ struct Round {
 /// State.
 #[derive(Clone, Debug)]
 pub struct Ns3Cubic {
-    cwnd: u64,
-    /// The window in force at the last acknowledgement: within a recovery not `cwnd`.
-    present: u64,
-    ssthresh: u64,
-    mss: u64,
-    limit: u64,
-    /// Acknowledged segments that have not yet made the window grow.
-    credit: u64,
-    /// Cumulative acknowledgement so far.
-    una: u64,
+    window: Ns3Window,
     /// Segments; 0 before the first loss and after a timeout.
     w_max: u64,
     epoch: Option<Epoch>,
@@ -87,18 +79,9 @@ impl Ns3Cubic {
     /// At the initial window, threshold unset.
     #[must_use]
     pub fn new(p: &Parameters) -> Self {
-        let mss = p.mss.get().max(1);
-        let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
         let round = Round { start: Instant::ZERO, last_ack: Instant::ZERO, end: 0, min_rtt: Span::MAX, samples: 0 };
-        let cwnd = (p.initial_window.get().max(1) * mss).min(limit);
         Self {
-            cwnd,
-            present: cwnd,
-            ssthresh: u64::MAX,
-            mss,
-            limit,
-            credit: 0,
-            una: 0,
+            window: Ns3Window::new(p),
             w_max: 0,
             epoch: None,
             delay_min: None,
@@ -109,7 +92,7 @@ impl Ns3Cubic {
     }
 
     fn segments(&self) -> u64 {
-        self.cwnd / self.mss
+        self.window.cwnd / self.window.mss
     }
 
     /// An RTT, smoothed.
@@ -119,7 +102,7 @@ impl Ns3Cubic {
         }
         let delay_min = self.delay_min.map_or(srtt, |least| least.min(srtt));
         self.delay_min = Some(delay_min);
-        let slow = self.present <= self.ssthresh && self.present >= LOW_WINDOW * self.mss;
+        let slow = self.window.present <= self.window.ssthresh && self.window.present >= LOW_WINDOW * self.window.mss;
         if !self.hystart || self.found || !slow {
             return;
         }
@@ -135,7 +118,7 @@ impl Ns3Cubic {
             self.found |= round.min_rtt > delay_min + delay_min.clamp(DELAY_MIN, DELAY_MAX);
         }
         if self.found {
-            self.ssthresh = self.present;
+            self.window.ssthresh = self.window.present;
         }
     }
 
@@ -158,48 +141,42 @@ impl Ns3Cubic {
     }
 
     fn grow(&mut self, ack: &AckEvent, segments: u64) {
-        if self.cwnd < self.ssthresh {
+        if self.window.cwnd < self.window.ssthresh {
             if self.hystart && ack.una > self.round.end {
                 self.restart_round(ack.now, ack.next);
             }
             // Past the threshold, too: all of them count as slow start's.
-            self.cwnd += segments * self.mss;
+            self.window.cwnd += segments * self.window.mss;
         } else if segments > 0 {
-            self.credit += segments;
+            self.window.credit += segments;
             let count = self.per_segment(ack.now);
-            if self.credit >= count {
-                self.cwnd += self.mss;
-                self.credit -= count;
+            if self.window.credit >= count {
+                self.window.cwnd += self.window.mss;
+                self.window.credit -= count;
             }
         }
-        self.cwnd = self.cwnd.min(self.limit);
+        self.window.grown();
     }
 }
 
 impl CongestionControl for Ns3Cubic {
     fn on_ack(&mut self, ack: &AckEvent) {
-        let segments = (ack.una - self.una) / self.mss;
-        self.una += segments * self.mss;
-        self.present = ack.cwnd.get();
+        let segments = self.window.acknowledged(ack);
         self.sample(ack.now, ack.srtt);
         if ack.may_grow {
-            // Nothing of what was sent before the timeout opens the window when its time is over.
-            let segments = ack.timeout_over.map_or(segments, |point| (ack.una - point) / self.mss);
             self.grow(ack, segments);
-            self.present = self.cwnd;
         }
     }
 
     fn on_congestion(&mut self, _event: &CongestionEvent) {
-        let cwnd = self.present / self.mss;
+        let cwnd = self.window.present / self.window.mss;
         self.w_max = if cwnd < self.w_max { (cwnd as f64 * (1.0 + BETA) / 2.0) as u64 } else { cwnd };
         self.epoch = None;
-        self.ssthresh = ((cwnd as f64 * BETA) as u64).max(2) * self.mss;
+        self.window.ssthresh = ((cwnd as f64 * BETA) as u64).max(2) * self.window.mss;
     }
 
     fn on_rto(&mut self, now: Instant, _total_lost: Bytes) {
-        self.cwnd = self.mss;
-        self.present = self.mss;
+        self.window.collapse();
         self.w_max = 0;
         self.delay_min = None;
         self.found = false;
@@ -207,25 +184,24 @@ impl CongestionControl for Ns3Cubic {
     }
 
     fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
+        Bytes::new(self.window.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.ssthresh)
+        Bytes::new(self.window.ssthresh)
     }
 
     fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
-        self.present = self.cwnd;
+        self.window.set_cwnd(cwnd);
     }
 
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = ssthresh.get();
+        self.window.ssthresh = ssthresh.get();
     }
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd as f64);
-        see("ssthresh_bytes", self.ssthresh as f64);
+        see("cwnd_bytes", self.window.cwnd as f64);
+        see("ssthresh_bytes", self.window.ssthresh as f64);
         see("w_max_segments", self.w_max as f64);
         see("k_s", self.epoch.map_or(0.0, |epoch| epoch.k));
         see("delay_min_s", self.delay_min.map_or(0.0, |delay| delay.seconds()));

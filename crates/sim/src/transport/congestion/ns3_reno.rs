@@ -12,6 +12,7 @@
 //!
 //! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
+use super::ns3_window::Ns3Window;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
@@ -21,84 +22,66 @@ pub const ABOUT: About = About {
     source: "RFC 5681 counting acknowledged segments, growing whatever limits the sender, as in ns-3's TcpLinuxReno",
 };
 
-/// State; windows in bytes.
+/// State.
 #[derive(Clone, Debug)]
-pub struct Ns3Reno {
-    cwnd: u64,
-    /// The window in force at the last acknowledgement: within a recovery not `cwnd`.
-    present: u64,
-    ssthresh: u64,
-    mss: u64,
-    limit: u64,
-    /// Acknowledged segments that have not yet made the window grow.
-    credit: u64,
-    /// Cumulative acknowledgement so far, less what of it is no whole segment.
-    una: u64,
-}
+pub struct Ns3Reno(Ns3Window);
 
 impl Ns3Reno {
     /// At the initial window, threshold unset.
     #[must_use]
     pub fn new(p: &Parameters) -> Self {
-        let mss = p.mss.get().max(1);
-        let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
-        let cwnd = (p.initial_window.get().max(1) * mss).min(limit);
-        Self { cwnd, present: cwnd, ssthresh: u64::MAX, mss, limit, credit: 0, una: 0 }
+        Self(Ns3Window::new(p))
     }
 
     fn grow(&mut self, segments: u64) {
-        if self.cwnd < self.ssthresh {
-            self.cwnd = (self.cwnd + segments * self.mss).min(self.ssthresh);
+        let w = &mut self.0;
+        if w.cwnd < w.ssthresh {
+            w.cwnd = (w.cwnd + segments * w.mss).min(w.ssthresh);
         } else {
-            let window = (self.cwnd / self.mss).max(1);
+            let window = (w.cwnd / w.mss).max(1);
             // The window may have shrunk below what was earned: that earns one segment, not a burst.
-            if self.credit >= window {
-                self.credit = 0;
-                self.cwnd += self.mss;
+            if w.credit >= window {
+                w.credit = 0;
+                w.cwnd += w.mss;
             }
-            self.credit += segments;
-            self.cwnd += self.credit / window * self.mss;
-            self.credit %= window;
+            w.credit += segments;
+            w.cwnd += w.credit / window * w.mss;
+            w.credit %= window;
         }
-        self.cwnd = self.cwnd.min(self.limit);
+        w.grown();
     }
 }
 
 impl CongestionControl for Ns3Reno {
     fn on_ack(&mut self, ack: &AckEvent) {
-        let segments = (ack.una - self.una) / self.mss;
-        self.una += segments * self.mss;
-        self.present = ack.cwnd.get();
+        let segments = self.0.acknowledged(ack);
         if ack.may_grow {
-            self.grow(ack.timeout_over.map_or(segments, |point| (ack.una - point) / self.mss));
-            self.present = self.cwnd;
+            self.grow(segments);
         }
     }
 
     fn on_congestion(&mut self, _event: &CongestionEvent) {
-        self.ssthresh = (self.present / 2).max(2 * self.mss);
+        self.0.ssthresh = (self.0.present / 2).max(2 * self.0.mss);
     }
 
     fn on_rto(&mut self, _now: Instant, _total_lost: Bytes) {
-        self.cwnd = self.mss;
-        self.present = self.mss;
+        self.0.collapse();
     }
 
     fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
+        Bytes::new(self.0.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.ssthresh)
+        Bytes::new(self.0.ssthresh)
     }
 
     fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
-        self.present = self.cwnd;
+        self.0.set_cwnd(cwnd);
     }
 
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = ssthresh.get();
+        self.0.ssthresh = ssthresh.get();
     }
 
     fn clone_box(&self) -> Box<dyn CongestionControl> {
