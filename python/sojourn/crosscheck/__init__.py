@@ -138,10 +138,10 @@ def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[
         scenario = core.load(json.dumps(point.scenario), source=f"crosscheck {point.name}", sets=sets)
         return core.run_many(scenario, tasks, jobs=threads)
 
-    nothing: list[core.Document | None] = [None] * replications
+    nothing: Sequence[core.Document | None] = [None] * replications
     measured = results()
     whole = results("warm_up=0 s") if point.needs_whole else nothing
-    streams = nothing
+    streams: Sequence[core.Document | None] = nothing
     if point.streams_s is not None:
         # The same runs, over another time.
         later_s = {key: float(point.scenario[key].split(" ")[0]) + point.streams_s for key in ("warm_up", "duration")}

@@ -5,20 +5,36 @@ use sojourn_units::{Instant, Span};
 /// Tokens are kept as time at the link's rate, as in Linux, so that a debt stays what it is when the rate changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    /// Its size, in bytes.
+    /// Its size.
     pub bytes: u64,
-    /// When it owes nothing; before now by the tokens that it has.
-    pub settled_at: Instant,
+    /// Tokens in nanoseconds at an instant; below zero what it owes.
+    tokens: i64,
+    at: Instant,
 }
 
 impl Bucket {
+    /// A full one of `bytes`, which are `size` at the link's rate.
+    pub fn new(bytes: u64, size: Span) -> Self {
+        Self { bytes, tokens: signed(size), at: Instant::ZERO }
+    }
+
+    /// When it owes nothing.
+    pub fn settled_at(&self) -> Instant {
+        self.at + Span::from_nanos(self.tokens.min(0).unsigned_abs())
+    }
+
     /// A packet that takes `taken` of the link's time leaves at `now`, with a bucket that holds `size`: from when to when its
     /// tokens are made.
     pub fn take(&mut self, now: Instant, size: Span, taken: Span) -> (Instant, Instant) {
-        let from = self.settled_at.max(now.before(size));
-        self.settled_at = from + taken;
-        (from, self.settled_at)
+        let saved = self.tokens.saturating_add(signed(now.since(self.at))).min(signed(size));
+        (self.tokens, self.at) = (saved.saturating_sub(signed(taken)), now);
+        let from = now.before(Span::from_nanos(saved.max(0).unsigned_abs()));
+        (from, from + taken)
     }
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -30,12 +46,18 @@ mod tests {
         // A bucket of 1600 us, packets of 1514 us. The first leaves 86 us of tokens, so the second goes, too, and 1428 us are owed.
         let at = |us| Instant::ZERO + Span::from_micros(us);
         let (size, taken) = (Span::from_micros(1600), Span::from_micros(1514));
-        let mut bucket = Bucket { bytes: 1600, settled_at: Instant::ZERO };
-        let mut take = |now| bucket.take(at(now), size, taken).1;
-        assert_eq!(take(10_000), at(10_000 - 86));
-        assert_eq!(take(10_000), at(10_000 + 1428));
-        // From then on one packet leaves each 1514 us, and after 300 us without any the bucket holds no more than that.
-        assert_eq!(take(11_428), at(11_428 + 1514));
-        assert_eq!(take(12_942 + 300), at(12_942 + 1514));
+        for start in [0, 10_000] {
+            let mut bucket = Bucket::new(1600, size);
+            let mut take = |now| {
+                let (from, until) = bucket.take(at(start + now), size, taken);
+                assert_eq!(until.since(from), taken);
+                bucket.settled_at()
+            };
+            assert_eq!(take(0), at(start));
+            assert_eq!(take(0), at(start + 1428));
+            // From then on one packet leaves each 1514 us, and 300 us without any are saved.
+            assert_eq!(take(1428), at(start + 1428 + 1514));
+            assert_eq!(take(2942 + 300), at(start + 2942 + 1514));
+        }
     }
 }

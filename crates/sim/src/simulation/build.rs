@@ -440,7 +440,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             probe: Probe::new(port.under_test, record),
             medium,
             follows: port.trace.as_deref().map(follows),
-            bucket: port.burst.map(|size| Bucket { bytes: size.get(), settled_at: Instant::ZERO }),
+            bucket: port.burst.map(|size| Bucket::new(size.get(), rate.time_for(size))),
             device,
             is_daqm: config.name() == "daqm",
             abandoned: 0,

@@ -32,9 +32,10 @@ impl Net {
             if port.probe.waiting.get() == 0 && !held {
                 return;
             }
-            if bucket.settled_at > now {
-                (port.waking, port.busy_until) = (true, bucket.settled_at);
-                self.wheel.push(bucket.settled_at, What::Free(index));
+            let settled_at = bucket.settled_at();
+            if settled_at > now {
+                (port.waking, port.busy_until) = (true, settled_at);
+                self.wheel.push(settled_at, What::Free(index));
                 return;
             }
             let Some(handle) = self.next_for_wire(index) else { return };

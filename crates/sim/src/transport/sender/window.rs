@@ -37,9 +37,15 @@ impl Prr {
 
     /// The window after an acknowledgement that delivered `delivered` bytes; `safe` as above.
     pub fn on_ack(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
+        self.on_ack_in(1, delivered, safe, pipe, ssthresh, mss)
+    }
+
+    /// The same where the share is rounded up to whole units: Linux's are segments (`tcp_cwnd_reduction`).
+    #[inline]
+    pub fn on_ack_in(&mut self, unit: u64, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         let send = if pipe > ssthresh {
-            self.share(ssthresh).saturating_sub(self.out)
+            self.share(ssthresh).checked_next_multiple_of(unit).unwrap_or(u64::MAX).saturating_sub(self.out)
         } else {
             // The reduction bound.
             let bound = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
@@ -138,6 +144,16 @@ mod tests {
         }
         // 18 delivered * 10/20.
         assert_eq!((sent, pipe), (9, 10 * MSS));
+        // In whole segments the first of every two deliveries lets one out.
+        let mut prr = Prr::new(20 * MSS);
+        prr.on_sent(MSS);
+        let mut windows = [0; 4];
+        for window in &mut windows {
+            *window = prr.on_ack_in(MSS, MSS, false, 15 * MSS, 10 * MSS, MSS) / MSS - 15;
+            prr.on_sent(*window * MSS);
+        }
+        // Shares of 0.5, 1, 1.5 and 2 segments, of which the first one is out.
+        assert_eq!(windows, [0, 0, 1, 0]);
         // Half the flight vanished: conservation, plus one on progress.
         let mut prr = Prr::new(20 * MSS);
         prr.on_sent(MSS);

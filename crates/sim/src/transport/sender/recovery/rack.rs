@@ -14,6 +14,7 @@ use super::super::progress::{Progress, Seen};
 use super::super::scoreboard::{Found, DUP_THRESH, SACKED};
 use super::super::tail::Early;
 use super::super::undo::{Undo, UndoStats};
+use super::super::window::Prr;
 use super::sack::{is_duplicate, update};
 use super::Strategy;
 use crate::transport::congestion::CongestionControl;
@@ -86,6 +87,10 @@ impl Strategy for Rack {
         let mut progress = Progress::default();
         detect_loss(core, now, &mut progress);
         debug_assert_eq!(progress.lost, 0, "lost in the order of sending");
+    }
+
+    fn prr_window(prr: &mut Prr, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
+        prr.on_ack_in(mss, delivered, safe, pipe, ssthresh, mss)
     }
 
     fn seen(&self, now: Instant, min_rtt: Span) -> Seen {
