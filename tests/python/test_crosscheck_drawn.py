@@ -528,6 +528,17 @@ def test_the_page_has_the_history_of_held_out_runs(synthetic: Path) -> None:
     assert "| 1 | 2026-12-01 | 0.1.0+x | 70 | 90.0 % of 70 (98.6 %) | – | – | – |" in made
 
 
+def test_the_page_has_what_new_development_points_showed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "looks.csv"
+    monkeypatch.setattr(heldout, "FIRST_LOOKS", file)
+    assert "when they were new" not in page.page([Outcome("linux", ())])
+    row = dict.fromkeys(heldout.COLUMNS, "") | {"date": "2026-12-01", "build": "0.1.0+x", "compared_points": "9"}
+    heldout.append(row | {"drops_passed": "3", "drops_points": "4"}, file)
+    made = page.page([Outcome("linux", ())])
+    assert "## Development points of Linux when they were new" in made
+    assert "| 1 | 2026-12-01 | 0.1.0+x | 9 | – | – | 75.0 % of 4 (–) | – |" in made
+
+
 def test_the_committed_file_of_held_out_runs_is_not_too_long() -> None:
     assert len(heldout.history()) <= heldout.ALLOWED
     assert text.percent(None) == "–"

@@ -19,6 +19,9 @@ ALLOWED: Final = 5
 
 METRICS: Final = ("goodput", "delay", "drops", "marks")
 FILE: Final = Path(sojourn.__file__).resolve().parent / "crosscheck" / "recorded" / "linux_held_out.csv"
+FIRST_LOOKS: Final = FILE.with_name("linux_first_looks.csv")
+"""Development points as they were when they were compared for the first time, in the form of :data:`FILE`."""
+
 _ROOT: Final = FILE.parents[4]
 
 COLUMNS: Final = (

@@ -121,6 +121,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
             allowed=heldout.ALLOWED,
         ),
         _summary(outcomes),
+        _first_looks(heldout.history(heldout.FIRST_LOOKS)),
         _held_out(heldout.history()),
     ]
     parts += [_peer(outcome) for outcome in outcomes]
@@ -162,6 +163,26 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
     title = "## Held-out points of Linux\n\n"
     if not runs:
         return f"{title}The held-out points have not been compared yet.\n\n"
+    return (
+        f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
+        "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
+        "different times; the points with several groups were thrown away and are recorded again.\n\n"
+        + _history(runs)
+    )
+
+
+def _first_looks(looks: Sequence[Mapping[str, str]]) -> str:
+    """Return what development points showed when they were new."""
+    if not looks:
+        return ""
+    return (
+        "## Development points of Linux when they were new\n\n"
+        "Development points that are recorded are compared before anything is changed because of them. Each row has "
+        "the points of a first look.\n\n" + _history(looks)
+    )
+
+
+def _history(runs: Sequence[Mapping[str, str]]) -> str:
     rows = []
     for number_, run in enumerate(runs, 1):
         cells = [str(number_), run["date"], f"{run['build']}, {run['commit']}".rstrip(", "), run["compared_points"]]
@@ -171,12 +192,7 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
         rows.append(cells)
     titles = {"goodput": "goodput", "delay": "queueing delay", "drops": "drop rate", "marks": "mark rate"}
     head = ["run", "date", "build", "points", *(titles[metric] for metric in heldout.METRICS)]
-    return (
-        f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
-        "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
-        "different times; the points with several groups were thrown away and are recorded again.\n\n"
-        + _markdown(head, rows)
-    )
+    return _markdown(head, rows)
 
 
 def _peer(outcome: Outcome) -> str:
