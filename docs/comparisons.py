@@ -136,7 +136,9 @@ def l4s() -> str:
     return (
         NOTE
         + "# L4S and classic traffic on one link: DualPI2\n\n"
-        + "This page shows how DualPI2 shares a link between an L4S flow and a classic flow, beside PIE and "
+        + "L4S (low latency, low loss and scalable throughput, RFC 9330) lets flows that react to every ECN mark "
+        + "keep a queue of less than a millisecond, while other, “classic” flows fill a longer one. This page shows "
+        + "how DualPI2 shares a link between an L4S flow and a classic flow, and compares it with PIE and "
         + f"FQ-CoDel. Scenario: {results.scenario['description']}. There are {replications} replications with seed "
         + f"{SEED}.\n\nThe first flow sends ECT(1) and reduces its window in proportion to the number of marks (RFC "
         + "8257). The second flow reacts to drops.\n\n"
@@ -272,13 +274,14 @@ def l4s_single_queue(replications: int) -> str:
         + "* **A queue for each flow (`fq_codel`).** The scheduler gives both flows the same rate, whatever they do "
         + "about marks.\n"
         + "* **DualPI2.** The coupling gives the L4S flow the number of marks that makes the rates similar. A "
-        + "Prague flow gets more than the DCTCP flow of the first table: with a shorter RTT than the CUBIC flow's, "
-        + "which waits in the classic queue, and growth that does not pause after a reduction.\n"
-        + "* **A receiver without Accurate ECN.** Prague asks for Accurate ECN (RFC 9768) in its SYN. A receiver "
-        + "that only knows RFC 3168 answers as such, and Prague falls back to Reno with ECT(0) (RFC 9331, sections "
-        + "4.2 and 4.3). Both flows then share the single queue like two classic flows, as in the last two rows.\n\n"
+        + "Prague flow gets more than the DCTCP flow of the first table. Its RTT is shorter than that of the CUBIC "
+        + "flow, which waits in the classic queue, and its window goes on growing after a reduction.\n"
+        + "* **A receiver without Accurate ECN.** Prague asks for Accurate ECN (RFC 9768) in its SYN. The answer of "
+        + "a receiver that only knows RFC 3168 shows this, and Prague falls back to Reno with ECT(0) (RFC 9331, "
+        + "sections 4.2 and 4.3). Both flows then share the single queue like two classic flows, as in the last "
+        + "two rows.\n\n"
         + "RFC 9331 (section 4.3) therefore asks an L4S sender to detect such queues and to respond to them as Reno "
-        + "would. Prague's draft has such a detection, off by default. It is not implemented here.\n"
+        + "would. Prague's draft describes such a detection, which is off by default. It is not implemented here.\n"
     )
 
 
@@ -306,11 +309,11 @@ def l4s_voice(replications: int) -> str:
             )
     return (
         "\n## Non-queue-building traffic\n\n"
-        + "RFC 9956 defines a DSCP, NQB (45), for flows that send little and evenly, such as a call, so that they "
-        + "need not use ECN to get a short queue. DualPI2 puts such packets into the L4S queue and does not mark "
+        + "RFC 9956 defines a DSCP, NQB (45), for flows that send little and evenly, such as a call. They then get a "
+        + "short queue without ECN. DualPI2 puts such packets into the L4S queue and does not mark "
         + "them (`nqb`, by default NQB; `none` in Linux's preset). Where more than 10 ms of data waits there, a "
         + "non-queue-building packet is dropped (`nqb_limit`). CAKE keeps them in the tin of best effort, where "
-        + "every flow has a queue of its own: the RFC wants them isolated, but not preferred.\n\n"
+        + "every flow has a queue of its own: the RFC asks for isolation and not for priority.\n\n"
         + "The scenario is [nqb.toml](../nqb.toml): a call of 80 kbit/s beside a Prague flow and a CUBIC flow.\n\n"
         + f"```console\n$ sojourn compare docs/nqb.toml --replicates {replications} --aqm dualpi2 "
         + '--aqm "cake bandwidth 40mbit" --set flows.voice.dscp=CS0\n```\n\n'

@@ -31,7 +31,7 @@ MODULES: Final = {
     "scenarios": "units draw traffic mix recorded scheme network topologies lines",
     "metrics": "metrics tables",
     "results": "results export inert groups applications folder under_load",
-    "pictures": "palette canvas plot trace",
+    "pictures": "palette canvas plot capacity trace",
     "runs": "runner comparison stepping demo traces working_conditions",
 }
 """Modules directly in the package; each of its folders is a part by itself."""
@@ -270,12 +270,15 @@ class Step:
 
 WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
     (
-        Step(SIM, "pump", "a sender may send", "launch"),
+        Step(SIM, "send", "a sender may send", "launch"),
         Step(DEVICE, "step", "a turn of the packet thread", "receive"),
     ),
     (Step(SIM, "launch", "a host sends a packet", "set_out"), Step(DEVICE, "receive", "frames come from a port")),
-    (Step(SIM, "travel", "over links to a queue", "approach_port"), Step(DEVICE, "arrive", "each frame", "take_in")),
-    (Step(SIM, "settle_lazy", "brings the queue up to now", "take"), Step(DEVICE, "take_in", "headers", "arrive")),
+    (
+        Step(SIM, "set_out", "over its line to a queue", "approach_port"),
+        Step(DEVICE, "arrive", "each frame", "take_in"),
+    ),
+    (Step(SIM, "proceed", "brings the queue up to now", "take"), Step(DEVICE, "take_in", "headers", "arrive")),
     (Step(SIM, "take", "arrives at the queue", "arrive"), None),
     (Step(AQM, "arrive", "Server: clock, random numbers, counters", "enqueue"), None),
     (Step(AQM, "enqueue", "Discipline and Aqm: queue, mark or drop", "enqueue"), None),

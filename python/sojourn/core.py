@@ -155,7 +155,7 @@ def read_beside(name: str, folder: Path) -> str:
     """
     shipped = shipped_traces()
     file = folder / name
-    if name in shipped and not file.exists():
+    if name in shipped and not file.is_file():
         file = shipped[name]
     if not file.is_file():
         raise SojournError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {', '.join(shipped)}")

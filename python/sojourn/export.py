@@ -15,10 +15,21 @@ from sojourn.stats import Estimate
 if TYPE_CHECKING:
     from sojourn.results import Results
 
-__all__ = ["DIFFERENCES", "SUMMARY", "SUMMARY_BY_GROUP", "differences", "document", "summary", "summary_by_group"]
+__all__ = [
+    "DIFFERENCES",
+    "SUMMARY",
+    "SUMMARY_BY_GROUP",
+    "SUMMARY_BY_PHASE",
+    "differences",
+    "document",
+    "summary",
+    "summary_by_group",
+    "summary_by_phase",
+]
 
 SUMMARY: Final = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
 SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[1:])
+SUMMARY_BY_PHASE: Final = ("scheme", "phase", *SUMMARY_BY_GROUP[1:])
 DIFFERENCES: Final = (
     *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
     *("effect", "effect_low", "effect_high", "p", "p_holm"),
@@ -44,6 +55,24 @@ def summary_by_group(results: Results, names: Sequence[str] | None = None) -> It
                 if found.replications or names is not None:
                     unit = metrics.unit_of(name, "group")
                     yield label, group, name, unit, *_limits(found), found.replications
+
+
+def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a summary of each phase: columns :data:`SUMMARY_BY_PHASE`.
+
+    The group is empty for all flows and the queues under test, and then each group of flows in turn.
+    """
+    rows = tables.rows(results.frames, "phases")
+    known = tables.metric_names("phases", rows[0]) if rows else []
+    groups = dict.fromkeys(str(row["group"]) for row in rows)
+    for label in results.labels:
+        for phase in results.phase_names:
+            for group in groups:
+                for name in known if names is None else names:
+                    found = results.estimate(label, name, group or None, phase=phase)
+                    if found.replications or (names is not None and not group):
+                        unit = metrics.unit_of(name, "group" if group else "run")
+                        yield label, phase, group, name, unit, *_limits(found), found.replications
 
 
 def differences(

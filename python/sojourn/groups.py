@@ -93,12 +93,14 @@ def verdict(results: Results) -> str:
     Returns
     -------
     str
-        Empty where there is one scheme, one replication, or no two kinds of groups.
+        Empty where there is one scheme, one replication (or all are identical), or no two kinds of groups.
     """
     known = of(results)
     bulk = [group for group in known if group.is_bulk]
     others = [group for group in known if not group.is_bulk and group.metric.better == "lower"]
     if len(results.labels) < 2 or results.replications < 2 or not bulk or not others:
+        return ""
+    if results.repeated.issuperset(results.labels):
         return ""
     small, base = others[0], results.labels[0]
     means = {label: estimate(results, label, small).mean for label in results.labels}
@@ -128,8 +130,7 @@ def verdict(results: Results) -> str:
 def _unsure(results: Results, best: str, group: Group, level: list[str]) -> list[str]:
     """Return the schemes that do not differ significantly from the best one."""
     others = [label for label in results.labels if label != best]
-    values = _values(results, best, group)
-    corrected = stats.holm([stats.paired_p(_values(results, label, group), values) for label in others])
+    corrected = stats.holm([results.p_value(label, group.metric.name, best, group.name) for label in others])
     unsure = [label for label, p in zip(others, corrected, strict=True) if not p < 1 - stats.LEVEL]
     return [label for label in unsure if label not in level]
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from sojourn import groups, metrics, stats, suggest, tables
+from sojourn import capacity, groups, metrics, stats, suggest, tables
 from sojourn.canvas import (
     NARROW,
     PAPER_POINTS,
@@ -102,6 +102,7 @@ class Plots:
             "delay_throughput": self.delay_throughput,
             "sojourn_cdf": self.sojourn_cdf,
             "queue_over_time": self.queue_over_time,
+            "capacity": self.capacity,
             "flow_shares": self.flow_shares,
             "differences": self.differences,
             "groups": self.groups,
@@ -117,6 +118,7 @@ class Plots:
             "delay_throughput": is_busy and "goodput_bit_s" in metric_names,
             "sojourn_cdf": is_busy and bool((results.distributions["quantity"] == "sojourn_ms").any()),
             "queue_over_time": is_busy and bool((results.series["name"] == "queue_packets").any()),
+            "capacity": bool(results.series["name"].str.startswith(capacity.SERIES).any()),
             "flow_shares": not results.flows.empty,
             "differences": len(results.labels) > 1 and results.replications > 1,
         }
@@ -287,6 +289,23 @@ class Plots:
             If the results have no time series.
         """
         return self.over_time("queue_packets", "Packets waiting")
+
+    def capacity(self) -> Picture:
+        """Draw capacity, goodput and queueing delay over time where the rate of a link under test changes.
+
+        Two panels for each scheme, of the first replication.
+
+        Raises
+        ------
+        SojournError
+            If the results have no time series of a capacity.
+        """
+        if "capacity" not in self.names():
+            raise SojournError(
+                "the results have no time series of a capacity, which needs series=... and a link under test whose "
+                "rate changes"
+            )
+        return capacity.draw(self._results, self._looks)
 
     def over_time(self, name: str, title: str) -> Picture:
         """Draw a time series of the first replication, a panel for each scheme.

@@ -281,20 +281,43 @@ class Results:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
-        side: 0.4 % of the value.
+        side: 0.4 % of the value. Identical replications (:attr:`repeated`) have no interval.
         """
-        return metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
+        found = metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
+        return found.without_interval() if label in self.repeated else found
 
     def difference(
         self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
     ) -> Estimate:
-        """Return the mean of the paired differences to `baseline` with its 95 % interval."""
+        """Return the mean of the paired differences to `baseline` with its 95 % interval.
+
+        It has no interval where the replications of both schemes are identical (:attr:`repeated`).
+        """
         values = self.values(label, metric, group, phase=phase)
-        return stats.paired(values, self.values(baseline, metric, group, phase=phase))
+        found = stats.paired(values, self.values(baseline, metric, group, phase=phase))
+        return found.without_interval() if {label, baseline} <= self.repeated else found
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
-        """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value."""
-        return stats.effect(self.values(label, metric), self.values(baseline, metric))
+        """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value.
+
+        Both are NaN where the replications of both schemes are identical (:attr:`repeated`).
+        """
+        pairs = slice(1) if {label, baseline} <= self.repeated else slice(None)
+        return stats.effect(self.values(label, metric)[pairs], self.values(baseline, metric)[pairs])
+
+    def p_value(self, label: str, metric: str, baseline: str, group: str | None = None) -> float:
+        """Return the p-value of the paired t test of a difference; NaN where both schemes are :attr:`repeated`."""
+        if {label, baseline} <= self.repeated:
+            return math.nan
+        return stats.paired_p(self.values(label, metric, group), self.values(baseline, metric, group))
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """Schemes whose replications are all identical, because nothing in their runs is random.
+
+        Such replications are one run, which says nothing about how much runs differ.
+        """
+        return repeats.find(self)
 
     def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
@@ -304,9 +327,7 @@ class Results:
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]
-        found = stats.holm(
-            [stats.paired_p(self.values(label, metric), self.values(base, metric)) for label in others]
-        )
+        found = stats.holm([self.p_value(label, metric, base) for label in others])
         return dict(zip(others, map(float, found), strict=True))
 
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
@@ -365,7 +386,9 @@ class Results:
         """
         return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
 
-    def summary(self, names: Sequence[str] | None = None, *, by: Literal["group"] | None = None) -> pd.DataFrame:
+    def summary(
+        self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None
+    ) -> pd.DataFrame:
         """Return every metric's estimate.
 
         Parameters
@@ -373,7 +396,9 @@ class Results:
         names
             Of metrics; by default all that at least one run has.
         by
-            ``"group"``: of each group of flows by itself, with a column ``group`` behind ``scheme``.
+            ``"group"``: of each group of flows by itself, with a column ``group`` behind ``scheme``. ``"phase"``: of
+            each phase, with columns ``phase`` and ``group``, which is empty for all flows together; phases of one
+            name count together.
 
         Returns
         -------
@@ -382,13 +407,15 @@ class Results:
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
         """
-        from sojourn.export import SUMMARY, SUMMARY_BY_GROUP, summary, summary_by_group
+        from sojourn import export
 
         if by == "group":
-            return _frame(SUMMARY_BY_GROUP, summary_by_group(self, names), 4)
+            return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
+        if by == "phase":
+            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
         if by is not None:
-            raise SojournError(f'by={by!r}; allowed: "group" or None')
-        return _frame(SUMMARY, summary(self, names), 3)
+            raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
+        return _frame(export.SUMMARY, export.summary(self, names), 3)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.

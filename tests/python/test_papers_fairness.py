@@ -36,7 +36,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
     """Three replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
     runner = execute.Runner(FEW, store)
-    found = runner.run(3, "quick", [CONDITIONS["wlan"]])
+    found = runner.run(3, "full", [CONDITIONS["wlan"]])
     return overtime.run(runner, found)
 
 

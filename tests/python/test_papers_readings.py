@@ -14,9 +14,9 @@ import sojourn as sj
 from sojourn import core, papers
 from sojourn.network import Network
 from sojourn.papers import Outcome, execute, ledger, runs
-from sojourn.papers.command import chosen, precision
+from sojourn.papers.command import chosen
+from sojourn.papers.conditions import conditions_of
 from sojourn.papers.model import Condition
-from sojourn.plan.parts import Precision
 from sojourn.stats import Floats
 
 PAPER = papers.load("daqm")
@@ -122,7 +122,7 @@ def test_the_ends_of_the_sweeps_are_the_printed_ones() -> None:
 
 
 def test_other_texts_are_those_of_schemes_toml() -> None:
-    base, newton = PAPER.readings[0], READINGS["scheme = newton"]
+    base, newton = PAPER.readings[0], READINGS["CoDel with ns-3's Newton step"]
     assert PAPER.text_of("codel", newton) == "codel limit 2000p control_law newton"
     assert PAPER.text_of("red", newton) == PAPER.text_of("red", base) == PAPER.texts["red"]
     known = {name for of in PAPER.other_texts.values() for name in of}
@@ -154,9 +154,9 @@ def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
 
 def test_claims_on_a_condition_that_a_reading_does_not_run_are_not_run(tmp_path: Path) -> None:
     # packets_s concerns Pareto and Weibull; what is run under the base is not judged for it.
-    kept = replace(PAPER, readings=(PAPER.readings[0], READINGS["timing = packets_s"]))
+    kept = replace(PAPER, readings=(PAPER.readings[0], READINGS["Pareto and Weibull in seconds"]))
     both = [BY_NAME["http-pareto"], BY_NAME["http-cbr"]]
-    measured = execute.Runner(kept, tmp_path / "store").run(2, "quick", both)
+    measured = execute.Runner(kept, tmp_path / "store").run(2, "full", both)
     names = [[one.name for one in measured.conditions_of(reading.name)] for reading in kept.readings]
     assert names == [["http-pareto", "http-cbr"], ["http-pareto"]]
     # 1.5 s x 2.5/1.5 = 2.5 s between packets in place of 2.5 ms.
@@ -170,27 +170,45 @@ def test_claims_on_a_condition_that_a_reading_does_not_run_are_not_run(tmp_path:
     ]
     assert about
     for claim in about:
-        assert judged.verdicts[claim.id]["timing = packets_s"].outcome is Outcome.NOT_RUN
+        assert judged.verdicts[claim.id]["Pareto and Weibull in seconds"].outcome is Outcome.NOT_RUN
         assert judged.verdicts[claim.id][kept.readings[0].name].outcome is not Outcome.NOT_RUN
 
 
-def test_a_precision_goal_adds_replications_to_all(tmp_path: Path) -> None:
+def test_pilots_go_on_only_where_an_interval_is_open(tmp_path: Path) -> None:
     only = replace(PAPER, readings=PAPER.readings[:1])
-    goal = precision("one_way_delay_ms_mean=1 %", 3)
-    assert goal == Precision("one_way_delay_ms_mean", "1 %", floor=3)
-    condition = [BY_NAME["table-6"]]
-    measured = execute.Runner(only, tmp_path / "store").run(3, "quick", condition, replace(goal, ceiling=6))
-    assert 3 < measured.replications <= 6
-    found = measured.values(only.readings[0].name, "table-6", {})["one_way_delay_ms_mean"]
-    assert {len(values) for values in found.values()} == {measured.replications}
-    # What there is is not run again, and the same runs answer the same.
+    both = [BY_NAME["table-6"], BY_NAME["http-vbr"]]
     runner = execute.Runner(only, tmp_path / "store")
-    again = runner.run(3, "quick", condition, replace(goal, ceiling=6))
-    assert (runner.ran, again.replications) == (0, measured.replications)
-    with pytest.raises(sj.SojournError, match=r'--precision .* has no "="; allowed: METRIC=WITHIN'):
-        precision("1 %", 3)
-    with pytest.raises(sj.SojournError, match="unknown metric `delay`"):
-        precision("delay=1 %", 3)
+    pilot = runner.run(2, "quick", both)
+    judged = ledger.make(only, pilot)
+    undecided = [one for one in only.claims if judged.under(one, Outcome.UNDECIDED)]
+    assert undecided
+    keys = judged.open_runs(pilot)
+    assert {name for _, name in keys} == {
+        own.name for one in undecided for own in conditions_of(one, pilot.conditions)
+    }
+    more = runner.more(pilot, keys[:1], 3)
+    name = keys[0][1]
+    lengths = {
+        one: len(more.values(only.readings[0].name, one, {})["loss_ratio"]["red"]) for one in ("table-6", "http-vbr")
+    }
+    assert lengths == {one: 3 if one == name else 2 for one in lengths}
+
+
+def test_a_reading_is_what_the_rules_of_its_values_say() -> None:
+    base = PAPER.readings[0]
+    crossed = [one for one in PAPER.readings if one.is_run and set(one.values) <= {*base.values} and one is not base]
+    # 2 x 2 x 3 x 2 x 2 networks without the base.
+    assert len(crossed) == 47
+    star = READINGS["servers send, star of links"]
+    assert star.scenario == "star"
+    assert "links.access.reverse_under_test=true" in star.sets
+    assert "buses.lan.device_queue=100 p" not in star.sets
+    # What changes one detail of the base keeps the base's own rules.
+    assert "flows.http.transport.congestion_control=ns3_cubic" in READINGS["Adaptive RED"].sets
+    with pytest.raises(sj.SojournError, match=r"rule 1: topology='ring'; allowed: bus, switched, star"):
+        runs.readings(
+            {"rule": [{"when": {"topology": "ring"}}]}, PAPER.open_readings, conditions(), ("quick", "full"), FILE
+        )
 
 
 SUM = """

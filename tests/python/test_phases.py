@@ -10,6 +10,7 @@ import pytest
 import sojourn as sj
 from shared import Command
 from sojourn import SojournError
+from sojourn.cli import text
 from sojourn.results import Results
 
 NET = (
@@ -23,7 +24,7 @@ NET = (
         queue="pfifo limit 20p",
         under_test=True,
     )
-    .flow(name="bulk", from_="a", to="b", count=2)
+    .flow(name="bulk", from_="a", to="b", count=2, start=sj.draw.uniform(sj.ms(0), sj.ms(100)))
     .flow(name="call", from_="a", to="b", transport=sj.udp(), traffic=sj.cbr(rate="200 kbit/s", packet_size="500 B"))
     .change(at=sj.s(3), every=sj.s(4), rate=sj.mbit_s(2), phase="slow")
     .change(at=sj.s(5), every=sj.s(4), rate=sj.mbit_s(10), phase="fast")
@@ -56,6 +57,26 @@ def test_each_phase_has_its_own_results(results: Results) -> None:
     assert np.allclose(sum(parts), 8.0 * results.values("codel", "goodput_bit_s"))
     paired = results.difference("codel", "sojourn_ms_mean", SCHEMES[0], phase="slow")
     assert paired.mean < 0
+
+
+def test_a_summary_by_phase_has_a_row_for_each_phase_and_group(
+    results: Results, command: Command, tmp_path: Path
+) -> None:
+    table = results.summary(by="phase")
+    assert list(table.columns[:5]) == ["scheme", "phase", "group", "metric", "unit"]
+    assert table["phase"].unique().tolist() == ["start", "slow", "fast"]
+    assert table["group"].unique().tolist() == ["", "bulk", "call"]
+    row = table[(table["scheme"] == "codel") & (table["phase"] == "slow") & (table["metric"] == "goodput_bit_s")]
+    wanted = [results.estimate("codel", "goodput_bit_s", group, phase="slow") for group in (None, "bulk", "call")]
+    assert row["mean"].tolist() == [one.mean for one in wanted]
+    assert row["low"].tolist() == [one.low for one in wanted]
+    # Queues are of all flows.
+    assert set(table[table["metric"] == "sojourn_ms_mean"]["group"]) == {""}
+    results.to_parquet(tmp_path / "folder")
+    done = command("table", tmp_path / "folder", "--by", "phase", "--format", "csv", "--metric", "goodput_bit_s")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "scheme,phase,group,metric,unit,mean,low,high,replications"
+    assert len(done.stdout.splitlines()) == 1 + 2 * 3 * 3
 
 
 def test_what_there_is_not_is_refused(results: Results) -> None:
@@ -94,12 +115,32 @@ def test_summary_and_report_show_them(results: Results, command: Command, tmp_pa
     assert done.returncode == 0, done.stderr
     heads = next(line for line in done.stdout.splitlines() if line.startswith("phase "))
     assert heads.split()[:3] == ["phase", "time", "delay"]
+    # Stored results have a column for each metric; those that phases lack are not shown.
+    results.to_parquet(tmp_path / "kept")
+    printed = text.phases(Results.read(tmp_path / "kept")).splitlines()
+    assert printed[0] == text.phases(results).splitlines()[0]
+    assert not any("–" in line for line in printed)
     assert any(line.startswith("slow ") for line in done.stdout.splitlines())
 
 
+def test_capacity_is_a_series_and_a_picture(results: Results, tmp_path: Path) -> None:
+    assert "capacity" in results.plot.names()
+    assert results.plot.draw("capacity").svg().count("capacity") >= 1
+    page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'id="capacity"' in page
+    own = results.time_series("capacity_bit_s", scheme="codel")["a->b"]
+    # Points end intervals: 10 Mbit/s up to 3 s, 2 up to 5 s, and so on.
+    t_s = own.index.to_numpy() - 1e-9
+    is_slow = ((t_s > 3) & (t_s < 5)) | (t_s > 7)
+    assert own.to_numpy() == pytest.approx(np.where(is_slow, 2e6, 10e6))
+    still = sj.run(sj.dumbbell(flows=1, duration=sj.s(1), warm_up=sj.ms(100)), seed=1)
+    assert "capacity" not in still.plot.names()
+    with pytest.raises(SojournError, match=r"which needs series=... and a link under test whose rate changes"):
+        still.plot.capacity()
+
+
 def test_rfc_7928s_varying_capacity_is_ready_made() -> None:
-    text = sj.bundled_scenarios()["varying"]
-    assert len(text.splitlines()) < 40
+    assert len(sj.bundled_scenarios()["varying"].splitlines()) < 40
     net = sj.load("varying", sets=["duration=45 s"])
     results = sj.run(net, series=None)
     assert results.phase_names == ("100 Mbit/s", "10 Mbit/s")

@@ -354,11 +354,45 @@ def test_replications_that_repeat_one_run_are_warned_about() -> None:
     # The flows start at once; PIE draws whom it drops.
     fixed = sj.load("dumbbell", sets=[*short, "flows.bulk.start=0 s"])
     schemes = ["pfifo limit 100p", "codel", "pie"]
-    [found] = [
-        each for each in sj.compare(fixed, schemes, replicates=2).warnings if isinstance(each, repeats.Repeats)
-    ]
+    results = sj.compare(fixed, schemes, replicates=2)
+    [found] = [each for each in results.warnings if isinstance(each, repeats.Repeats)]
     assert found.schemes == ["pfifo limit 100p", "codel"]
     assert found.text.startswith("pfifo limit 100p, codel: all replications are identical")
+    # Two equal runs are one: of its own mean and of the difference of two such schemes there is no interval.
+    assert results.estimate("codel", "goodput_bit_s").half_width is None
+    assert results.difference("codel", "goodput_bit_s", "pfifo limit 100p").half_width is None
+    assert math.isnan(results.effect("codel", "goodput_bit_s", "pfifo limit 100p").p)
+    assert math.isnan(results.corrected("sojourn_ms_mean")["codel"])
+    # PIE's runs differ, and so do their differences to the others.
+    assert (results.difference("pie", "goodput_bit_s", "codel").half_width or 0.0) > 0.0
+    assert not math.isnan(results.corrected("sojourn_ms_mean")["pie"])
+
+
+def test_differences_of_identical_replications_are_not_significant() -> None:
+    sets = ["duration=4 s", "warm_up=1 s", "flows.bulk.start=0 s"]
+    results = sj.compare(sj.load("dumbbell", sets=sets), ["pfifo limit 100p", "codel"], replicates=3)
+    table = text.differences(results)
+    assert "*" not in table
+    assert "±" not in table
+    assert "all replications are identical: no interval and no significance" in table
+    assert text.footnote(results) == "3 replications, seed 1, which are identical: no intervals."
+    assert (
+        "All replications are identical, so there is no interval and no conclusion." in context.headlines(results)[0]
+    )
+    assert results.best("sojourn_ms_mean") is None
+    page = render(results)
+    assert 'class="sure"' not in page
+    # With a random start the same difference of some 40 ms is significant.
+    short = ["duration=4 s", "warm_up=1 s"]
+    assert " *" in text.differences(
+        sj.compare(sj.load("dumbbell", sets=short), ["pfifo limit 100p", "codel"], replicates=3)
+    )
+
+
+def test_some_replications_are_no_repetition() -> None:
+    short = ["duration=4 s", "warm_up=1 s"]
+    fixed = sj.load("dumbbell", sets=[*short, "flows.bulk.start=0 s"])
+    schemes = ["pfifo limit 100p", "codel", "pie"]
     for network, count in ((sj.load("dumbbell", sets=short), 2), (fixed, 1)):
         warned = sj.compare(network, schemes, replicates=count).warnings
         assert not any(isinstance(each, repeats.Repeats) for each in warned)

@@ -7,6 +7,7 @@ from collections import deque
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sojourn as sj
@@ -79,6 +80,33 @@ def test_every_packet_leaves_when_an_independent_reading_of_mahimahis_rules_says
     assert arrived.tolist() == expected
 
 
+def test_a_minute_of_lte_packet_by_packet(tmp_path: Path) -> None:
+    # The whole trace, half a period more, and an offered load about as large as what it carries: 40, 576 and 1500 B.
+    draws = random.Random("minute")  # noqa: S311 - no secret
+    times = [int(line) for line in trace.read("lte").text.split()]
+    arrivals = sorted(draws.uniform(0, 90) for _ in range(45_000))
+    sent = np.array([(at, draws.choice([40, 576, 1500])) for at in arrivals])
+    net = (
+        sj.Network(name="minute", duration=sj.s(110))
+        .link(
+            name="cell", from_="a", to="b", trace="lte", delay=sj.ms(7), queue="pfifo limit 100000p", under_test=True
+        )
+        .link(name="fast", from_="b", to="c", rate=sj.mbit_s(10_000), delay=sj.ms(0))
+        .flow(name="mix", from_="a", to="c", traffic=sj.source(sent), transport=sj.udp(header=sj.bytes_(0)))
+    )
+    sj.run(net, series=None, decisions=sj.DecisionLogs(folder=tmp_path / "d", at=["a->b", "b->c"]))
+
+    def arrived(file: str) -> pd.DataFrame:
+        frame = pd.read_parquet(tmp_path / "d" / file)
+        return frame[frame["event"] == "arrived"]
+
+    came, left = arrived("a_to_b.parquet"), arrived("b_to_c.parquet")
+    packets = list(zip(came["time_ns"].tolist(), came["bytes"].astype(int).tolist(), strict=True))
+    expected = [at + 7_000_000 for at in mahimahi(times, packets)]
+    assert len(left) == len(packets) == 45_000
+    assert left["time_ns"].tolist() == expected
+
+
 def test_a_trace_tells_its_length_mean_quantiles_and_longest_gap() -> None:
     # 1500 B at 10, 20, 50 and 100 ms, again and again: 4 * 12,000 bits in 0.1 s. The gap over the end is 10 ms.
     found = trace.Trace("small", "10\n20\n50\n100\n")
@@ -144,6 +172,14 @@ def test_the_command_looks_at_a_trace_draws_it_and_makes_one(command: Command, t
     done = command("trace", "no-such")
     assert done.returncode == 2
     assert "there is no file 'no-such'; allowed: a file, or a trace of lte, starlink" in done.stderr
+
+
+def test_a_folder_with_its_name_does_not_hide_a_shipped_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lte").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert sj.load("lte").to_dict()["links"][0]["trace"]["name"] == "lte"
 
 
 def test_the_content_of_a_trace_is_in_the_canonical_scenario(tmp_path: Path) -> None:

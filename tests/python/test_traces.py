@@ -268,6 +268,20 @@ def test_tshark_finds_what_the_report_says(traced: tuple[sj.Results, Path]) -> N
     flows = results.flows
     assert count(arrived, again) == flows["retransmissions_segments"].sum()
     assert count(arrived, again) == count(arrived, 'frame.comment contains "retransmission=yes"')
+    # The link was busy for as long as what left takes at 10 Mbit/s, less what was left of the last packet at the end.
+    length = ["-T", "fields", "-e", "ip.len"]
+    sizes = subprocess.run(
+        ["tshark", "-r", str(place / "p" / left), *length], check=True, capture_output=True, text=True
+    )
+    busy_bytes = own["utilisation"] * 4 * 10e6 / 8
+    assert 0 <= sum(map(int, sizes.stdout.split())) - busy_bytes <= 1500
+    # Each byte of the transfer of 300 kB once.
+    web = ["-Y", 'frame.comment contains "flow=web[0]"', "-T", "fields", "-e", "tcp.seq", "-e", "tcp.len"]
+    lines = subprocess.run(
+        ["tshark", "-r", str(place / "p" / left), *web], check=True, capture_output=True, text=True
+    )
+    segments = dict(line.split("\t") for line in lines.stdout.splitlines())
+    assert sum(map(int, segments.values())) == 300_000
     # The same blocks as the independent reader.
     back = place / "p" / "right_to_left.pcapng"
     asked = ["-o", "tcp.relative_sequence_numbers:FALSE", "-T", "fields", "-e", "tcp.options.sack_le"]

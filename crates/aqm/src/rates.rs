@@ -172,7 +172,7 @@ impl Traced {
 
     /// What it follows.
     #[must_use]
-    pub fn rates(&self) -> &Rates {
+    pub fn rates(&self) -> &Arc<Rates> {
         &self.rates
     }
 

@@ -151,8 +151,9 @@ metrics! {
     "throughput_bit_s", "bit/s" as "Mbit/s", ENDS, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
     "one_way_delay_ms_mean", "ms", ENDS, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";
     "one_way_delay_ms_sd", "ms", ENDS, "One-way delay sd", Lower, "standard deviation over packets", "Standard deviation of the one-way delay.";
-    "one_way_delay_ms_p50", "ms", FLOWS, "One-way delay p50", Lower, "quantile over packets, to 0.8 %", "Median one-way delay.";
-    "one_way_delay_ms_p99", "ms", FLOWS, "One-way delay, p99", Lower, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed.";
+    "one_way_delay_ms_p50", "ms", ENDS, "One-way delay p50", Lower, "quantile over packets, to 0.8 %", "Median one-way delay. Of single flows where there are at most 16.";
+    "one_way_delay_ms_p99", "ms", ENDS, "One-way delay, p99", Lower, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed. Of single flows where there are at most 16.";
+    "delay_variation_ms_p99", "ms", ENDS, "Delay variation, p99", Lower, "quantile less the least, both to 0.8 % of the delay", "Packet delay variation (RFC 5481, section 4.2) that 99 % of the packets did not exceed: the one-way delay less the least one. It is known to about 0.5 % of the delay itself, which the interval does not include. Of single flows where there are at most 16.";
     "flow_completion_s_mean", "s", FLOWS, "Completion, mean", Lower, "mean over completed transfers", "Time from the first packet of a transfer (its SYN if there is a handshake) to the arrival of its last byte, over completed transfers.";
     "flow_completion_s_p50", "s", FLOWS, "Flow completion p50", Lower, "quantile over completed transfers", "Median flow completion time.";
     "flow_completion_s_p99", "s", FLOWS, "Completion, p99", Lower, "quantile over completed transfers", "99th percentile of the flow completion time.";

@@ -64,6 +64,13 @@ impl Histogram {
                 self.total += 1;
                 return;
             }
+        } else if let Counts::Few(few) = &mut self.counts {
+            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
+            if let Some((_, count)) = few.first_mut().filter(|(known, _)| *known as usize == bucket) {
+                *count = count.saturating_add(1);
+                self.total += 1;
+                return;
+            }
         }
         self.add_to(bucket, 1);
     }
@@ -73,13 +80,6 @@ impl Histogram {
     fn add_to(&mut self, bucket: usize, n: u32) {
         self.total += u64::from(n);
         if let Counts::Few(few) = &mut self.counts {
-            // Behind a link on which bursts of one size wait, nearly all fall into one bucket.
-            if let Some((known, count)) = few.first_mut() {
-                if *known as usize == bucket {
-                    *count = count.saturating_add(n);
-                    return;
-                }
-            }
             let place = few.partition_point(|(known, _)| (*known as usize) < bucket);
             let room = few.len() < FEW;
             match few.get_mut(place) {
@@ -176,6 +176,18 @@ impl Histogram {
             }
         }
         None
+    }
+
+    /// The least time in milliseconds, to 0.8 %; `None` of nothing.
+    #[must_use]
+    pub fn least_ms(&self) -> Option<f64> {
+        self.used().next().map(|(bucket, _)| middle(bucket) / 1e6)
+    }
+
+    /// How far the `q` quantile lies above the least time, in milliseconds; `None` of nothing.
+    #[must_use]
+    pub fn variation_ms(&self, q: f64) -> Option<f64> {
+        Some(self.quantile_ms(q)? - self.least_ms()?)
     }
 
     /// The distribution function: (milliseconds, share at or below), buckets in use only.

@@ -1,4 +1,4 @@
-use sojourn_units::Instant;
+use sojourn_units::{Instant, Span};
 
 /// A whole number that changes over time (a queue length), weighted by how long it held.
 ///
@@ -119,6 +119,22 @@ impl Level {
         None
     }
 
+    /// This and what is served, where this is what waits for one server that rests only while nothing waits: it rested for
+    /// `idle`, and serves now or not.
+    #[must_use]
+    pub fn with_served(&self, idle: Span, serves: bool) -> Self {
+        let none = self.held_ns.first().copied().unwrap_or_default();
+        let idle = idle.nanos().min(none);
+        let held_ns = [idle, none - idle].into_iter().chain(self.held_ns.iter().skip(1).copied()).collect();
+        Self { now: self.now + usize::from(serves), since: self.since, held_ns }
+    }
+
+    /// Up to when time is counted.
+    #[must_use]
+    pub fn settled(&self) -> Instant {
+        self.since
+    }
+
     /// Adds the time that `other` spent at each level.
     pub fn merge(&mut self, other: &Self) {
         if self.held_ns.len() < other.held_ns.len() {
@@ -173,6 +189,20 @@ mod tests {
         assert_eq!(level.quantile(0.5), Some(1.0));
         assert_eq!(level.quantile(0.71), Some(2.0));
         assert_eq!(level.cdf(), vec![(0.0, 0.1), (1.0, 0.7), (2.0, 1.0)]);
+    }
+
+    #[test]
+    fn what_is_served_is_one_more_while_the_server_works() {
+        // One waits from 0 to 4 while another is served from 0 to 10, and is served from 10 to 20; nothing from 20 to 25.
+        let (mut waiting, mut system) = (Level::new(), Level::new());
+        for (from, waits, all) in [(0, 0, 1), (4, 1, 2), (10, 0, 1), (20, 0, 0)] {
+            waiting.set(at(from), waits);
+            system.set(at(from), all);
+        }
+        waiting.settle(at(25));
+        system.settle(at(25));
+        let found = waiting.with_served(Span::from_nanos(5), false);
+        assert_eq!((found.cdf(), found.get(), found.settled()), (system.cdf(), 0, at(25)));
     }
 
     #[test]

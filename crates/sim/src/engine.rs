@@ -4,6 +4,8 @@
 //! instant of an arrival ends first. The order does not depend on the
 //! width of a tick or on the shape of the wheel, so any event queue that keeps the rule gives the same run.
 
+mod lane;
 mod wheel;
 
+pub(crate) use lane::Lane;
 pub use wheel::{Event, Wheel};

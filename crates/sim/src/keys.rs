@@ -248,6 +248,7 @@ macro_rules! tagged {
     ) => {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
+        #[allow(clippy::large_enum_variant, reason = "a document has few, and is read once")]
         $(#[$meta])*
         pub enum $name {
             $( $(#[$doc])* #[allow(missing_docs, reason = "the table says what it is")] $variant($table), )+

@@ -178,7 +178,6 @@ pub(crate) struct Slab {
     packets: Vec<Packet>,
     /// The first free slot; a free slot's `hop` names the next.
     free: u32,
-    used: usize,
 }
 
 /// Ends the list of free slots.
@@ -186,31 +185,33 @@ const NONE: u32 = u32::MAX;
 
 impl Default for Slab {
     fn default() -> Self {
-        Self { packets: Vec::new(), free: NONE, used: 0 }
+        Self { packets: Vec::new(), free: NONE }
     }
 }
 
 impl Slab {
     #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> u32 {
-        self.used += 1;
-        let handle = self.free;
-        match self.packets.get_mut(handle as usize) {
-            Some(slot) => {
-                self.free = slot.hop;
-                *slot = packet;
-                handle
-            }
-            None => self.grow(packet),
+        if self.free == NONE {
+            self.grow();
         }
+        let handle = self.free;
+        if let Some(slot) = self.packets.get_mut(handle as usize) {
+            self.free = slot.hop;
+            // Put together where it lies: `grow` does not see it.
+            *slot = packet;
+        }
+        handle
     }
 
     /// One more slot: none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, packet: Packet) -> u32 {
-        self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+    fn grow(&mut self) {
+        let load = Load { bytes: 0, ordinal: 0, ecn: Ecn::NotEct };
+        let body = Body::Datagram(load, Datagram { sent: Instant::ZERO, payload: 0 });
+        self.free = self.packets.len() as u32;
+        self.packets.push(Packet { body, flow: 0, hop: NONE });
     }
 
     #[inline]
@@ -229,12 +230,14 @@ impl Slab {
         let packet = &mut self.packets[handle as usize];
         packet.hop = self.free;
         self.free = handle;
-        self.used -= 1;
         packet
     }
 
-    /// Packets in use.
+    /// Packets in use; it counts the slots that are free.
     pub fn len(&self) -> usize {
-        self.used
+        let following = |slot: &u32| self.packets.get(*slot as usize).map(|free| free.hop);
+        let free = std::iter::successors(Some(self.free), following).take_while(|slot| *slot != NONE);
+        // Bound: a list that bites its own tail would count more slots than there are.
+        self.packets.len() - free.take(self.packets.len()).count()
     }
 }

@@ -5,7 +5,6 @@ mod busy;
 mod classes;
 mod decisions;
 mod line;
-mod pending;
 mod probe;
 mod record;
 mod tap;
@@ -16,12 +15,12 @@ pub(crate) use busy::Busy;
 pub(crate) use classes::{ClassBook, Classes};
 pub(crate) use decisions::Decisions;
 pub(crate) use line::{Approach, Line, LineQueue};
-pub(crate) use pending::Pending;
 pub(crate) use probe::{Probe, Watch};
 pub(crate) use record::{class, Record};
 pub(crate) use tap::{Run, Tap};
 pub(crate) use window::Window;
 
+use crate::engine::Lane;
 use crate::random::Stream;
 use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server, Traced};
 use sojourn_measure::trace::{Event, What};
@@ -86,7 +85,7 @@ pub(crate) struct Port {
     /// sent can reach the far end.
     pub lazy: bool,
     /// Packets on their way to a lazy port.
-    pub pending: Pending,
+    pub pending: Lane<u32>,
     /// When a `Free` event of a lazy port is pending; `NEVER` when none is.
     pub wake_at: Instant,
     /// Several queues under test are measured together, this among them: it asks at every end of transmission by an event,

@@ -119,41 +119,53 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// A flow's TCP, and what its two hosts need besides.
+/// A flow's TCP, and what its two hosts need besides. In the order of use: what each packet touches comes first, and so it does
+/// in sender and receiver.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Tcp {
-    sender: Sender,
-    receiver: Receiver,
-    /// Segments carry no timestamps.
-    unstamped: bool,
-    /// First port of the data's route in `routes`.
-    route: u32,
-    /// First port of the acknowledgements' route.
-    ack_route: u32,
-    /// What the application of a finite transfer has yet to write.
-    unwritten: u64,
-    /// Bytes of a finite transfer; `u64::MAX` of another flow.
-    transfer: u64,
-    /// It is a client's, whose application does not close it.
-    stays_open: bool,
     /// Payload at whose arrival something happens: the first byte, the last of a transfer, the answer to a self probe, or what
     /// the client of a connection waits for.
     mark: u64,
     /// When the pending event of each timer fires; a timer that moved later is looked at again then.
+    acknowledge_at: Instant,
     retransmit_at: Instant,
     pace_at: Instant,
-    acknowledge_at: Instant,
+    /// What the application of a finite transfer has yet to write.
+    unwritten: u64,
+    /// First port of the data's route in `routes`.
+    route: u32,
+    /// First port of the acknowledgements' route.
+    ack_route: u32,
+    /// Segments carry no timestamps.
+    unstamped: bool,
+    /// It is a client's, whose application does not close it.
+    stays_open: bool,
+    receiver: Receiver,
+    sender: Sender,
+    /// Bytes of a finite transfer; `u64::MAX` of another flow.
+    transfer: u64,
 }
 
-/// What is measured of a flow besides what its TCP and the network count themselves.
+/// The two ends of a flow.
+#[derive(Clone, Debug)]
+#[repr(C)]
+struct Ends {
+    /// Of a flow that is not a client's.
+    tcp: Option<Box<Tcp>>,
+    meter: FlowMeter,
+}
+
+/// What is measured of a flow besides what its TCP and the network count themselves. What each packet changes comes first.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 struct FlowMeter {
-    /// Of delivered packets: their number is that of the flow's.
-    delay: Moments,
     delivered_ip_bytes: u64,
     last_delivered: Option<Instant>,
     /// Index into [`Hosts::delays`].
-    group: u32,
+    place: u32,
+    /// Of delivered packets: their number is that of the flow's.
+    delay: Moments,
     completed: Option<Instant>,
     /// TCP: the first payload that came, when it was sent and when it was here; zero before.
     opened: Instant,
@@ -167,8 +179,8 @@ struct FlowMeter {
 impl FlowMeter {
     /// Forgets what was counted; instants are of the whole run.
     fn restart(&mut self) {
-        let Self { group, first_sent, last_delivered, completed, opened, begun, .. } = *self;
-        *self = Self { group, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
+        let Self { place, first_sent, last_delivered, completed, opened, begun, .. } = *self;
+        *self = Self { place, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
     }
 }
 
@@ -263,15 +275,14 @@ struct Flow {
     random: crate::random::Stream,
 }
 
-/// The ends of all flows, each vector with one entry a flow; apart, because a packet needs one or two of them at a time.
+/// All hosts; the vectors of flows have one entry each, apart, because a packet needs few of them.
 #[derive(Clone, Debug, Default)]
 struct Hosts {
     flows: Vec<Flow>,
-    tcp: Vec<Option<Box<Tcp>>>,
-    meters: Vec<FlowMeter>,
+    ends: Vec<Ends>,
     /// What TCP had counted when the measurement began.
     before: Vec<TcpCounts>,
-    /// One-way delays of data packets, by group of flows.
+    /// One-way delays of data packets, by flow where those are few, else by group of flows; see [`FlowMeter::place`].
     delays: Vec<Histogram>,
     /// Flows that a change has stopped.
     paused: BTreeMap<u32, Paused>,
@@ -323,7 +334,10 @@ impl Simulation {
         let until = until.min(self.end);
         while let Some((now, what)) = self.net.wheel.pop_until(until) {
             self.net.now = now;
-            self.handle(what);
+            match what {
+                What::Deliver(handle) => self.deliver(handle),
+                _ => self.handle(what),
+            }
         }
         self.net.now = until;
     }
@@ -344,10 +358,12 @@ impl Simulation {
         }
     }
 
-    #[inline(always)]
+    /// Apart from the frequent case, which then is short.
+    #[inline(never)]
     fn handle(&mut self, what: What) {
         match what {
-            What::Deliver(handle) => self.deliver(handle),
+            // Handled before.
+            What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
             What::Look(line) => self.net.look(line),

@@ -9,7 +9,7 @@
 //! arm(sender.timer()); arm(sender.pacing_deadline());   // both may have moved EARLIER
 //! ```
 //!
-//! and towards a receiver to send what [`Receiver::on_data`] and [`Receiver::on_timer`] return.
+//! which [`Sender::answer`] does in one call. Towards a receiver it is to send what [`Receiver::on_data`] and [`Receiver::on_timer`] return.
 //! A connection opens with a handshake and closes with FINs where the sender is configured so: both are segments like others
 //! to the engine. TIME-WAIT is not modelled: a sender answers a repeated FIN until the run ends.
 //! Sequence numbers are byte offsets of the stream, 64 bits wide and starting at 0 (a SYN is not counted): they never wrap.
@@ -26,7 +26,7 @@ pub mod sender;
 pub use congestion::{CongestionControl, EcnFeedback};
 pub use receiver::{AckAction, AckPolicy, Receiver, ReceiverConfig, ReceiverStats};
 pub use segment::{Ack, Control, Data, SackBlock};
-pub use sender::{Config, Ect, FeedbackRule, IdleRestart, Recovery, RtoRule, Sender, SenderStats, WindowUnit};
+pub use sender::{Config, Ect, FeedbackRule, IdleRestart, Path, Recovery, RtoRule, Sender, SenderStats, WindowUnit};
 
 #[cfg(test)]
 mod tests;

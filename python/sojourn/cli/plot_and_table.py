@@ -54,8 +54,8 @@ def add(verbs: Any) -> None:
     )
     table.add_argument(
         "--by",
-        choices=("group",),
-        help="a row for each group of flows of each scheme, with every metric of groups; as CSV",
+        choices=("group", "phase"),
+        help="a row for each metric of each group of flows, or of each phase and group; as CSV",
     )
     add_out(table, metavar="FILE", help="the file (default: standard output)")
     table.set_defaults(command=tabulate)
@@ -150,8 +150,10 @@ def tabulate(options: argparse.Namespace) -> None:
     results = _results(Path(options.folder))
     if options.by:
         if options.format != "csv" or options.table != "summary":
-            raise SojournError("--by group: allowed with --table summary and --format csv")
-        text = results.summary(options.metric, by="group").to_csv(index=False)
+            raise SojournError(f"--by {options.by}: allowed with --table summary and --format csv")
+        if options.by == "phase" and not results.phase_names:
+            raise SojournError("--by phase: the run has no phases; allowed: a scenario with [[changes]]")
+        text = results.summary(options.metric, by=options.by).to_csv(index=False)
     else:
         text = _table(results, options.table, options.format, options.metric)
     if options.out:

@@ -18,7 +18,7 @@ def add(verbs: Any) -> None:
         "responsiveness",
         description="Run the test of draft-ietf-ippm-responsiveness-09 on a scenario: open more and more connections "
         "and print the round trips a minute of new connections (foreign) and of requests on loaded connections "
-        "(means over replications with 95 %% intervals). The scenario's own flows compete with the test.",
+        "(means over replications with 95 % intervals). The scenario's own flows compete with the test.",
         epilog="example: sojourn responsiveness dumbbell --from left --to right --aqm 'pfifo limit 100p' --aqm codel",
     )
     parser.add_argument(

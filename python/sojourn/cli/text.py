@@ -105,7 +105,10 @@ def phases(results: Results) -> str:
 def _is_of_phases(results: Results, name: str) -> bool:
     """Whether phases have a metric, and it is not always 0 because its cause is missing (marks without ECN)."""
     frame = results.phases
-    return name in frame and (name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any()))
+    # Results of a folder have a column for every metric.
+    if name not in frame or frame[name].isna().all():
+        return False
+    return name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any())
 
 
 def single(results: Results) -> str:
@@ -120,6 +123,8 @@ def single(results: Results) -> str:
 def footnote(results: Results) -> str:
     """Return a sentence about what the numbers are."""
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
+    if results.repeated.issuperset(results.labels):
+        return f"{runs}, which are identical: no intervals."
     if results.replications == 1:
         long_run = one_run(results) if results.kind == "run" else ""
         return f"{runs}: no intervals (--replicates 5 gives them).{long_run}"
@@ -166,6 +171,9 @@ def differences(results: Results) -> str:
     headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
     body = table(headers, [units, *rows], numbers=True).split("\n")
     others = len(results.labels) - 1
+    if results.repeated.issuperset(results.labels):
+        note = "Differences between single runs, as all replications are identical: no interval and no significance."
+        return "\n".join([body[0], body[2], body[1], *body[3:], note])
     note = "Paired differences on the same traffic; * significant at the 5 % level"
     if others > 1:
         note += (

@@ -25,8 +25,8 @@ def add(verbs: Any) -> None:
         "crosscheck",
         description="Compare the simulator with recorded measurements of Linux, ns-3 or ns-2 under the "
         "same conditions. "
-        "The exit status is 1 if fewer than 95 %% of the points agree for any metric, or fewer than the peer agrees "
-        "with itself less 2 %%, where that is less.",
+        "The exit status is 1 if fewer than 95 % of the points agree for any metric, or fewer than the peer agrees "
+        "with itself less 2 %, where that is less.",
     )
     parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE), help="the system to compare with")
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from sojourn.papers.conditions import conditions_of
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Condition, Paper
-from sojourn.plan.parts import Precision
 
 INTERRUPTED = 130
 
@@ -49,14 +49,12 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--only",
         metavar="FIGURE",
-        help='run one figure or table, as in --only "Table 4"; the other claims are reported as not run',
+        help='run figures, tables or conditions, as in --only "Table 4, http-*"; other claims are not run',
     )
     run.add_argument(
-        "--precision",
-        metavar="METRIC=WITHIN",
-        help="replicate until the half-width of the 95 %% interval of METRIC is at most this in every condition that "
-        'is run (--precision "one_way_delay_ms_mean=5 %%"); all conditions then have as many replications as the one '
-        "that needs most",
+        "--record",
+        action="store_true",
+        help="store every outcome in the study's folder (recorded.json); later reports show it where they run less",
     )
     add_jobs(run, cluster=True)
     run.add_argument(
@@ -87,8 +85,8 @@ def _summary(name: str) -> tuple[int, int, str]:
     return len(paper.claims), len(paper.published), paper.title
 
 
-def chosen(paper: Paper, only: str | None) -> list[Condition]:
-    """Return the conditions of a figure, a table or a name; all by default.
+def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition]:
+    """Return the conditions of a figure, a table or a name; by default all, of ``quick`` those of main conclusions.
 
     Raises
     ------
@@ -96,9 +94,14 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
         If nothing of it is run yet.
     """
     if only is None:
-        return list(paper.conditions)
+        main = [claim for claim in paper.claims if claim.is_main]
+        needed = {one.name for claim in main for one in conditions_of(claim, paper.conditions)}
+        return [one for one in paper.conditions if size == "full" or not main or one.name in needed]
+    if "," in only:
+        several = {one.name for part in only.split(",") for one in chosen(paper, part.strip(), size)}
+        return [one for one in paper.conditions if one.name in several]
     wanted = only.casefold()
-    found = {one.name for one in paper.conditions if wanted in (one.name, f"table {one.table}")}
+    found = {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
     found = found or {one.name for one in figures.conditions_of(paper, only)}
     if not found:
         found = {
@@ -121,22 +124,6 @@ def chosen(paper: Paper, only: str | None) -> list[Condition]:
     return [one for one in paper.conditions if one.name in found]
 
 
-def precision(text: str | None, floor: int) -> Precision | None:
-    """Return the goal that ``METRIC=WITHIN`` names.
-
-    Raises
-    ------
-    SojournError
-        If it is none.
-    """
-    if text is None:
-        return None
-    metric, sign, within = text.partition("=")
-    if not sign:
-        raise SojournError(f'--precision {text!r} has no "="; allowed: METRIC=WITHIN, as in goodput_bit_s="5 %"')
-    return Precision(metric.strip(), within.strip(), floor=floor)
-
-
 def _run(options: argparse.Namespace) -> int:
     name, where = documents.located(options.name)
     place = Path(options.out or Path("out") / "papers" / name)
@@ -157,7 +144,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
             "command continues after an interruption"
         )
     from sojourn import folder
-    from sojourn.papers import execute, ledger, overtime, page
+    from sojourn.papers import execute, ledger, overtime, page, record
     from sojourn.plan import progress
 
     size, place = "full" if options.full else "quick", options.out
@@ -167,17 +154,25 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     hook = shipped.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
-    measured = runner.run(
-        paper.replications[size],
-        size,
-        [] if is_alone else chosen(paper, options.only),
-        precision(options.precision, paper.replications[size]),
-    )
+    own = [] if is_alone else chosen(paper, options.only, size)
+    measured = runner.run(paper.replications["quick"], size, own)
+    if size == "full":
+        pilot = ledger.make(paper, measured)
+        if options.record:
+            record.write(pilot, f"{size}, pilot")
+        measured = runner.more(measured, pilot.open_runs(measured), paper.replications[size])
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
-    added = addition.run(runner, size) if addition is not None and (is_alone or options.only is None) else None
+    is_added = is_alone or (size == "full" and options.only is None)
+    added = addition.run(runner, size) if addition is not None and is_added else None
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
+    if options.record:
+        record.write(judged, size)
+        keep = shipped.hook(paper.folder, "record")
+        if keep:
+            keep(paper, measured)
+    judged = record.filled(judged)
     report = place / "report.html"
     more = added.sections if added else ()
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))

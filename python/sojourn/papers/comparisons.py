@@ -82,6 +82,8 @@ class Setting:
         How to read the claim's words.
     others
         The conditions with which a comparison of conditions compares; several conditions count as one by their mean.
+    traffic
+        Flow and model of the place.
     """
 
     subject: tuple[str, ...]
@@ -90,6 +92,7 @@ class Setting:
     points: tuple[At, ...]
     words: Words = field(default_factory=Words)
     others: tuple[tuple[At, ...], ...] = ()
+    traffic: tuple[str, ...] = ()
 
     @property
     def values(self) -> Values:
@@ -237,12 +240,12 @@ def _best(claim: Claim, one: Setting, metric: str) -> Statement:
 
 
 def _below(claim: Claim, one: Setting, metric: str) -> Statement:
-    bound = _number(claim.value)
+    bound = number_of(claim.value)
     return for_subjects(claim, one, lambda scheme: Sign(bound - one.values[metric][scheme]))
 
 
 def _equals(claim: Claim, one: Setting, metric: str) -> Statement:
-    wanted = _number(claim.value)
+    wanted = number_of(claim.value)
 
     def part(scheme: str) -> Statement:
         values = one.values[metric][scheme]
@@ -290,7 +293,8 @@ def amount_of_times(claim: Claim) -> float:
     return float(found[1])
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """Return the number that a value begins with."""
     found = re.match(r"[0-9.]+", text)
     if not found:
         raise SojournError(f"value={text!r} does not begin with a number")

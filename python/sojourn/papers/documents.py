@@ -132,7 +132,7 @@ def of_study(
         "rows": tuple(
             Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in rows
         ),
-        "claims": _claims(need(claims, "sentence", place), place),
+        "claims": _claims(need(claims, "sentence", place), claims.get("main", ()), place),
     }
 
 
@@ -154,8 +154,8 @@ def _published(file: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
-    """Return the claims of sentences, each with what its sentence says of all of them."""
+def _claims(sentences: list[dict[str, Any]], main: Container[str], file: Path) -> tuple[Claim, ...]:
+    """Return the claims of sentences, each with what its sentence says of all of them; `main` are sections."""
     found = []
     for sentence in sentences:
         shared = {key: value for key, value in sentence.items() if key != "claims"}
@@ -165,5 +165,6 @@ def _claims(sentences: list[dict[str, Any]], file: Path) -> tuple[Claim, ...]:
                 need(whole, key, f"{file}: claim {whole.get('id', 'without id')}")
             # What is not of a claim yet (ranges of sweeps, other conditions) belongs to comparisons to come.
             known = {key: value for key, value in as_tuples(whole).items() if key in Claim.__slots__}
-            found.append(Claim(**known))
+            is_main = any(section in main for section in (known["section"], *known.get("also", ())))
+            found.append(Claim(**known, is_main=is_main))
     return tuple(found)

@@ -21,7 +21,7 @@ from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import Factor, Precision, Variation
+from sojourn.plan.parts import Factor, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
@@ -120,22 +120,8 @@ _OF_FLOWS: Final = ("goodput_bit_s", "throughput_bit_s")
 class Runner:
     """Runs a paper's conditions as plans; those of one reading together.
 
-    Parameters
-    ----------
-    paper
-        The study.
-    store
-        Folder of finished runs; created if it does not exist.
-    jobs
-        Number of threads; by default one per core. The results do not depend on it.
-    scheduler
-        Address, or scheduler file, of a Dask cluster to run on instead.
-    watch
-        Shows the progress.
-    say
-        Called with lines that describe the progress.
-    ran, found
-        Runs made so far, and found in the store.
+    `store` is the folder of finished runs; `jobs` is the number of threads, by default one per core; `scheduler` is a
+    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs.
     """
 
     paper: Paper
@@ -152,49 +138,32 @@ class Runner:
         replications: int,
         size: str = "full",
         conditions: Sequence[Condition] | None = None,
-        precision: Precision | None = None,
     ) -> Measured:
-        """Run what the store does not hold yet of a paper, and read its metrics.
+        """Run what the store does not hold yet of a paper, and read its metrics; SojournError if runs fail.
 
-        Parameters
-        ----------
-        replications
-            Of every scheme.
-        size
-            ``quick`` or ``full``: which conditions are run under which reading.
-        conditions
-            By default all.
-        precision
-            Replicate until this precision is reached. Claims compare replication by replication, so all conditions
-            then have as many replications as the one that needs most.
-
-        Raises
-        ------
-        SojournError
-            Impossible scenarios, and runs that fail.
+        `size` is ``quick`` or ``full``: which of the conditions, by default of all, are run under which reading.
         """
         given = self.paper.conditions if conditions is None else conditions
         chosen = tuple(one for one in given if size in (*one.sizes, "full"))
-        work = [
-            (reading, own)
+        names = {one.name for one in chosen}
+        keys = [
+            (reading.name, name)
             for reading in self.paper.readings
-            if reading.is_run and (own := [one for one in chosen if one.name in reading.conditions[size]])
+            for name in (reading.conditions[size] if reading.is_run else ())
+            if name in names
         ]
-        modes: dict[Key, str] = {}
-        for reading, own in work:
-            modes |= self.modes(reading, own)
-        count = replications
-        if precision is not None:
-            for reading, own in work:
-                self.say(f"{reading.name}: {precision.metric} within {precision.within}")
-                plans = (plan_of(self.paper, reading, one, modes, count) for one in own)
-                goal = [replace(one, precision=(precision,)) for one in plans]
-                count = max(count, *(state.target for state in self.drive(reading, goal)[0].cells))
-        raw: dict[Key, Raw] = {}
+        return self.more(Measured({}, {}, replications, chosen), keys, replications)
+
+    def more(self, measured: Measured, keys: Sequence[Key], replications: int) -> Measured:
+        """Return what was measured with runs (by reading and condition) that have so many replications."""
+        raw, modes = dict(measured.raw), dict(measured.modes)
+        work = [(reading, own) for reading in self.paper.readings
+                if (own := [one for one in measured.conditions if (reading.name, one.name) in keys])]  # fmt: skip
         for number, (reading, own) in enumerate(work, 1):
-            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions")
-            raw |= self.measure(reading, own, modes, count)
-        return Measured(raw, modes, count, chosen)
+            self.say(f"{number} of {len(work)}: {reading.name}: {len(own)} conditions, {replications} replications")
+            modes |= self.modes(reading, own)
+            raw |= self.measure(reading, own, modes, replications)
+        return replace(measured, raw=raw, modes=modes, replications=max(measured.replications, replications))
 
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from sojourn.papers import logic
-from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words
-from sojourn.papers.logic import Statement, contrary, every, most_of
+from sojourn.papers.comparisons import OF_SCHEMES, At, Maker, Setting, Values, Words, number_of
+from sojourn.papers.logic import Statement, contrary, every, most_of, some
 from sojourn.papers.model import Claim
 from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
 from sojourn.stats import LEVEL, Floats
@@ -26,12 +26,19 @@ _ALIKE: Final = ("alike", "alike_in", "insensitive_to")
 _NEGATED_THEMSELVES: Final = ("best", "peaks_at")
 
 
+EMPTY_PACKETS: Final = 0.01
+"""A queue that holds less on average, and loses nothing, is empty."""
+UNLOADED: Final = (0.5, 1.0)
+"""A link that is used less, and whose queue holds less on average and loses nothing, is not loaded."""
+
+
 class Outcome(Enum):
     """The outcome of a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
     UNDECIDED = "undecided"
+    NOT_REACHED = "condition not reached"
     UNJUDGEABLE = "no run can decide"
     NOT_RUN = "not run"
 
@@ -43,7 +50,7 @@ class Outcome(Enum):
     @property
     def sign(self) -> str:
         """Its sign on a page."""
-        return "✓✗?–·"[list(Outcome).index(self)]
+        return "✓✗?○–·"[list(Outcome).index(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +64,15 @@ class Verdict:
     replications
         If undecided: the number of replications that would decide it; None if that number is too large.
     why
-        If not run: what is missing.
+        If not run: what is missing; if the condition was not reached: what showed that.
+    is_recorded
+        Whether it is the outcome of an earlier run (:mod:`sojourn.papers.record`).
     """
 
     outcome: Outcome
     replications: int | None = None
     why: str = ""
+    is_recorded: bool = False
 
     @property
     def said(self) -> str:
@@ -78,6 +88,9 @@ def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level:
 
     `settings` has one for each place in which the claim must hold; it is empty if they have not been run. `rows` are
     the metrics that ``any`` stands for, and `level` is that of confidence.
+
+    A place in which nothing happened (:func:`idle`) decides nothing: a claim is judged on the others. If it holds
+    there, and under one kind of traffic nothing happened anywhere, its condition was not reached.
     """
     if claim.comparison == "unjudgeable":
         return Verdict(Outcome.UNJUDGEABLE, why=claim.reason)
@@ -88,22 +101,67 @@ def judge(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level:
     missing = next(filter(None, (_missing(claim, one, rows) for one in settings)), "")
     if missing:
         return Verdict(Outcome.NOT_RUN, why=missing)
-    found = logic.decide(statement(claim, settings, rows), level)
+    return _judged(claim, settings, rows, level)
+
+
+def _judged(claim: Claim, settings: Sequence[Setting], rows: Sequence[str], level: float) -> Verdict:
+    quiet = [idle(claim, one, rows) for one in settings]
+    live = [one for one, why in zip(settings, quiet, strict=True) if not why]
+    if not live:
+        return Verdict(Outcome.NOT_REACHED, why=quiet[0])
+    found = logic.decide(statement(claim, live, rows), level)
     if found.truth is None:
         return Verdict(Outcome.UNDECIDED, found.replications)
+    if found.truth and {one.traffic for one in settings} != {one.traffic for one in live}:
+        return Verdict(Outcome.NOT_REACHED, why=f"{next(filter(None, quiet))}, and it holds elsewhere")
     return Verdict(Outcome.HOLDS if found.truth else Outcome.FAILS)
+
+
+def idle(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
+    """Return what shows that nothing happened in a place, so that there is nothing to compare; else an empty text.
+
+    At every point the claim's schemes have the same values of all `rows` in every replication, or the queue is empty,
+    or its link is not loaded. That a value is below a bound, or zero, needs no such condition.
+    """
+    if claim.comparison == "below" or (claim.comparison == "equals" and not number_of(claim.value)):
+        return ""
+    schemes = tuple(
+        dict.fromkeys((*one.subject, *one.against, *(one.figure if claim.comparison in _OF_FIGURE else ())))
+    )
+    points = (*one.points, *(other for group in one.others for other in group))
+    names = [name for name in dict.fromkeys((*rows, claim.metric)) if name != "any"]
+    found = [_idle(at.values, schemes, names, claim.metric.partition("@")[2]) for at in points]
+    return found[0] if all(found) else ""
+
+
+def _idle(values: Values, schemes: Sequence[str], rows: Sequence[str], place: str) -> str:
+    known = [values[name] for name in rows if set(schemes) <= values.get(name, {}).keys()]
+    first = schemes[0]
+    if len(schemes) > 1 and len(known) == len(rows) and all(
+        np.array_equal(of[first], of[scheme], equal_nan=True) for of in known for scheme in schemes[1:]
+    ):  # fmt: skip
+        return "all schemes are equal in every replication"
+
+    def most(name: str) -> float:
+        of = values.get(f"{name}@{place}", values.get(name, {}))
+        return max((float(np.max(of[scheme])) if scheme in of else np.inf for scheme in schemes), default=np.inf)
+
+    queue, loss, used = most("queue_packets_mean"), most("loss_ratio"), most("utilisation")
+    if loss == 0 and queue < EMPTY_PACKETS:
+        return "the queue is empty"
+    return "the link is not loaded" if loss == 0 and used < UNLOADED[0] and queue < UNLOADED[1] else ""
 
 
 def statement(claim: Claim, settings: Sequence[Setting], rows: Sequence[str]) -> Statement:
     """Return what a claim states of measured values."""
     if len(settings) == 1:
         return _in_one(claim, settings[0], rows)
-    across = settings[0].words.across if "across" in claim.readings else "each"
+    across = claim.across or (settings[0].words.across if "across" in claim.readings else "each")
     has_scale = claim.comparison not in ("equals", "below", *BETWEEN_CONDITIONS)
     if across == "mean" and has_scale and len({len(one.points) for one in settings}) == 1:
         return _in_one(claim, _averaged(settings), rows)
     parts = [_in_one(claim, one, rows) for one in settings]
-    return most_of(parts) if across == "most" else every(parts)
+    return {"most": most_of, "some": some}.get(across, every)(parts)
 
 
 def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:

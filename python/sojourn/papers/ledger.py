@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn.core import SojournError
-from sojourn.papers.conditions import NotThereError, places_of
+from sojourn.papers.conditions import NotThereError, conditions_of, places_of
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words, judge
-from sojourn.papers.model import Claim, Condition, Paper, Reading
+from sojourn.papers.model import Claim, Condition, Paper, Reading, Study
 from sojourn.papers.points import level_of
 
 
@@ -19,7 +19,7 @@ from sojourn.papers.points import level_of
 class Ledger:
     """The outcomes: `verdicts` by claim, then by name of the reading; the base is the first of `readings`."""
 
-    paper: Paper
+    paper: Study
     readings: tuple[Reading, ...]
     verdicts: dict[str, dict[str, Verdict]]
 
@@ -31,6 +31,23 @@ class Ledger:
     def under(self, claim: Claim, outcome: Outcome) -> list[str]:
         """Return the names of the readings under which a claim has an outcome."""
         return [name for name, verdict in self.verdicts[claim.id].items() if verdict.outcome is outcome]
+
+    def share(self, reading: str, claims: Collection[str]) -> tuple[int, int]:
+        """Return how many of these claims hold under a reading, and how many are decided."""
+        found = Counter(self.verdicts[one][reading].outcome for one in claims)
+        return found[Outcome.HOLDS], found[Outcome.HOLDS] + found[Outcome.FAILS]
+
+    def open_runs(self, measured: Measured) -> list[tuple[str, str]]:
+        """Return the runs of undecided claims, by reading and condition: more replications of them may decide."""
+        runs = {one.name for one in self.readings if one.is_run}
+        found = {
+            (name, condition.name): None
+            for claim in self.paper.claims
+            for name, verdict in self.verdicts[claim.id].items()
+            if name in runs and verdict.outcome is Outcome.UNDECIDED
+            for condition in conditions_of(claim, measured.conditions_of(name))
+        }
+        return list(found)
 
     @property
     def turned(self) -> list[Claim]:
@@ -82,7 +99,7 @@ def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, cho
     for place in places:
         points = tuple(at(one) for one in place.points)
         others = tuple(tuple(at(one) for one in group) for group in place.others)
-        settings.append(Setting(subject, against, figure, points, words, others))
+        settings.append(Setting(subject, against, figure, points, words, others, place.points[0].traffic[:2]))
     return judge(claim, settings, [row.metric for row in paper.rows])
 
 

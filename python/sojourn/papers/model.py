@@ -41,6 +41,9 @@ class Claim:
     is_slight: bool = False
     readings: tuple[str, ...] = ()
     reason: str = ""
+    across: str = ""
+    also: tuple[str, ...] = ()
+    is_main: bool = False
 
 
 @dataclass(frozen=True, slots=True)

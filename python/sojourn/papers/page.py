@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from sojourn import core, report
-from sojourn.papers import evidence, figures, picture, report_figures, shipped
+from sojourn.papers import evidence, figures, picture, record, report_figures, shipped
+from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, not_run
@@ -28,10 +30,8 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
     all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
     drawn = [report_figures.part(paper, measured, figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
-    of_section: dict[str, list[Claim]] = {}
     for claim in paper.claims:
         homes.setdefault(figures.home(all_figures, claim), []).append(claim)
-        of_section.setdefault(claim.section, []).append(claim)
     for one in drawn:
         one["claims"] = page.by_outcome(homes[one["name"]])
         one["elsewhere"] = [
@@ -65,9 +65,11 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
         signs={outcome.key: outcome.sign for outcome in Outcome},
         counts=[(one.name, list(judged.counts(one.name).values())) for one in paper.readings],
         places=[(name, ids.get(name, f"claims-{slug(name)}"), page.counts(of)) for name, of in homes.items() if of],
-        sections=[(f"Section {name}", page.counts(of)) for name, of in of_section.items()],
         totals=page.counts(paper.claims),
-        turned=[page.turned(claim) for claim in judged.turned],
+        summary=summary(paper.folder),
+        headline=headline(judged),
+        recorded=record.read(paper),
+        main=[page.line(claim) for claim in paper.claims if claim.is_main],
         figures=drawn,
         own=[*(sections(paper, measured) if sections else ()), *more],
         others=others,
@@ -157,7 +159,11 @@ class _Page:
         outcomes = [self.judged.verdicts[claim.id][reading.name].outcome for reading in self.judged.readings]
         return {
             "id": claim.id,
+            "quote": claim.quote,
+            "predicate": predicate(self.paper.printed, claim),
             "key": outcomes[0].key,
+            "outcome": outcomes[0].value,
+            "shares": [f"{one.value} {outcomes.count(one)}" for one in list(Outcome)[:-1] if one in outcomes],
             "is_turned": {Outcome.HOLDS, Outcome.FAILS} <= set(outcomes),
             "cells": [(one.key, one.value) for one in outcomes],
         }
@@ -172,6 +178,8 @@ class _Page:
         return {
             "id": claim.id,
             "place": f"{claim.place}; section {claim.section}" + (f", page {claim.page}" if claim.page else ""),
+            "also": ", ".join(claim.also),
+            "is_recorded": of[base.name].is_recorded,
             "quote": claim.quote,
             "predicate": predicate(self.paper.printed, claim),
             "outcome": of[base.name].said,
@@ -181,25 +189,32 @@ class _Page:
             "readings": "; ".join(f"{one.value} under {', '.join(names)}" for one, names in under.items() if names),
         }
 
-    def turned(self, claim: Claim) -> dict[str, str]:
-        """Return under which readings a claim holds and does not; beside the base only those that concern it."""
-        concern = [
-            one.name for one in self.judged.readings[1:] if one.is_run or set(one.values) & set(claim.readings)
-        ]
 
-        def names(outcome: Outcome) -> str:
-            found = self.judged.under(claim, outcome)
-            if self.base in found:
-                found = ["the base", *(name for name in found if name in concern)]
-            return ", ".join(found)
+FEWEST: Final = 10
+"""A reading that decides fewer claims has no share of those that hold."""
 
-        return {
-            "id": claim.id,
-            "quote": claim.quote,
-            "holds": names(Outcome.HOLDS),
-            "fails": names(Outcome.FAILS),
-            "undecided": names(Outcome.UNDECIDED) or "–",
-        }
+
+def summary(folder: Path) -> tuple[str, ...]:
+    """Return the sentences that begin a report and the study's README, of ``report.toml``; none without them."""
+    file = folder / "report.toml"
+    return tuple(read_toml(file).get("summary", ())) if file.is_file() else ()
+
+
+def headline(judged: Ledger) -> list[str]:
+    """Return the counts under the plainest reading and the share that holds under all, a sentence for each set."""
+    found, every = [], judged.paper.claims
+    for what, claims in (("main conclusions", [one for one in every if one.is_main]), ("claims", every)):
+        ids = [one.id for one in claims]
+        shares = [judged.share(one.name, ids) for one in judged.readings]
+        known = sorted(holds / decided for holds, decided in shares if decided >= FEWEST)
+        base = Counter(judged.verdicts[one][judged.readings[0].name].outcome for one in ids)
+        counts = ", ".join(f"{outcome.value} {base[outcome]}" for outcome in Outcome if base[outcome])
+        if known:
+            span = f"{known[0]:.0%} to {known[-1]:.0%} of those decided hold (median {known[len(known) // 2]:.0%})"
+            found.append(
+                f"Of {len(ids)} {what}, under the base reading: {counts}; over {len(known)} readings, {span}."
+            )
+    return found
 
 
 def predicate(printed: Mapping[str, str], claim: Claim) -> str:
@@ -218,7 +233,7 @@ def predicate(printed: Mapping[str, str], claim: Claim) -> str:
         claim.value,
         f"rank {claim.rank}" if claim.rank else "",
         f"against {names(claim.against)}" if claim.against else "",
-        f"({claim.metric})",
+        f"({evidence.label(claim.metric)})",
     ]
     return " ".join(part for part in parts if part)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from sojourn import plot
+from sojourn import multiples
 from sojourn.palette import INK, MUTED, PAPER, Look, looks
 from sojourn.plot import Picture
 from sojourn.stats import Estimate, Floats
@@ -24,14 +23,8 @@ if TYPE_CHECKING:
 
 _COLORS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 _MARKERS: Final = "os^vP"
-_SMALL: Final = 8.5
-"""Size of text in panels, points."""
 _ACROSS: Final = 3
 """Entries of a legend in a row."""
-_BELOW: Final = 0.3
-"""Room for the labels of the horizontal axis, inches."""
-_WIDE: Final = 30.0
-"""Values that span more than this ratio get a logarithmic axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +85,14 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
     has_printed = any(math.isfinite(value) for panel in flat for value in panel.printed)
     entries = own + (len(readings) > own) + has_printed
     top = 0.36 + 0.16 * math.ceil(entries / _ACROSS) + more
-    lengths = {"panel": pitch * len(rows), "left": _width(rows), "between": 0.14, "above": 0.5 + more, "top": top}
-    with _multiples(len(flat), columns, **lengths, sharey=True) as (drawing, every):
+    lengths = {"panel": pitch * len(rows), "left": multiples.width(rows), "between": 0.14}
+    lengths |= {"above": 0.5 + more, "top": top}
+    with multiples.grid(len(flat), columns, **lengths, sharey=True) as (drawing, every):
         for axes, panel in zip(every, flat, strict=False):
             _dots(axes, panel, readings, own)
         every[0].set_yticks(range(len(rows)), rows)
         every[0].set_ylim(len(rows) - 0.5, -0.5)
-        _legend(drawing, every[0], _ACROSS)
+        multiples.legend(drawing, every[0], _ACROSS)
     return drawing
 
 
@@ -129,11 +123,11 @@ def _dots(axes: Axes, panel: Dots, readings: Sequence[str], own: int) -> None:
     between = [row + 0.5 for row in range(len(panel.measured[0]) - 1)]
     axes.hlines(between, 0, 1, transform=axes.get_yaxis_transform(), color=MUTED, linewidth=0.25)
     axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0, labelsize=_SMALL)
+    axes.tick_params(axis="y", length=0, labelsize=multiples.SMALL)
     axes.set_title(panel.title, fontsize=9)
     axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
-    axes.xaxis.set_major_formatter(FuncFormatter(_short))
-    axes.tick_params(axis="x", labelsize=_SMALL)
+    axes.xaxis.set_major_formatter(FuncFormatter(multiples.short))
+    axes.tick_params(axis="x", labelsize=multiples.SMALL)
     tops = [of.mean if of.high is None else of.high for of_row in panel.measured for of in of_row]
     right = max((top for top in (*tops, *panel.printed) if math.isfinite(top)), default=0.0) or 1.0
     axes.set_xlim(-0.03 * right, 1.05 * right)
@@ -148,21 +142,21 @@ def lines(
     """
     columns = min(3, len(panels))
     lengths = {"panel": 1.75, "left": 0.55, "between": 0.58, "above": 0.55, "top": 0.52, "bottom": 0.2}
-    with _multiples(len(panels), columns, **lengths, sharex=True) as (drawing, every):
+    with multiples.grid(len(panels), columns, **lengths, sharex=True) as (drawing, every):
         x_of = [x for panel in panels for line, _ in panel.lines.values() for x in line]
         if log:
             every[0].set_xscale("log")
         for axes, panel in zip(every, panels, strict=False):
             _lines(axes, panel, seen, labels)
             axes.set_title(panel.title, fontsize=9.5)
-            axes.tick_params(axis="both", labelsize=_SMALL, labelbottom=True)
+            axes.tick_params(axis="both", labelsize=multiples.SMALL, labelbottom=True)
             if log and x_of:
                 # Over few decades their ends alone would leave a reader without a scale.
                 subs = (1.0, 2.0, 5.0) if max(x_of) < 100 * min(x_of) else (1.0,)
                 axes.xaxis.set_major_locator(LogLocator(subs=subs))
             axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_formatter(FuncFormatter(_short))
-        _legend(drawing, every[0], 8)
+            axes.xaxis.set_major_formatter(FuncFormatter(multiples.short))
+        multiples.legend(drawing, every[0], 8)
         every[-columns].set_xlabel(x, loc="left", fontsize=9.5)
     return drawing
 
@@ -186,25 +180,7 @@ def _lines(axes: Axes, panel: Lines, seen: Mapping[str, Look], labels: Mapping[s
         style: dict[str, Any] = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.3}
         axes.plot(x, mean, marker=look.marker, markersize=4.2, markeredgewidth=0, label=labels[name], **style)
         means += mean.tolist()
-    _scale(axes, means)
-
-
-def _scale(axes: Axes, values: Sequence[float]) -> None:
-    """Begin the vertical axis at zero; make it logarithmic above the least value where values span decades."""
-    positive = [value for value in values if math.isfinite(value) and value > 0]
-    _, top = axes.get_ylim()
-    if positive and max(positive) > _WIDE * min(positive):
-        # Four decades show the shape; what is below them is near zero.
-        first = math.floor(math.log10(max(min(positive), max(positive) / 1e4)))
-        last = math.floor(math.log10(max(positive)))
-        step = math.ceil((last - first + 1) / 4)
-        axes.set_yscale("symlog", linthresh=10.0**first, linscale=0.4)
-        axes.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**k for k in range(first, last + 1, step))]))
-        axes.yaxis.set_minor_locator(NullLocator())
-    elif not positive:
-        axes.set_yticks([0])
-    axes.yaxis.set_major_formatter(FuncFormatter(_short))
-    axes.set_ylim(0, 1.05 * max(top, *positive) if positive else 1.0)
+    multiples.scale(axes, means)
 
 
 def series(
@@ -218,7 +194,7 @@ def series(
     # Five panels are three and two, not four and one.
     columns = 3 if len(traces) in (5, 6, 9) else min(4, len(traces))
     lengths = {"panel": 0.85, "left": 0.75, "between": 0.16, "above": 0.3, "top": 0.22, "bottom": 0.2}
-    with _multiples(len(traces), columns, **lengths, sharex=True, sharey=True) as (drawing, every):
+    with multiples.grid(len(traces), columns, **lengths, sharex=True, sharey=True) as (drawing, every):
         tops: list[float] = []
         for axes, (name, trace) in zip(every, traces.items(), strict=False):
             color = MUTED if name in faint else seen[name].color
@@ -226,69 +202,15 @@ def series(
             axes.fill_between(trace.t_s, low, high, color=color, alpha=0.28, linewidth=0)
             axes.plot(trace.t_s, trace.values[0], color=color, linewidth=0.9)
             axes.set_title(labels[name], fontsize=9, pad=2)
-            axes.tick_params(axis="both", labelsize=_SMALL)
+            axes.tick_params(axis="both", labelsize=multiples.SMALL)
             axes.margins(x=0)
             tops.append(float(np.nanmax(high, initial=0.0)))
         for axes in every[max(len(traces) - columns, 0) : len(traces)]:
             axes.tick_params(labelbottom=True)
-        _scale(every[0], tops)
+        multiples.scale(every[0], tops)
         every[-columns].set_xlabel("Time (s)", loc="left", fontsize=9.5)
         drawing.supylabel(title, fontsize=9.5, x=0.004, ha="left")
     return drawing
-
-
-@contextmanager
-def _multiples(
-    count: int,
-    columns: int,
-    *,
-    panel: float,
-    left: float,
-    between: float,
-    above: float,
-    top: float,
-    bottom: float = 0.0,
-    **shared: Any,
-) -> Iterator[tuple[Picture, list[Axes]]]:
-    """Make a picture with a grid of panels, of which those after `count` are hidden; lengths in inches.
-
-    Panels are placed by hand, because a layout that measures every text takes seconds.
-    """
-    rows = math.ceil(count / columns)
-    height = top + rows * (panel + above) - above + _BELOW + bottom
-    width = (plot.WIDTH - left - 0.1 - (columns - 1) * between) / columns
-    places = {
-        "left": left / plot.WIDTH,
-        "right": 1 - 0.1 / plot.WIDTH,
-        "top": 1 - top / height,
-        "bottom": (_BELOW + bottom) / height,
-        "wspace": between / width,
-        "hspace": above / panel,
-    }
-    with plot.new_figure(plot.WIDTH, height) as drawing:
-        drawing.set_layout_engine(None)
-        every = list(drawing.subplots(rows, columns, squeeze=False, gridspec_kw=places, **shared).flat)
-        for axes in every[count:]:
-            axes.set_visible(False)
-        yield drawing, every
-
-
-def interval(axes: Axes, of: Estimate, spot: float, color: str, marker: str = "o", size: float = 20) -> None:
-    """Draw a mean as a mark and its 95 % interval as a bar, in a row of a panel."""
-    if of.low is not None and of.high is not None:
-        axes.plot([of.low, of.high], [spot, spot], color=color, linewidth=2)
-    axes.scatter([of.mean], [spot], color=color, marker=marker, s=size, zorder=3)
-
-
-def _width(labels: Sequence[str]) -> float:
-    """Return the room that labels need, in inches: a character is about 0.075 wide."""
-    return 0.18 + 0.075 * max(len(label) for label in labels)
-
-
-def _legend(drawing: Picture, axes: Axes, columns: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    style = {"fontsize": _SMALL, "markerscale": 1.3, "borderaxespad": 0.1, "columnspacing": 1.6}
-    drawing.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, 1.0), ncols=columns, **style)
 
 
 def _range(trace: Trace) -> tuple[Floats, Floats]:
@@ -298,10 +220,3 @@ def _range(trace: Trace) -> tuple[Floats, Floats]:
     low[is_seen] = np.nanmin(trace.values[:, is_seen], axis=0)
     high[is_seen] = np.nanmax(trace.values[:, is_seen], axis=0)
     return low, high
-
-
-def _short(value: float, _: object) -> str:
-    """Write a tick: 0, 0.05, 12, 1500, 20k."""
-    if abs(value) >= 10_000:
-        return f"{value / 1000:g}k"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

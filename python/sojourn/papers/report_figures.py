@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from sojourn.papers import figures, overtime, picture
 from sojourn.papers.evidence import NOTHING, estimates, number, unit
@@ -74,9 +73,6 @@ def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
             }
             for k, (one, caption, reading) in enumerate(drawn)
         ],
-        "heads": [_head(data, one) for one in _ends(data)],
-        "ours": _ours(data) if data.schemes else [],
-        "base": paper.readings[0].name,
         "numbers": [_numbers(data, one) for one in data.readings] if has_means else [],
         "missing": _missing(data),
     }
@@ -195,13 +191,6 @@ def _lines_of(series: str, count: int) -> str:
     return f"Line: one replication; band: minimum to maximum of {count} replications."
 
 
-def _ends(data: Data) -> tuple[Condition, ...]:
-    """Return the conditions in the table of our results; of a sweep only its two ends."""
-    if data.figure.kind == "lines" and len(data.conditions) > 2:
-        return data.conditions[0], data.conditions[-1]
-    return data.conditions
-
-
 def _head(data: Data, one: Condition) -> str:
     if data.figure.kind == "lines":
         return one.at
@@ -211,31 +200,6 @@ def _head(data: Data, one: Condition) -> str:
     if count == len({of.model for of in data.conditions}) > 1:
         return one.title.split(", ")[-1].split(" (")[0]
     return one.title
-
-
-def _ours(data: Data) -> list[dict[str, Any]]:
-    """Return, for each row and condition, the schemes with the lowest and the highest mean."""
-    base = data.paper.readings[0]
-    return [
-        {"title": title(row), "cells": [_extremes(data, data.of(base, one, row)) for one in _ends(data)]}
-        for row in data.rows
-    ]
-
-
-def _extremes(data: Data, of: Mapping[str, Estimate]) -> dict[str, str]:
-    own = {name: of[name] for name in data.schemes if name in of and math.isfinite(of[name].mean)}
-    if not own:
-        return {"low": "–", "high": ""}
-    low, high = min(own, key=lambda name: own[name].mean), max(own, key=lambda name: own[name].mean)
-    a, b = own[low], own[high]
-    if a.mean == b.mean:
-        return {"low": f"all {number(a)}", "high": ""}
-    printed = data.paper.printed
-    is_open = a.high is not None and b.low is not None and a.high >= b.low
-    return {
-        "low": f"{printed[low]} {number(a)}",
-        "high": f"{printed[high]} {number(b)}" + (" (intervals overlap)" if is_open else ""),
-    }
 
 
 def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
@@ -251,39 +215,18 @@ def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
     return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
 
 
-_MOST_NAMES: Final = 8
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{'; '.join(names[:_MOST_NAMES])}{more}"
-
-
 def _missing(data: Data) -> list[str]:
     """Return sentences about parts of the figure that are missing in this report."""
     paper, figure = data.paper, data.figure
     whole = figures.of(figure, paper.conditions)
-    run = {one.name for one in data.conditions}
     found = []
-    absent = [_head(data, one) for one in whole if one.name not in run]
+    absent = len(whole) - len(data.conditions)
     if absent:
-        found.append(f"Not run for this report: {_some(absent)}.")
+        found.append(f"Not run for this report: {absent} of its {len(whole)} conditions.")
     pairs = {(one.flow, one.model) for one in whole}
     none = [f"{flow} under {model}" for flow in figure.flow for model in figure.model if (flow, model) not in pairs]
     if none:
         found.append(f"This project has no runs of: {', '.join(none)}.")
-    if figure.kind == "lines" and pairs and len(whole) < 3:
-        points = ", ".join(one.at for one in whole)
-        found.append(f"Of the sweep, only these points are run: {points}.")
-    constant = paper.ids(figure.constant)
-    for name in paper.ids(figure.schemes):
-        lacking = [one.at or one.title for one in data.conditions if name not in (*one.schemes, *constant)]
-        found += [f"{paper.printed[name]} was not run at {', '.join(lacking)}."] if lacking else []
-    under: dict[tuple[str, ...], list[str]] = {}
-    for reading in data.readings:
-        without = (_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw)
-        under.setdefault(tuple(without), []).append(reading.name)
-    found += [f"Not run under {', '.join(names)}: {_some(heads)}." for heads, names in under.items() if heads]
     if figure.kind == "series" and data.conditions and not overtime.shown(data.measured, figure, data.conditions):
         found.append("Its time series were not run.")
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ _OF_CONDITION: Final = tuple("set" if key == "sets" else key for key in Conditio
 _OF_SWEEP: Final = (*(key for key in _OF_CONDITION if key not in ("at", "table")), "points", "quick")
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
 _OF_VARY: Final = ("name", "reading")
+_OF_RULE: Final = ("when", "set", "scenario")
 
 
 def conditions(
@@ -94,38 +96,70 @@ def _append(table: Mapping[str, Any], where: str) -> dict[str, str]:
 def readings(
     runs: Mapping[str, Any], known: Mapping[str, Any], of: Sequence[Condition], sizes: Sequence[str], file: Path
 ) -> tuple[Reading, ...]:
-    """Return the readings, the base first.
+    """Return the readings, the base first, then those that are crossed with it.
+
+    What a reading changes in the simulation is said by the ``[[rule]]`` whose values it has, and by its own ``set``.
 
     Raises
     ------
     SojournError
         Unknown keys, readings and conditions, and if there is no base.
     """
-    found = []
-    for kind, allowed in (("run", _OF_READING), ("vary", _OF_VARY)):
-        for one in runs.get(kind, ()):
-            name = str(need(one, "name", file))
-            where = f"{file}: reading {name}"
-            check(one, allowed, where)
-            values = {key: str(value) for key, value in need(one, "reading", file).items()}
-            for key, value in values.items():
-                if key not in known:
-                    raise SojournError(f"{where}: unknown reading `{key}`")
-                if value not in known[key]["values"]:
-                    raise SojournError(f"{where}: {key}={value!r}; allowed: {', '.join(known[key]['values'])}")
-            only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
-            for pattern in only:
-                _matching([pattern], of, where)
-            of_size = {
-                size: tuple(own.name for own in _matching(one.get(size, ["*"]), of, where) if size in own.sizes)
-                for size in sizes
-            }
-            sets, scenario = each(one.get("set", ())), str(one.get("scenario", ""))
-            is_shown = bool(one.get("show", False))
-            found.append(Reading(name, values, kind == "run", sets, scenario, of_size, only, is_shown))
+    rules = runs.get("rule", ())
+    for number, rule in enumerate(rules, 1):
+        where = f"{file}: rule {number}"
+        check(rule, _OF_RULE, where, needed=("when",))
+        _values(rule["when"], known, where)
+    found: list[Reading] = []
+    base: dict[str, str] = {}
+    for is_run, one in [
+        *((True, one) for one in _runs(runs, known, file)),
+        *((False, one) for one in runs.get("vary", ())),
+    ]:
+        name = str(need(one, "name", file))
+        where = f"{file}: reading {name}"
+        check(one, _OF_READING if is_run else _OF_VARY, where)
+        values = _values(need(one, "reading", file), known, where)
+        base = base or values
+        its = [rule for rule in rules if rule["when"].items() <= (base | values).items()] if is_run else []
+        only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
+        for pattern in only:
+            _matching([pattern], of, where)
+        of_size = {
+            size: tuple(own.name for own in _matching(one.get(size, ["*"]), of, where) if size in own.sizes)
+            for size in sizes
+        }
+        sets = each([*(text for rule in its for text in rule.get("set", ())), *one.get("set", ())])
+        scenario = str(one.get("scenario", next((rule["scenario"] for rule in its if "scenario" in rule), "")))
+        found.append(Reading(name, values, is_run, sets, scenario, of_size, only, bool(one.get("show", False))))
     if not found or not found[0].is_run:
         raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
     return tuple(found)
+
+
+def _runs(runs: Mapping[str, Any], known: Mapping[str, Any], file: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the base, every other combination of the readings that ``crossed`` names, and the other readings."""
+    first, *others = runs.get("run", ()) or [{}]
+    yield from [first] if first else []
+    if crossed := runs.get("crossed"):
+        check(crossed, ("of", "quick", "full"), f"{file}: crossed", needed=("of",))
+        base = _values(first["reading"], known, f"{file}: crossed")
+        for chosen in product(*(known[key]["values"] for key in crossed["of"])):
+            values = {key: value for key, value in zip(crossed["of"], chosen, strict=True) if base[key] != value}
+            labels = (known[key].get("labels", {}).get(value, f"{key} = {value}") for key, value in values.items())
+            sizes = {key: value for key, value in crossed.items() if key != "of"}
+            yield from [{"name": ", ".join(labels), "reading": values, **sizes}] if values else []
+    yield from others
+
+
+def _values(given: Mapping[str, Any], known: Mapping[str, Any], where: str) -> dict[str, str]:
+    values = {key: str(value) for key, value in given.items()}
+    for key, value in values.items():
+        if key not in known:
+            raise SojournError(f"{where}: unknown reading `{key}`")
+        if value not in known[key]["values"]:
+            raise SojournError(f"{where}: {key}={value!r}; allowed: {', '.join(known[key]['values'])}")
+    return values
 
 
 def _matching(patterns: Sequence[str], of: Sequence[Condition], where: str) -> list[Condition]:

@@ -213,7 +213,7 @@ def _difference(results: Results, label: str, metric: Metric, baseline: str, p_h
         found,
         is_sure=p_holm < 1 - stats.LEVEL,
         effect=f"{size.size:+.1f}".replace("-", "−") if math.isfinite(size.size) else "",
-        hint=f"{strength}p {size.p:.2g}, after Holm {p_holm:.2g}",
+        hint="" if math.isnan(size.p) else f"{strength}p {size.p:.2g}, after Holm {p_holm:.2g}",
     )
 
 
@@ -237,6 +237,8 @@ def headlines(results: Results) -> list[str]:
         start = f"{adverb} {metric.phrase}: {first}, {amount}"
         if results.replications < 2:
             sentences.append(f"{start}. One replication gives no interval, so no conclusion.")
+        elif results.repeated.issuperset(known):
+            sentences.append(f"{start}. All replications are identical, so there is no interval and no conclusion.")
         elif results.best(name) == first:
             sentences.append(f"{start}; significantly {metric.better} than every other scheme's.")
         else:
@@ -312,6 +314,12 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         add(
             "queue_over_time",
             "Packets waiting in the queues under test over time, in the first replication only.",
+        )
+    if "capacity" in is_there:
+        add(
+            "capacity",
+            "Above: what the link under test could send (grey), and the goodput of all flows. Below: the mean "
+            "queueing delay of the packets that left in each interval. The first replication only.",
         )
     if "flow_shares" in is_there:
         add(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -30,7 +30,7 @@ class Estimate:
     mean
         NaN without a single observation.
     low, high
-        Limits of the interval; None with fewer than two observations.
+        Limits of the interval; None with fewer than two observations, or if all are of one run.
     replications
         Number of observations.
     """
@@ -49,6 +49,10 @@ class Estimate:
     def excludes_zero(self) -> bool:
         """Whether the interval lies wholly on one side of zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    def without_interval(self) -> Estimate:
+        """Return the mean alone."""
+        return replace(self, low=None, high=None)
 
 
 def quantile_t(degrees: int, level: float = LEVEL) -> float:

@@ -75,6 +75,29 @@ def add(verbs: Any) -> None:
     design.add_argument("--width", type=float, metavar="PACKETS", help="of the rise (default: as published)")
     design.set_defaults(command=_design)
 
+    optimal = actions.add_parser(
+        "optimal",
+        help="compute the best of all dropping functions for an objective",
+        description="Compute the dropping function with the least cost of delay and losses, or with the least total "
+        "impairment C of Barczyk and Chydzinski (2022) at a utilisation, and compare it with their nine.",
+        epilog='example: sojourn theory optimal --loss-cost 1000 --batch "1:0.5,10:0.5"',
+    )
+    _load(optimal)
+    goal = optimal.add_mutually_exclusive_group(required=True)
+    goal.add_argument(
+        "--loss-cost",
+        type=float,
+        metavar="PACKETS",
+        help="cost of a loss; a packet in the system costs 1 in a mean service time",
+    )
+    goal.add_argument(
+        "--utilisation", type=float, metavar="SHARE", help="least C among functions that keep the server so busy"
+    )
+    optimal.add_argument("--bursts", metavar="RATIO,BUSY,CYCLE", help="as for `sojourn theory queue`")
+    optimal.add_argument("--batch", metavar="SIZE:SHARE,...", help="packets that arrive together, and how often")
+    optimal.add_argument("--room", type=int, default=120, metavar="PACKETS", help="largest queue (default 120)")
+    optimal.set_defaults(command=_optimal)
+
     stability = actions.add_parser(
         "stability",
         help="compute the fixed point and stability of TCP over one link",
@@ -236,6 +259,55 @@ def _design(options: argparse.Namespace) -> None:
     )
     if not options.json:
         print(f"\n{found.scheme}")
+
+
+def _optimal(options: argparse.Namespace) -> None:
+    from sojourn.theory import optimal
+
+    batch = (options.batch or "1:1").replace(" ", "")
+    sizes = dict(re.findall(r"(\d+):([0-9.]+)", batch))
+    if ",".join(f"{size}:{share}" for size, share in sizes.items()) != batch:
+        raise SojournError(f"--batch={options.batch!r}; allowed: sizes with their shares, as in 1:0.5,10:0.5")
+    ratio, busy, cycle = _numbers("--bursts", options.bursts, 3) if options.bursts else (1.0, 0.5, 1.0)
+    of = optimal.model(
+        load=options.load,
+        room=options.room,
+        bursts=(ratio, busy, cycle) if options.bursts else None,
+        batch={int(size): float(share) for size, share in sizes.items()},
+    )
+    if options.loss_cost is not None:
+        best = optimal.cheapest(of, options.loss_cost)
+    else:
+        best = optimal.least_impairment(of, utilisation=options.utilisation)
+    nine = {f"d{k}": optimal.of_scheme(of, f"dropping_function function d{k} count system") for k in range(9)}
+
+    def numbers(one: optimal.Steady) -> dict[str, Any]:
+        cost = (
+            {}
+            if options.loss_cost is None
+            else {"cost": one.mean_packets + options.loss_cost * one.loss_ratio * of.rate}
+        )
+        return {
+            **cost,
+            "mean_packets": one.mean_packets,
+            "loss_ratio": one.loss_ratio,
+            "burst_ratio": one.burst_ratio if math.isfinite(one.burst_ratio) else 1.0,
+            "utilisation": one.utilisation,
+            "impairment": one.impairment,
+        }
+
+    found = {"best": numbers(best), **{name: numbers(one) for name, one in nine.items()}}
+    if options.json:
+        print(json.dumps({**found, "d": best.d.tolist(), "threshold": best.threshold}, allow_nan=False))
+        return
+    heads = ["", *(key.replace("_", " ") for key in found["best"])]
+    print(text.table(heads, [[name, *(f"{value:.5g}" for value in of.values())] for name, of in found.items()]))
+    if best.threshold is not None:
+        print(f"\nThe best function drops nothing below {best.threshold} packets and everything from there on.")
+        return
+    turns = [n for n in range(of.room) if n == 0 or abs(best.d[n + 1] - 2 * best.d[n] + best.d[n - 1]) > 1e-4]
+    table = ",".join(f"{n}:{best.d[n]:.4g}" for n in turns)
+    print(f"\nThe best function found: dropping_function table {table} count system")
 
 
 def _stability(options: argparse.Namespace) -> None:

@@ -170,14 +170,23 @@ class Tuning:
         """Like :attr:`verdicts`, for the metrics of :attr:`besides`."""
         return self._judged(self.besides)
 
+    def _p(self, setting: Setting, objective: Objective) -> float:
+        """Return the p-value of the difference between the best and the scheme as given."""
+        ours, theirs = (self.final[text, setting.label][objective.name] for text in (self.best.text, self.base))
+        return stats.paired_p(ours, theirs)
+
+    def _is_repeated(self, setting: Setting) -> bool:
+        """Whether all replications of both are identical, so that they say nothing about how much runs differ."""
+        measured = [
+            values for text in (self.best.text, self.base) for values in self.final[text, setting.label].values()
+        ]
+        return all(np.unique(values[np.isfinite(values)]).size <= 1 for values in measured)
+
     def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:
         found: dict[tuple[str, str], int] = {}
         for held_out in (False, True):
             pairs = [(setting, each) for setting in self.settings(held_out=held_out) for each in objectives]
-            p = [
-                stats.paired_p(*(self.final[text, setting.label][each.name] for text in (self.best.text, self.base)))
-                for setting, each in pairs
-            ]
+            p = [math.nan if self._is_repeated(setting) else self._p(setting, each) for setting, each in pairs]
             for (setting, each), corrected in zip(pairs, stats.holm(p), strict=True):
                 mean = self.difference(self.best.text, self.base, setting, each).mean * each.sign
                 # The p value is not a number where a metric does not exist: the difference is not significant.

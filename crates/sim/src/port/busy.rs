@@ -15,6 +15,18 @@ impl Busy {
         self.until = self.until.max(until);
     }
 
+    /// As [`Self::add`] of a link, which sends one packet after another: for `span`, until `until`.
+    #[inline(always)]
+    pub fn extend(&mut self, span: Span, until: Instant) {
+        self.time += span;
+        self.until = until;
+    }
+
+    /// It is taken at `now`.
+    pub fn is_at(&self, now: Instant) -> bool {
+        self.until > now
+    }
+
     /// Begins the measurement.
     pub fn restart(&mut self, now: Instant) {
         self.time = self.until.since(now);
@@ -39,7 +51,7 @@ mod tests {
         // 25 to 30, 40 to 60 once though two overlap, and 90 to 100 of the last.
         busy.add(at(40), at(55));
         busy.add(at(45), at(60));
-        busy.add(at(90), at(130));
+        busy.extend(Span::from_nanos(40), at(130));
         assert_eq!(busy.total(at(100)), Span::from_nanos(5 + 20 + 10));
     }
 }

@@ -1,7 +1,6 @@
-use super::Pending;
+use crate::engine::Lane;
 use sojourn_measure::{Level, LossRuns, Sampled};
 use sojourn_units::{Bytes, Instant, Span, Wire};
-use std::collections::VecDeque;
 
 /// A tail-drop FIFO in front of a link of constant rate, computed instead of simulated.
 ///
@@ -14,11 +13,11 @@ use std::collections::VecDeque;
 #[repr(align(64))]
 pub(crate) struct Line {
     wire: Wire,
-    pub busy_until: Instant,
-    pub delay: Span,
-    /// Arrived.
+    /// Packets that have arrived, and their bytes. Not side by side: two of them would be counted at once, which takes longer.
     packets: u64,
+    pub busy_until: Instant,
     bytes: u64,
+    pub delay: Span,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
@@ -41,7 +40,7 @@ pub(crate) struct LineQueue {
 /// What is on its way to a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Approach {
-    pub pending: Pending,
+    pub pending: Lane<u32>,
     /// When an event will look at it; `NEVER` when none will.
     pub wake_at: Instant,
     /// What will be sent later arrives no sooner than this from now: until then, all that arrives is known.
@@ -53,7 +52,7 @@ pub(crate) struct Approach {
 impl Approach {
     /// Nothing is on its way.
     pub fn new(ahead: Span) -> Self {
-        Self { pending: Pending::default(), wake_at: Instant::NEVER, ahead, apart: 0 }
+        Self { pending: Lane::default(), wake_at: Instant::NEVER, ahead, apart: 0 }
     }
 }
 
@@ -61,7 +60,7 @@ impl Approach {
 #[derive(Clone, Debug, Default)]
 struct Used {
     /// When each waiting packet will start, as far as it has been looked.
-    starts: VecDeque<Instant>,
+    starts: Lane<()>,
     level: Level,
     /// Of packets that waited.
     sojourn: Sampled,
@@ -131,7 +130,7 @@ impl LineQueue {
             used.losses.add(serial);
             return false;
         }
-        used.starts.push_back(start);
+        used.starts.push(start, ());
         used.level.up(now);
         used.sojourn.add(start - now);
         true
@@ -141,8 +140,7 @@ impl LineQueue {
 impl Used {
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
-        while let Some(start) = self.starts.front().copied().filter(|start| *start <= now) {
-            self.starts.pop_front();
+        while let Some((start, ())) = self.starts.pop_until(now) {
             self.level.down(start);
         }
     }
@@ -207,7 +205,7 @@ impl Line {
     /// Time spent sending up to `now`, of which `queue` must have been told. A packet that comes from a port may lie
     /// ahead of `now`: of what has not started, only waiting packets and one more are taken off.
     fn sending(&self, queue: &LineQueue, now: Instant) -> Span {
-        let waiting = queue.used.as_ref().and_then(|used| used.starts.front().copied());
+        let waiting = queue.used.as_ref().and_then(|used| used.starts.front()).map(|(start, ())| *start);
         let next = waiting.unwrap_or(self.busy_until);
         let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
         self.wire.taken(self.bytes - queue.dropped()[1]).saturating_sub(ahead)

@@ -2,15 +2,16 @@ use super::{class, Busy, ClassBook, Classes, Record, Tap, Window};
 use crate::packet::Packet;
 use sojourn_aqm::{Config, Counters, Ecn, Reason};
 use sojourn_measure::{Level, LossRuns, Mode, Moments, Sampled};
-use sojourn_units::Instant;
+use sojourn_units::{Instant, Span};
 
 /// Everything that is seen and measured at one port, from the end of the warm-up on.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
     pub waiting: Level,
     pub sojourn: Sampled,
-    /// Waiting, in the device queue and being sent; kept for queues under test only, as are the two that follow.
-    pub system: Level,
+    /// Waiting, in the device queue and being sent, where that does not follow from `waiting` and `busy`; of queues under test
+    /// only, as are the two that follow.
+    pub system: Option<Level>,
     pub spacing: Mode,
     pub last_arrival: Option<Instant>,
     pub under_test: bool,
@@ -47,7 +48,7 @@ impl Probe {
         Self {
             waiting: Level::new(),
             sojourn: Sampled::default(),
-            system: Level::new(),
+            system: under_test.then(Level::new),
             spacing: Mode::default(),
             last_arrival: None,
             under_test,
@@ -65,14 +66,36 @@ impl Probe {
         self.watch.get_or_insert_default()
     }
 
-    /// A packet is about to be offered to the discipline.
+    /// A packet is about to be offered to the discipline: for the metrics.
     #[inline(always)]
-    pub fn offered(&mut self, now: Instant, packet: &Packet) {
+    pub fn count_offered(&mut self, now: Instant) {
         if self.under_test {
             if let Some(last) = self.last_arrival.replace(now) {
                 self.spacing.add(now - last);
             }
         }
+    }
+
+    /// It waits, or what has been dropped is told of next: for the metrics.
+    #[inline(always)]
+    pub fn count_joined(&mut self, now: Instant) {
+        self.waiting.up(now);
+        if let Some(system) = &mut self.system {
+            system.up(now);
+        }
+    }
+
+    /// The discipline gave a packet that had joined the queue at `enqueued`: for the metrics.
+    #[inline(always)]
+    pub fn count_left(&mut self, now: Instant, enqueued: Instant) {
+        self.waiting.down(now);
+        self.sojourn.add(now - enqueued);
+    }
+
+    /// A packet is about to be offered to the discipline.
+    #[inline(always)]
+    pub fn offered(&mut self, now: Instant, packet: &Packet) {
+        self.count_offered(now);
         if let Some(watch) = &mut self.watch {
             watch.offered(packet);
         }
@@ -81,10 +104,7 @@ impl Probe {
     /// It has been: it waits, or what has been dropped is told of next.
     #[inline(always)]
     pub fn joined(&mut self, now: Instant) {
-        self.waiting.up(now);
-        if self.under_test {
-            self.system.up(now);
-        }
+        self.count_joined(now);
         if let Some(watch) = &mut self.watch {
             watch.joined(now, self.waiting.get());
         }
@@ -93,8 +113,7 @@ impl Probe {
     /// The discipline gave `taken`, which is `packet` to the network.
     #[inline(always)]
     pub fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet) {
-        self.waiting.down(now);
-        self.sojourn.add(now - taken.enqueued);
+        self.count_left(now, taken.enqueued);
         if let Some(watch) = &mut self.watch {
             watch.left(now, taken, packet, self.waiting.get());
         }
@@ -105,8 +124,8 @@ impl Probe {
         self.losses.add(taken.serial);
         self.dropped.add(now - taken.enqueued);
         self.waiting.down(now);
-        if self.under_test {
-            self.system.down(now);
+        if let Some(system) = &mut self.system {
+            system.down(now);
         }
         if let Some(watch) = &mut self.watch {
             watch.dropped(now, taken, reason, packet, self.waiting.get());
@@ -116,15 +135,32 @@ impl Probe {
     /// A packet is out at `now`, or has been given up.
     #[inline]
     pub fn out(&mut self, now: Instant) {
-        if self.under_test {
-            self.system.down(now);
+        if let Some(system) = &mut self.system {
+            system.down(now);
         }
+    }
+
+    /// Waiting, in the device queue and being sent.
+    pub fn in_system(&self) -> Level {
+        let derived = || {
+            let now = self.waiting.settled();
+            let measured = Span::from_nanos(u64::try_from(self.waiting.total_ns()).unwrap_or(u64::MAX));
+            self.waiting.with_served(measured.saturating_sub(self.busy.total(now)), self.busy.is_at(now))
+        };
+        self.system.clone().unwrap_or_else(derived)
+    }
+
+    /// It is a plain link, which rests only while nothing waits, or will no longer be one. No packet is at a link that becomes one.
+    pub fn derive_system(&mut self, is_plain: bool) {
+        self.system = (self.under_test && !is_plain).then(|| self.in_system());
     }
 
     /// Begins the measurement.
     pub fn restart(&mut self, now: Instant, counters: &Counters) {
         self.waiting.restart(now);
-        self.system.restart(now);
+        if let Some(system) = &mut self.system {
+            system.restart(now);
+        }
         self.sojourn.clear();
         self.dropped = Moments::default();
         self.losses.restart();
@@ -157,7 +193,9 @@ impl Probe {
     /// Ends the measurement.
     pub fn finish(&mut self, now: Instant) {
         self.waiting.settle(now);
-        self.system.settle(now);
+        if let Some(system) = &mut self.system {
+            system.settle(now);
+        }
     }
 }
 

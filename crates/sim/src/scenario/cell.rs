@@ -8,7 +8,6 @@ use super::resolve::names::Names;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::Impairments;
 use sojourn_document::{Error, Path, Step};
 use sojourn_document::{OrNone, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Span};
@@ -235,7 +234,7 @@ impl CellTable {
             rates.extend(names.find(name, key)?.map(|node| (node, rate.0)));
         }
         let port = |station: usize, rate| Port {
-            impairments: Impairments::default(),
+            impairments: None,
             framing: None,
             trace: None,
             name: format!("{}:{}", self.name, names.nodes[station]),

@@ -300,7 +300,11 @@ impl Document {
         let what = match &table.queue {
             Some(name) => {
                 let names: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
-                let hint = did_you_mean(name, &names);
+                let hint = if self.links.iter().any(|link| link.name == *name) {
+                    format!(" (a link has: `link = \"{name}\"` changes both of its directions)")
+                } else {
+                    did_you_mean(name, &names)
+                };
                 format!("is \"{name}\", and no queue has that name{hint}; allowed: {}", listed(ports))
             }
             None => format!("is missing, and no queue is under test; allowed: {}", listed(ports)),

@@ -58,7 +58,8 @@ pub struct Document {
     pub changes: Vec<ChangeTable>,
 }
 
-/// Time series that a run records.
+/// Time series that a run records. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
+/// name are what the link could send.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct SeriesTable {

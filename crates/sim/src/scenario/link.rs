@@ -111,7 +111,7 @@ pub(super) struct Direction {
     delay: Span,
     overhead: Bytes,
     framing: Option<Framing>,
-    impairments: Impairments,
+    impairments: Option<Arc<Impairments>>,
     queue: Arc<Config>,
     under_test: bool,
     device_queue: Option<Packets>,
@@ -240,12 +240,16 @@ impl LinkTable {
         }
         let (delays, jitters) = (delays.both()?, jitters.each());
         let scheme = |at: usize| queues[at].clone().unwrap_or_else(default_queue).0;
+        let impairments = |at: usize| {
+            let all = Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] };
+            (!all.is_none()).then(|| Arc::new(all))
+        };
         Ok([0, 1].map(|at| Direction {
             rate: rates[at].clone(),
             delay: delays[at],
             overhead: self.overhead.0,
             framing: self.framing.map(|framing| framing.0),
-            impairments: Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] },
+            impairments: impairments(at),
             queue: Arc::new(scheme(at)),
             under_test: under_test[at].unwrap_or_default(),
             device_queue: device(self.device_queue.0),
@@ -258,7 +262,10 @@ impl LinkTable {
     /// The rates of the two directions, towards `to` first.
     fn rates(&self, duration: Span, path: &Path) -> Result<[Rate; 2], Error> {
         let said = said(path, "rate", self.rate.as_ref(), self.reverse_rate.as_ref())?;
-        let framed = self.overhead.0 > Bytes::ZERO;
+        let framed = match self.framing {
+            Some(_) => Some("framing"),
+            None => (self.overhead.0 > Bytes::ZERO).then_some("overhead"),
+        };
         let one = |at: usize, trace: &Option<TraceTable>, key: &'static str| -> Result<Option<Rate>, Error> {
             Ok(match (said.each()[at], trace) {
                 (Some(_), Some(_)) => {
@@ -269,10 +276,6 @@ impl LinkTable {
                 (Some(rate), None) => {
                     moving(rate, said.places[at].clone())?;
                     Some(Rate::Constant(rate))
-                }
-                (None, Some(_)) if self.framing.is_some() => {
-                    let what = "is given together with `framing`; allowed: one of the two";
-                    return Err(Error::new(path.then(key), what));
                 }
                 (None, Some(table)) => Some(Rate::Trace(Arc::new(table.resolve(framed, duration, &path.then(key))?))),
                 (None, None) => None,
@@ -303,7 +306,7 @@ impl Direction {
             kind: PortKind::Link { rate, delay: self.delay, overhead: self.overhead, from, to },
             queue: Arc::clone(&self.queue),
             under_test: self.under_test,
-            impairments: self.impairments,
+            impairments: self.impairments.clone(),
             framing: self.framing,
             trace,
             device_queue: self.device_queue,

@@ -83,7 +83,8 @@ impl Network {
         let tested = self.ports.iter().filter(|port| port.under_test).count() as u64;
         let series = SERIES
             + if self.flow_series { FLOW_SERIES * self.flows.len() as u64 } else { 0 }
-            + if self.internal_series { INTERNAL_SERIES * tested } else { 0 };
+            + if self.internal_series { INTERNAL_SERIES * tested } else { 0 }
+            + (0..self.ports.len()).filter(|port| self.is_moving(*port)).count() as u64;
         // Rounded up, so that what is allowed is within the bound.
         let least = Span::from_nanos((self.duration.nanos() / (SERIES_VALUES / series).max(1)).saturating_add(1));
         if interval.is_zero() {
@@ -126,6 +127,18 @@ impl Network {
             PortKind::Cell { cell, .. } => self.cells[cell].delay,
         };
         route.iter().map(delay).fold(Span::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// Flows are so few that each has its own distribution of delays; else each group has one.
+    pub(crate) fn are_apart(&self) -> bool {
+        const FLOWS: usize = 16;
+        self.flows.len() <= FLOWS
+    }
+
+    /// The port is under test, and the rate of its link changes.
+    pub(crate) fn is_moving(&self, port: usize) -> bool {
+        let changes = || self.changes.iter().any(|change| change.rate.is_some() && change.ports.contains(&port));
+        self.ports.get(port).is_some_and(|it| it.under_test && (it.trace.is_some() || changes()))
     }
 
     /// What changes, of each port.
@@ -264,8 +277,8 @@ pub struct Port {
     pub queue: Arc<Config>,
     /// Whether a comparison replaces `queue`.
     pub under_test: bool,
-    /// What the link does to packets behind it; nothing where it is no link.
-    pub impairments: Impairments,
+    /// What the link does to packets behind it besides carrying them, if anything.
+    pub impairments: Option<Arc<Impairments>>,
     /// Framing of the link in place of its overhead.
     pub framing: Option<Framing>,
     /// A rate that changes over time, in place of that of `kind`; only of links.

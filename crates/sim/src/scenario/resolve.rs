@@ -11,7 +11,6 @@ use super::link::LinkTable;
 use super::network::{Bus, Cell, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
-use sojourn_aqm::Impairments;
 use sojourn_document::{Error, Path};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,7 +200,7 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
                 kind: PortKind::Bus { bus: index, station },
                 queue: Arc::new(queue.0.clone()),
                 under_test,
-                impairments: Impairments::default(),
+                impairments: None,
                 framing: None,
                 trace: None,
                 device_queue: device(bus.device_queue.0),

@@ -108,11 +108,11 @@ impl TraceTable {
         Ok(())
     }
 
-    /// Checks the table of the key at `path`, of a link whose packets are `framed`, for a run of `duration`.
+    /// Checks the table of the key at `path`, of a link whose packets are framed by the key `framed`, for a run of `duration`.
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub(super) fn resolve(&self, framed: bool, duration: Span, path: &Path) -> Result<Trace, Error> {
+    pub(super) fn resolve(&self, framed: Option<&str>, duration: Span, path: &Path) -> Result<Trace, Error> {
         if let Some(file) = &self.file {
             let what = format!("is {file:?}, which has not been read; allowed: a trace that is written out");
             return Err(Error::new(path.then("file"), what));
@@ -134,8 +134,8 @@ impl TraceTable {
         }
         let kind = match (&self.opportunities, &self.rates, &self.states) {
             (Some(text), None, None) => {
-                if framed {
-                    let what = "counts bytes of IP, and the link has `overhead`; allowed: no overhead, or `rates`";
+                if let Some(key) = framed {
+                    let what = format!("counts bytes of IP, and the link has `{key}`; allowed: no `{key}`, or `rates`");
                     return Err(Error::new(path.then("opportunities"), what));
                 }
                 let trace = Opportunities::parse(text).map_err(|why| Error::new(path.then("opportunities"), why))?;

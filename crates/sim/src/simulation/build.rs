@@ -3,12 +3,10 @@
 use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::probes::SelfProbes;
-use super::{report, Echo, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
-use crate::engine::Wheel;
+use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
+use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{
-    Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Pending, Port, Probe, Record, Station,
-};
+use crate::port::{Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -37,9 +35,10 @@ impl Simulation {
         let (routes, receivers, starts) = lay_routes(&network, &places);
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
+        let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
         let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
-        let meter = |flow: &scenario::Flow| FlowMeter { group: flow.group as u32, ..FlowMeter::default() };
+        let apart = network.are_apart();
         let mut simulation = Self {
             end: Instant::ZERO + network.duration,
             net: Net {
@@ -66,20 +65,14 @@ impl Simulation {
             },
             hosts: Hosts {
                 flows: Vec::with_capacity(count),
-                tcp: Vec::with_capacity(count),
-                meters: network.flows.iter().map(meter).collect(),
+                ends: Vec::with_capacity(count),
                 before: vec![TcpCounts::default(); count],
-                delays: vec![Histogram::default(); network.groups.len()],
+                delays: vec![Histogram::default(); if apart { count } else { network.groups.len() }],
                 paused: BTreeMap::new(),
                 clients: Clients::default(),
                 probes: BTreeMap::new(),
             },
-            recorder: options.series.map(|interval| {
-                let flows = if network.flow_series { count } else { 0 };
-                let tested =
-                    network.ports.iter().enumerate().filter(|(_, port)| network.internal_series && port.under_test);
-                report::Recorder::new(interval, flows, tested.map(|(index, _)| index).collect())
-            }),
+            recorder,
             phases: report::PhaseBook::new(&network),
             payload_before: 0,
             network: Arc::clone(&network),
@@ -94,7 +87,7 @@ impl Simulation {
         for (index, change) in network.changes.iter().enumerate() {
             simulation.net.wheel.push(change.at, What::Change(index as u32));
         }
-        let mut shared = Arc::new(transport::Config::default());
+        let mut shared = Default::default();
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
@@ -105,13 +98,13 @@ impl Simulation {
         simulation
     }
 
-    /// `shared` is the configuration of the last sender, which flows of one kind have in common.
+    /// `shared` are the configurations of the last sender and receiver, which flows of one kind have in common.
     fn add_flow(
         &mut self,
         index: u32,
         flow: &scenario::Flow,
         (route, ack_route): (u32, u32),
-        shared: &mut Arc<transport::Config>,
+        shared: &mut (Arc<transport::Config>, Arc<transport::ReceiverConfig>),
     ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
@@ -131,8 +124,8 @@ impl Simulation {
         match &*flow.transport {
             Transport::Tcp { sender, receiver } => {
                 let mut random = Stream::new(seed, replication, &format!("flows/{}/congestion_control", flow.name));
-                if **shared != *sender {
-                    *shared = Arc::new(*sender);
+                if (&*shared.0, &*shared.1) != (sender, receiver) {
+                    *shared = (Arc::new(*sender), Arc::new(*receiver));
                 }
                 if let Traffic::Client(client) = &flow.traffic {
                     let is_first = flow.index.is_multiple_of(client.connections().max(1) as usize);
@@ -141,16 +134,16 @@ impl Simulation {
                         flow: index,
                         group: flow.group,
                         routes: (route, ack_route),
-                        sender: Arc::clone(shared),
-                        receiver: *receiver,
+                        sender: Arc::clone(&shared.0),
+                        receiver: Arc::clone(&shared.1),
                         seeds: random,
                         hash: own_hash,
                         user: is_first.then(|| (client.clone(), stream(), flow.stop)),
                     });
                 } else {
                     tcp = Some(Box::new(Tcp {
-                        sender: Sender::seeded(Arc::clone(shared), random.next_u64()),
-                        receiver: Receiver::new(*receiver),
+                        sender: Sender::seeded(Arc::clone(&shared.0), random.next_u64()),
+                        receiver: Receiver::new(Arc::clone(&shared.1)),
                         unstamped: !sender.timestamps,
                         route,
                         ack_route,
@@ -169,7 +162,9 @@ impl Simulation {
                 echo = returns.then(|| Box::new(Echo::new(ack_route)));
             }
         }
-        self.hosts.tcp.push(tcp);
+        let place = if self.network.are_apart() { index as usize } else { flow.group };
+        let meter = FlowMeter { place: place as u32, ..FlowMeter::default() };
+        self.hosts.ends.push(Ends { tcp, meter });
         self.net.hashes.push(Hashes {
             flow: own_hash,
             source: hash(node(flow.from)),
@@ -198,7 +193,7 @@ impl Simulation {
         };
         self.net.wheel.push(start, What::Start(index));
         if let (Traffic::Bulk { after, first, self_probes }, Some(tcp)) =
-            (&flow.traffic, &mut self.hosts.tcp[index as usize])
+            (&flow.traffic, &mut self.hosts.ends[index as usize].tcp)
         {
             if !self_probes.is_zero() {
                 let way_back = self.network.propagation(&flow.ack_route);
@@ -238,7 +233,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
                 _ => Before::Several,
             };
             // Where the delay changes, packets may overtake others.
-            let is_constant = !changing[*port].delay && !network.ports[*port].impairments.reorders();
+            let is_constant = !changing[*port].delay && !reorders(&network.ports[*port]);
             last = if is_constant { Before::Port(*port) } else { Before::Several };
         }
     }
@@ -249,6 +244,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         routes.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
             Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            Place::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
             Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
         routes.push(Hop::new(Next::End));
@@ -347,6 +343,11 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
     (packets > 0).then(|| packets.min(u64::from(u32::MAX)) as u32)
 }
 
+/// Packets may overtake each other on the link behind the port.
+fn reorders(port: &scenario::Port) -> bool {
+    port.impairments.as_ref().is_some_and(|impairments| impairments.reorders())
+}
+
 /// The network's ports.
 struct Ports {
     places: Vec<Place>,
@@ -357,7 +358,7 @@ struct Ports {
 
 /// What a link does to packets besides carrying them, if anything.
 fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
-    let mut impairments = port.impairments;
+    let mut impairments = port.impairments.as_deref().copied().unwrap_or_default();
     if loss {
         impairments.loss.get_or_insert_default();
     }
@@ -429,7 +430,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             unasked: false,
             waking: false,
             lazy: false,
-            pending: Pending::default(),
+            pending: Lane::default(),
             wake_at: Instant::NEVER,
             eager: port.under_test && tested > 1,
             server: Server::new(config, wire, random),
@@ -452,6 +453,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             }
             port.probe.follow(config);
             port.lazy = port.may_be_lazy();
+            port.probe.derive_system(port.lazy);
         }
     }
     lines.shrink_to_fit();

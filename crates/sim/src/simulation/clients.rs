@@ -9,7 +9,7 @@
 //! * A connection that is opened anew is another one: window, timer and sequence numbers start again, and queues see another flow
 //!   hash. Packets of the old one are recognised by their timestamps (as RFC 7323's PAWS does), and ignored. Without FINs.
 //!
-//! The flows of clients have no [`Tcp`] in `Hosts::tcp`: their connections are here, so other flows pay nothing for them.
+//! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
 use super::net::Net;
 use super::{Simulation, Tcp, TcpCounts, What};
@@ -77,7 +77,7 @@ struct Connection {
     /// Seeds of congestion control.
     seeds: Stream,
     sender: Arc<transport::Config>,
-    receiver: ReceiverConfig,
+    receiver: Arc<ReceiverConfig>,
     stage: Stage,
     /// It has been opened.
     is_open: bool,
@@ -101,7 +101,7 @@ pub(super) struct Plan {
     pub group: usize,
     pub routes: (u32, u32),
     pub sender: Arc<transport::Config>,
-    pub receiver: ReceiverConfig,
+    pub receiver: Arc<ReceiverConfig>,
     pub seeds: Stream,
     pub hash: u32,
     /// Of the first of a client: the client, its random stream, and its end.
@@ -124,7 +124,7 @@ impl Clients {
         }
         let user = self.users.len().saturating_sub(1) as u32;
         let number = self.connections.len() as u32 - self.users.last().map_or(0, |user| user.first);
-        let tcp = new_tcp(&sender, receiver, seeds.next_u64(), routes);
+        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), routes);
         self.of_flow.resize(flow as usize + 1, 0);
         self.connections.push(Connection {
             flow,
@@ -346,10 +346,10 @@ impl Clients {
     }
 }
 
-fn new_tcp(sender: &Arc<transport::Config>, receiver: ReceiverConfig, seed: u64, routes: (u32, u32)) -> Tcp {
+fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, routes: (u32, u32)) -> Tcp {
     Tcp {
         sender: Sender::seeded(Arc::clone(sender), seed),
-        receiver: Receiver::new(receiver),
+        receiver: Receiver::new(Arc::clone(receiver)),
         unstamped: !sender.timestamps,
         route: routes.0,
         ack_route: routes.1,
@@ -418,7 +418,7 @@ impl Connection {
     fn accept(&mut self, net: &mut Net) {
         self.past = self.counts();
         let routes = (self.tcp.route, self.tcp.ack_route);
-        self.tcp = new_tcp(&self.sender, self.receiver, self.seeds.next_u64(), routes);
+        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), routes);
         // Complete with the SYN.
         self.tcp.mark = 0;
         self.is_open = true;

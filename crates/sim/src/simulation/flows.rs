@@ -1,20 +1,20 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::Net;
-use super::{FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
+use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Packet};
 use crate::transport::segment::unstamped_saves;
-use crate::transport::{Ack, AckAction, Data};
+use crate::transport::{Ack, AckAction, Data, Path};
 use sojourn_aqm::Ecn;
+use sojourn_measure::Histogram;
 use sojourn_units::{Bytes, Instant};
 
-/// The ECN field of a segment.
+/// The ECN field of a segment, by its flags [`Data::ECT`] and [`Data::ECT_1`]; the second alone says nothing.
+#[inline(always)]
 fn codepoint(data: &Data) -> Ecn {
-    match (data.has(Data::ECT), data.has(Data::ECT_1)) {
-        (false, _) => Ecn::NotEct,
-        (true, false) => Ecn::Ect0,
-        (true, true) => Ecn::Ect1,
-    }
+    const BY_FLAGS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
+    const _: () = assert!(Data::ECT == 1 << 3 && Data::ECT_1 == 1 << 4);
+    BY_FLAGS[usize::from(data.flags >> 3 & 3)]
 }
 
 impl Simulation {
@@ -34,7 +34,7 @@ impl Simulation {
         }
         if flow.source.is_some() {
             self.schedule_emission(index);
-        } else if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+        } else if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
             tcp.unwritten = if tcp.transfer == u64::MAX { 0 } else { tcp.transfer };
         }
         // A connection opens when its flow begins, whatever there is to send.
@@ -51,7 +51,7 @@ impl Simulation {
         if flow.begun {
             paused.source = flow.source.take();
             paused.pending = paused.source.is_some();
-            if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+            if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
                 paused.unwritten = std::mem::take(&mut tcp.unwritten);
                 if tcp.transfer == u64::MAX && !paused.pending {
                     tcp.sender.pause();
@@ -82,7 +82,7 @@ impl Simulation {
             }
             return;
         }
-        if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+        if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
             if tcp.transfer == u64::MAX {
                 tcp.sender.release();
             } else {
@@ -99,7 +99,7 @@ impl Simulation {
         }
         self.hosts.paused.remove(&index);
         self.hosts.flows[index as usize].source = None;
-        if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+        if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
             tcp.unwritten = 0;
             tcp.sender.close();
         }
@@ -123,13 +123,13 @@ impl Simulation {
                 paused.pending = false;
                 return;
             }
-            if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+            if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
                 tcp.sender.release();
             }
             return self.pump(index);
         }
         let payload = flow.next_bytes;
-        if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+        if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
             // A write that does not fit the send buffer is refused whole, as ns-3's OnOffApplication finds it.
             let bytes = Bytes::new(u64::from(payload));
             if tcp.sender.buffer_space() >= bytes {
@@ -137,7 +137,7 @@ impl Simulation {
                 self.pump(index);
             }
         } else {
-            let meter = &mut self.hosts.meters[index as usize];
+            let meter = &mut self.hosts.ends[index as usize].meter;
             let flow = &mut self.hosts.flows[index as usize];
             let mut ordinal = meter.sent_packets as u32;
             if flow.listener.is_some() {
@@ -160,7 +160,7 @@ impl Simulation {
 
     /// Sends all that a sender may send now, and sees to its timers.
     fn pump(&mut self, index: u32) {
-        if let Some(tcp) = &mut self.hosts.tcp[index as usize] {
+        if let Some(tcp) = &mut self.hosts.ends[index as usize].tcp {
             tcp.pump(&mut self.net, index);
         }
     }
@@ -205,36 +205,42 @@ impl Simulation {
     }
 
     /// A packet has reached its receiver.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver(&mut self, handle: u32) {
         let Self { net, hosts, .. } = self;
-        let now = net.now;
         net.audit.delivered += 1;
         let packet = net.slab.remove(handle);
         let index = packet.flow;
-        match packet.body {
-            Body::Ack(ack) => {
-                let tcp = match &mut hosts.tcp[index as usize] {
+        if let Body::Data(load, Data { seq, sent, len, flags }) = packet.body {
+            // Field by field: a copy would take the padding along.
+            hosts.receive(net, (index, handle), Data { seq, sent, len, flags }, load);
+        } else if let Body::Ack(_) = packet.body {
+            let tcp = match &mut hosts.ends[index as usize].tcp {
+                Some(tcp) => tcp,
+                None => match hosts.clients.of_packet(net, handle) {
                     Some(tcp) => tcp,
-                    None => match hosts.clients.of_packet(net, handle) {
-                        Some(tcp) => tcp,
-                        None => return,
-                    },
-                };
-                tcp.sender.on_ack(now, &ack.unpack());
-                tcp.pump(net, index);
-            }
-            Body::Data(load, data) => {
-                // Without payload it is no data packet: it opens, closes, acknowledges or probes.
-                if data.len > 0 {
-                    hosts.delivered(now, index, data.sent, load.bytes);
-                }
-                hosts.receive(net, (index, handle), &data, load.ecn == Ecn::Ce);
-            }
+                    None => return,
+                },
+            };
+            tcp.take_ack(net, index, handle);
+        } else {
+            self.deliver_datagram(handle);
+        }
+    }
+
+    /// A datagram has reached the other end, in the packet that had this handle.
+    #[inline(never)]
+    fn deliver_datagram(&mut self, handle: u32) {
+        let Self { net, hosts, .. } = self;
+        let now = net.now;
+        let packet = net.slab.get(handle);
+        let index = packet.flow;
+        match packet.body {
+            Body::Ack(_) | Body::Data(..) => {}
             Body::Datagram(load, datagram) => {
                 let ordinal = packet.ordinal();
                 hosts.delivered(now, index, datagram.sent, load.bytes);
-                hosts.meters[index as usize].payload += u64::from(datagram.payload);
+                hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
                 // A copy of a link has no ordinal number.
                 if let Some((listener, ordinal)) = hosts.flows[index as usize].listener.as_mut().zip(ordinal) {
                     listener.hear(now, ordinal, datagram.sent);
@@ -242,7 +248,7 @@ impl Simulation {
             }
             Body::Request(load, datagram) => {
                 hosts.delivered(now, index, datagram.sent, load.bytes);
-                hosts.meters[index as usize].payload += u64::from(datagram.payload);
+                hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
                 if let Some(echo) = &hosts.flows[index as usize].echo {
                     let body = Body::Reply(load, datagram);
                     net.launch(Packet { body, flow: index, hop: echo.route }, load.bytes);
@@ -263,39 +269,41 @@ impl Simulation {
 }
 
 impl Hosts {
-    /// A data packet of a flow, sent at `sent`, is here.
-    #[inline(always)]
+    /// A datagram of a flow, sent at `sent`, is here.
     fn delivered(&mut self, now: Instant, index: u32, sent: Instant, bytes: u32) {
-        let meter = &mut self.meters[index as usize];
-        meter.delay.add(now - sent);
-        meter.delivered_ip_bytes += u64::from(bytes);
-        meter.last_delivered = Some(now);
-        self.delays[meter.group as usize].add(now - sent);
+        let meter = &mut self.ends[index as usize].meter;
+        meter.delivered(now, sent, bytes, &mut self.delays);
     }
 
     /// A segment reaches a flow's receiver, in the packet that had this handle.
     #[inline(always)]
-    fn receive(&mut self, net: &mut Net, (index, handle): (u32, u32), data: &Data, ce: bool) {
-        let now = net.now;
+    fn receive(&mut self, net: &mut Net, (index, handle): (u32, u32), data: Data, load: Load) {
+        let (now, ce) = (net.now, load.ecn == Ecn::Ce);
+        let ends = &mut self.ends[index as usize];
+        // Without payload it is no data packet: it opens, closes, acknowledges or probes.
+        if data.len > 0 {
+            ends.meter.delivered(now, data.sent, load.bytes, &mut self.delays);
+        }
         // One call of what follows, whoever's connection it is, so that it is compiled into this place.
-        let tcp = match &mut self.tcp[index as usize] {
+        let tcp = match &mut ends.tcp {
             Some(tcp) => tcp,
             None => match self.clients.of_packet(net, handle) {
                 Some(tcp) => tcp,
                 None => return,
             },
         };
-        let before = tcp.receiver.on_codepoint(ce);
-        let action = tcp.receiver.on_data(now, data, ce);
-        let is_reached = tcp.receiver.delivered().get() >= tcp.mark;
-        if let Some(ack) = before {
-            tcp.send_ack(net, index, &ack);
-        }
-        if let AckAction::Now(ack) = action {
-            tcp.send_ack(net, index, &ack);
-        }
-        tcp.arm_acknowledgement(net, index);
-        if is_reached {
+        let reached = if tcp.receiver.expects(&data, ce) {
+            match tcp.receiver.on_expected_data(now, &data) {
+                AckAction::Now(ack) => tcp.launch_ack(net, index, &ack),
+                AckAction::Delay(at) => tcp.arm_acknowledgement_at(net, index, at),
+                AckAction::None => {}
+            }
+            tcp.receiver.reached()
+        } else {
+            tcp.take_data(net, index, data, ce);
+            tcp.receiver.delivered()
+        };
+        if reached.get() >= tcp.mark {
             self.reached(net, index, data.sent);
         }
     }
@@ -304,9 +312,11 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     fn reached(&mut self, net: &mut Net, index: u32, sent: Instant) {
-        let Some(tcp) = &mut self.tcp[index as usize] else { return self.clients.complete(net, index) };
+        let Ends { tcp: Some(tcp), meter } = &mut self.ends[index as usize] else {
+            return self.clients.complete(net, index);
+        };
         let (now, delivered) = (net.now, tcp.receiver.delivered().get());
-        tcp.mark = self.meters[index as usize].reached(now, sent, delivered, tcp.transfer);
+        tcp.mark = meter.reached(now, sent, delivered, tcp.transfer);
         if let Some(probes) = self.probes.get_mut(&index) {
             tcp.mark = tcp.mark.min(probes.reached(now, delivered));
         }
@@ -316,7 +326,7 @@ impl Hosts {
     pub(super) fn tcp_counts(&self, index: usize) -> TcpCounts {
         let Some(tcp) = self.tcp_of(index) else { return TcpCounts::default() };
         let counts = TcpCounts::of(tcp);
-        if self.tcp[index].is_some() {
+        if self.ends[index].tcp.is_some() {
             return counts;
         }
         self.clients.past(index).0.plus(&counts)
@@ -324,18 +334,57 @@ impl Hosts {
 
     /// A flow's TCP; of a client's connections the present one.
     pub(super) fn tcp_of(&self, index: usize) -> Option<&Tcp> {
-        self.tcp[index].as_deref().or_else(|| self.clients.tcp(index))
+        self.ends[index].tcp.as_deref().or_else(|| self.clients.tcp(index))
     }
 
     fn tcp_mut(&mut self, index: u32) -> Option<&mut Tcp> {
-        match &mut self.tcp[index as usize] {
+        match &mut self.ends[index as usize].tcp {
             Some(tcp) => Some(tcp),
             None => self.clients.tcp_mut(index),
         }
     }
 }
 
+/// The network as a flow's sender sees it.
+struct Host<'a> {
+    net: &'a mut Net,
+    flow: u32,
+    route: u32,
+    unstamped: bool,
+    /// The packet that has arrived, whose slot is free again.
+    arrived: u32,
+}
+
+impl Path for Host<'_> {
+    #[inline(always)]
+    fn ack(&self) -> Ack {
+        match &self.net.slab.get(self.arrived).body {
+            Body::Ack(ack) => ack.unpack(),
+            _ => Ack::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, data: Data, number: u64) {
+        let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
+        let bytes = data.ip_bytes().get() as u32 - saved;
+        let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
+        self.net.launch(Packet { body: Body::Data(load, data), flow: self.flow, hop: self.route }, bytes);
+    }
+}
+
 impl FlowMeter {
+    /// A packet of `bytes`, sent at `sent`, is here.
+    #[inline(always)]
+    fn delivered(&mut self, now: Instant, sent: Instant, bytes: u32, delays: &mut [Histogram]) {
+        self.delay.add(now - sent);
+        self.delivered_ip_bytes += u64::from(bytes);
+        self.last_delivered = Some(now);
+        if let Some(delays) = delays.get_mut(self.place as usize) {
+            delays.add(now - sent);
+        }
+    }
+
     /// So much payload of a `transfer` has arrived by `now`, with a segment sent at `sent`; returns how much must arrive for
     /// this to be looked at again.
     fn reached(&mut self, now: Instant, sent: Instant, delivered: u64, transfer: u64) -> u64 {
@@ -357,14 +406,28 @@ impl Tcp {
         if self.unwritten > 0 {
             self.write();
         }
-        let (unstamped, route) = (self.unstamped, self.route);
-        self.sender.drain(now, |data, number| {
-            let saved = if unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
-            let bytes = data.ip_bytes().get() as u32 - saved;
-            let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-            net.launch(Packet { body: Body::Data(load, data), flow: index, hop: route }, bytes);
-        });
-        let (timer, pace) = self.sender.deadlines();
+        let mut host = Host { net, flow: index, route: self.route, unstamped: self.unstamped, arrived: u32::MAX };
+        self.sender.drain(now, &mut host);
+        self.arm_sender(net, index, self.sender.deadlines());
+    }
+
+    /// An acknowledgement has come, in the packet that had this handle, and what may leave now does.
+    #[inline(always)]
+    fn take_ack(&mut self, net: &mut Net, index: u32, handle: u32) {
+        let now = net.now;
+        let mut host = Host { net, flow: index, route: self.route, unstamped: self.unstamped, arrived: handle };
+        if self.unwritten > 0 {
+            // The application writes more as soon as there is room.
+            self.sender.on_ack(now, &host.ack());
+            return self.pump(net, index);
+        }
+        let deadlines = self.sender.answer(now, &mut host);
+        self.arm_sender(net, index, deadlines);
+    }
+
+    /// Sees to a sender's timers.
+    #[inline(always)]
+    fn arm_sender(&mut self, net: &mut Net, index: u32, (timer, pace): (Instant, Instant)) {
         if timer < self.retransmit_at {
             self.retransmit_at = timer;
             net.wheel.push(timer, What::Retransmit(index));
@@ -375,7 +438,27 @@ impl Tcp {
         }
     }
 
+    /// A segment that is not expected has come.
+    #[inline(never)]
+    fn take_data(&mut self, net: &mut Net, index: u32, data: Data, ce: bool) {
+        let before = self.receiver.on_codepoint(ce);
+        let action = self.receiver.on_other_data(net.now, &data, ce);
+        if let Some(ack) = before {
+            self.launch_ack(net, index, &ack);
+        }
+        if let AckAction::Now(ack) = action {
+            self.launch_ack(net, index, &ack);
+        }
+        self.arm_acknowledgement(net, index);
+    }
+
+    #[inline(never)]
     pub(super) fn send_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
+        self.launch_ack(net, index, ack);
+    }
+
+    #[inline(always)]
+    fn launch_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
         let packed = Packed::new(ack, self.unstamped);
         let bytes = packed.bytes();
         net.launch(Packet { body: Body::Ack(packed), flow: index, hop: self.ack_route }, bytes);
@@ -384,7 +467,11 @@ impl Tcp {
     /// Sees to a receiver's timer.
     #[inline(always)]
     pub(super) fn arm_acknowledgement(&mut self, net: &mut Net, index: u32) {
-        let timer = self.receiver.timer();
+        self.arm_acknowledgement_at(net, index, self.receiver.timer());
+    }
+
+    #[inline(always)]
+    fn arm_acknowledgement_at(&mut self, net: &mut Net, index: u32, timer: Instant) {
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
             net.wheel.push(timer, What::Acknowledge(index));

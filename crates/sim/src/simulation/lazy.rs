@@ -1,7 +1,7 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{Hashes, Net};
+use super::net::{Hashes, Net, Next};
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::Slab;
@@ -13,24 +13,37 @@ use sojourn_units::Instant;
 #[derive(Clone, Copy)]
 struct Gone {
     handle: u32,
+    /// Where it goes next.
+    hop: u32,
     /// IP size.
     bytes: u32,
-    /// When it reaches the next hop.
+    /// When it is there.
     at: Instant,
 }
 
+/// What happens at a lazy port that concerns others.
+enum Turn {
+    /// Nothing more.
+    Over,
+    /// A packet arrives while the link is free, or somebody watches.
+    Arrival(Instant, u32),
+    /// A transmission ends at a port that somebody watches, or whose link does more than to carry packets.
+    Free(Instant),
+    /// A packet goes on.
+    Gone(Gone),
+    /// Packets have been dropped; then one may go on.
+    Dropped(Instant, Option<Gone>),
+    /// A line behind the port drops a packet.
+    Lost(u32, Instant),
+}
+
 impl Net {
-    /// A packet will reach a port at `at`. What has happened there since the port was looked at last is computed.
-    #[inline(never)]
+    /// A packet will reach a port at `at`.
+    #[inline(always)]
     pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
         let port = &mut self.ports[index as usize];
         if !(port.lazy && port.pending.insert(at, handle)) {
-            self.wheel.push(at, What::Enqueue(handle));
-            return;
-        }
-        let due = port.pending.first <= self.now || port.busy_until <= self.now;
-        if due && !self.catching_up {
-            return self.settle_lazy(index, self.now);
+            return self.wheel.push(at, What::Enqueue(handle));
         }
         port.call_back(index, &mut self.wheel);
     }
@@ -54,35 +67,27 @@ impl Net {
 
     /// Brings a lazy port up to `until`, which is not after now: arrivals and ends of transmissions, each at its instant.
     ///
-    /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
-    /// the packets, and must not depend on how the end is noticed.
-    ///
     /// Bound: the packets that come or go within one propagation delay.
-    #[inline(always)]
+    #[inline(never)]
     fn settle_lazy(&mut self, index: u32, until: Instant) {
         let nested = std::mem::replace(&mut self.catching_up, true);
         loop {
-            let Self { ports, slab, hashes, dropped, .. } = self;
-            let port = &mut ports[index as usize];
-            let (plain, arrival) = (port.probe.watch.is_none(), port.pending.first);
-            if port.waking && port.busy_until <= arrival.min(until) {
-                let at = port.busy_until;
-                if plain {
-                    self.send_plain(index, at);
-                } else {
-                    self.link_free(index, at);
+            match self.proceed(index, until) {
+                Turn::Over => break,
+                Turn::Arrival(at, handle) => {
+                    self.ports[index as usize].ask_late(at, &mut self.dropped);
+                    self.enqueue(index, handle, at);
                 }
-                continue;
-            }
-            let Some((at, handle)) = port.pending.pop(until) else { break };
-            port.ask_late(at, dropped);
-            if !(plain && port.waking) {
-                self.enqueue(index, handle, at);
-                continue;
-            }
-            port.take(at, handle, slab, hashes, dropped);
-            if !dropped.packets.is_empty() {
-                self.count_drops(index, at);
+                Turn::Free(at) => self.link_free(index, at),
+                Turn::Gone(Gone { handle, hop, bytes, at }) => self.go_on(handle, hop, bytes, at),
+                Turn::Lost(handle, at) => self.lose_at_line(handle, at),
+                Turn::Dropped(now, gone) => {
+                    self.count_drops(index, now);
+                    if let Some(Gone { handle, hop, bytes, at }) = gone {
+                        self.ports[index as usize].left_behind();
+                        self.go_on(handle, hop, bytes, at);
+                    }
+                }
             }
         }
         let port = &mut self.ports[index as usize];
@@ -91,36 +96,60 @@ impl Net {
         self.catching_up = nested;
     }
 
-    /// A transmission of a lazy port that nobody watches ends at `now`.
+    /// What happens at a lazy port up to `until` as long as it is all between this port, which nobody watches, and receivers behind
+    /// it; then what else happens first.
+    ///
+    /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
+    /// the packets, and must not depend on how the end is noticed.
     #[inline(always)]
-    fn send_plain(&mut self, index: u32, now: Instant) {
-        let Self { slab, ports, dropped, .. } = self;
+    fn proceed(&mut self, index: u32, until: Instant) -> Turn {
+        let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, .. } = self;
         let port = &mut ports[index as usize];
-        let gone = port.give(now, slab, dropped);
-        if !dropped.packets.is_empty() {
-            self.count_drops(index, now);
-            let port = &mut self.ports[index as usize];
-            port.waking &= port.probe.waiting.get() > 0;
-            port.unasked = gone.is_some() && !port.waking;
-        }
-        if let Some(Gone { handle, bytes, at }) = gone {
-            self.go(index, handle, bytes, at);
+        let plain = port.probe.watch.is_none() && port.channel.is_none();
+        loop {
+            if port.waking && port.busy_until <= port.pending.first.min(until) {
+                let now = port.busy_until;
+                if !plain {
+                    return Turn::Free(now);
+                }
+                let gone = port.give(now, slab, dropped);
+                if !dropped.packets.is_empty() {
+                    return Turn::Dropped(now, gone);
+                }
+                let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
+                let Next::Last(line) = routes[hop as usize].next() else {
+                    return Turn::Gone(Gone { handle, hop, bytes, at });
+                };
+                match lines[line as usize].enter(line_queues, line, at, bytes) {
+                    Some(at) => wheel.push(at, What::Deliver(handle)),
+                    None => return Turn::Lost(handle, at),
+                }
+            } else {
+                let Some((now, handle)) = port.pending.pop_until(until) else { return Turn::Over };
+                if !(plain && port.waking) {
+                    return Turn::Arrival(now, handle);
+                }
+                port.take(now, handle, slab, hashes, dropped);
+                if !dropped.packets.is_empty() {
+                    return Turn::Dropped(now, None);
+                }
+            }
         }
     }
 }
 
 impl Port {
-    /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
+    /// A packet arrives at `now` where nobody watches, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
     fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes], dropped: &mut Dropped) {
         let sent = slab.get(handle);
         let packet = self.stamp(handle, sent, &hashes[sent.flow as usize]);
-        self.probe.offered(now, sent);
+        self.probe.count_offered(now);
         self.server.arrive(now, dropped, packet);
-        self.probe.joined(now);
+        self.probe.count_joined(now);
     }
 
-    /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
+    /// A transmission ends at `now` where nobody watches, and the discipline gives the next packet, if it has one.
     #[inline(always)]
     fn give(&mut self, now: Instant, slab: &mut Slab, dropped: &mut Dropped) -> Option<Gone> {
         self.probe.out(now);
@@ -129,16 +158,23 @@ impl Port {
             return None;
         };
         let record = slab.get_mut(packet.handle);
-        self.probe.left(now, &packet, record);
+        self.probe.count_left(now, packet.enqueued);
         if packet.ecn == Ecn::Ce {
             record.mark();
         }
-        self.busy_until = now + self.server.wire.take_framed(packet.bytes);
-        self.probe.busy.add(now, self.busy_until);
+        let span = self.server.wire.take_framed(packet.bytes);
+        self.busy_until = now + span;
+        self.probe.busy.extend(span, self.busy_until);
         self.waking = self.probe.waiting.get() > 0;
         self.unasked = !self.waking;
         let bytes = packet.bytes - self.server.wire.overhead();
-        Some(Gone { handle: packet.handle, bytes, at: self.busy_until + self.delay })
+        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: self.busy_until + self.delay })
+    }
+
+    /// Packets have been dropped after the discipline gave one.
+    fn left_behind(&mut self) {
+        self.waking &= self.probe.waiting.get() > 0;
+        self.unasked = !self.waking;
     }
 
     /// The link became free while nothing waited, and the discipline has not been asked since: asks it now, as of then.

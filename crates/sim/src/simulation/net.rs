@@ -21,32 +21,38 @@ pub(super) enum Next {
     /// Into a line whose packets all come from hosts, now, or all from one other port of constant delay: they arrive in the
     /// order in which that port sends, so the line is computed when it sends, without an event.
     Fused(u32),
+    /// As `Fused`, to its receiver.
+    Last(u32),
 }
 
-/// A [`Next`] in four bytes: its kind in the two highest bits. Routes are many.
+/// A [`Next`] in four bytes: its kind in the three highest bits. Routes are many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop(u32);
 
-const INDEX: u32 = (1 << 30) - 1;
+const INDEX_BITS: u32 = 29;
+const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 impl Hop {
     pub fn new(next: Next) -> Self {
-        Self(match next {
-            Next::End => 0,
-            Next::Port(index) => (1 << 30) | (index & INDEX),
-            Next::Line(index) => (2 << 30) | (index & INDEX),
-            Next::Fused(index) => (3 << 30) | (index & INDEX),
-        })
+        let (kind, index) = match next {
+            Next::End => (0, 0),
+            Next::Port(index) => (1, index),
+            Next::Line(index) => (2, index),
+            Next::Fused(index) => (3, index),
+            Next::Last(index) => (4, index),
+        };
+        Self((kind << INDEX_BITS) | (index & INDEX))
     }
 
     #[inline(always)]
-    fn next(self) -> Next {
+    pub fn next(self) -> Next {
         let index = self.0 & INDEX;
-        match self.0 >> 30 {
+        match self.0 >> INDEX_BITS {
             0 => Next::End,
             1 => Next::Port(index),
             2 => Next::Line(index),
-            _ => Next::Fused(index),
+            3 => Next::Fused(index),
+            _ => Next::Last(index),
         }
     }
 }
@@ -147,23 +153,43 @@ impl Net {
     ///
     /// Inlined, so that the packet is put together where it will lie.
     #[inline(always)]
-    pub fn launch(&mut self, packet: Packet, bytes: u32) {
+    pub fn launch(&mut self, mut packet: Packet, bytes: u32) {
+        let first = self.routes[packet.hop as usize].next();
+        // What a host sends over a line of its own is on its way to the next hop at once.
+        let is_own = matches!(first, Next::Fused(_));
+        packet.hop += u32::from(is_own);
         let hop = packet.hop;
         let handle = self.slab.insert(packet);
-        self.set_out(handle, hop, bytes);
+        self.audit.sent += 1;
+        match first {
+            Next::Fused(line) => self.set_out(handle, line, hop, bytes),
+            _ => self.set_out_apart(handle, hop, bytes),
+        }
     }
 
-    /// A packet of `bytes` leaves its host.
+    /// A packet of `bytes` leaves its host over a line of its own, on its way to the hop `hop`.
     #[inline(never)]
-    fn set_out(&mut self, handle: u32, hop: u32, bytes: u32) {
-        self.audit.sent += 1;
+    fn set_out(&mut self, handle: u32, line: u32, hop: u32, bytes: u32) {
+        let Some(at) = self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) else {
+            return self.lose_at_line(handle, self.now);
+        };
         match self.routes[hop as usize].next() {
-            Next::Fused(line) => self.cross(handle, line, bytes, self.now),
+            Next::Port(port) => self.approach_port(port, handle, at),
+            Next::Line(line) => self.approach_line(line, handle, hop, bytes, at),
+            _ => self.go_far(handle, hop, bytes, at),
+        }
+    }
+
+    /// A packet of `bytes` leaves its host otherwise.
+    #[inline(never)]
+    fn set_out_apart(&mut self, handle: u32, hop: u32, bytes: u32) {
+        match self.routes[hop as usize].next() {
             Next::Line(line) => {
                 self.let_in(line, self.now);
-                self.cross(handle, line, bytes, self.now);
+                self.cross(handle, line, hop, bytes, self.now);
             }
             Next::Port(port) => self.arrive(port, handle),
+            Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
             // A route is never empty.
             Next::End => {}
         }
@@ -173,13 +199,13 @@ impl Net {
     #[inline(never)]
     pub fn reach_line(&mut self, handle: u32) {
         let packet = self.slab.get(handle);
-        let bytes = packet.bytes();
-        if let Next::Line(line) | Next::Fused(line) = self.routes[packet.hop as usize].next() {
+        let (hop, bytes) = (packet.hop, packet.bytes());
+        if let Next::Line(line) = self.routes[hop as usize].next() {
             if let Some(approach) = &mut self.line_queues[line as usize].approach {
                 approach.apart -= 1;
             }
             self.let_in(line, self.now);
-            self.cross(handle, line, bytes, self.now);
+            self.cross(handle, line, hop, bytes, self.now);
         }
     }
 
@@ -191,48 +217,71 @@ impl Net {
         }
     }
 
-    /// A packet of `bytes` enters a line at `now`, which may lie behind.
+    /// A packet of `bytes` enters a line, its hop `hop`, at `now`, which may lie behind.
     #[inline(always)]
-    fn cross(&mut self, handle: u32, line: u32, bytes: u32, now: Instant) {
+    fn cross(&mut self, handle: u32, line: u32, hop: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
-            Some(at) => self.travel(handle, bytes, at),
-            None => self.lose_at(handle, now, Span::ZERO),
+            Some(at) => self.go_on(handle, hop + 1, bytes, at),
+            None => self.lose_at_line(handle, now),
         }
     }
 
-    /// A packet of `bytes` has been sent and reaches its next hop at `at`; hops that need no event are taken at once.
-    #[inline(always)]
+    /// A packet of `bytes` has been sent and reaches its next hop at `at`.
     pub fn travel(&mut self, handle: u32, bytes: u32, at: Instant) {
-        let packet = self.slab.get_mut(handle);
-        packet.hop += 1;
-        match self.routes[packet.hop as usize].next() {
-            Next::End => self.wheel.push(at, What::Deliver(handle)),
-            Next::Port(port) => self.approach_port(port, handle, at),
-            Next::Line(line) => self.approach_line(line, handle, bytes, at),
-            Next::Fused(line) => {
-                let last = self.routes[packet.hop as usize + 1].next() == Next::End;
-                match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                    Some(at) if last => {
-                        packet.hop += 1;
-                        self.wheel.push(at, What::Deliver(handle));
-                    }
-                    Some(at) => self.travel_on(handle, bytes, at),
-                    None => self.lose_at(handle, at, Span::ZERO),
-                }
+        self.go_on(handle, self.slab.get(handle).hop + 1, bytes, at);
+    }
+
+    /// A packet of `bytes` reaches its hop `hop` at `at`; hops that need no event are taken at once.
+    #[inline(always)]
+    pub fn go_on(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
+        match self.routes[hop as usize].next() {
+            Next::Last(line) => match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
+                Some(at) => self.wheel.push(at, What::Deliver(handle)),
+                None => self.lose_at_line(handle, at),
+            },
+            Next::Port(port) => {
+                self.slab.get_mut(handle).hop = hop;
+                self.approach_port(port, handle, at);
             }
+            Next::Line(line) => {
+                self.slab.get_mut(handle).hop = hop;
+                self.approach_next_line(line, handle, hop, bytes, at);
+            }
+            Next::Fused(line) => self.cross_next(handle, line, hop, bytes, at),
+            Next::End => self.wheel.push(at, What::Deliver(handle)),
         }
+    }
+
+    /// As [`Net::go_on`], after a hop that was no line.
+    #[inline(never)]
+    fn go_far(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
+        self.go_on(handle, hop, bytes, at);
+    }
+
+    /// As [`Net::cross`], behind another hop.
+    ///
+    /// Bound: the length of the route.
+    #[inline(never)]
+    fn cross_next(&mut self, handle: u32, line: u32, hop: u32, bytes: u32, at: Instant) {
+        self.cross(handle, line, hop, bytes, at);
+    }
+
+    /// As [`Net::approach_line`], behind another hop than a host's own line.
+    #[inline(never)]
+    fn approach_next_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
+        self.approach_line(line, handle, hop, bytes, at);
     }
 
     /// A packet of `bytes` will reach a line at `at`. What has come there since the line was looked at last goes on.
-    #[inline(never)]
-    fn approach_line(&mut self, line: u32, handle: u32, bytes: u32, at: Instant) {
+    #[inline(always)]
+    fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
         if at <= self.now + approach.ahead && at < self.look_at && approach.apart == 0 {
             if approach.pending.first <= at {
                 self.let_in(line, at);
             }
-            return self.cross(handle, line, bytes, at);
+            return self.cross(handle, line, hop, bytes, at);
         }
         if !approach.pending.insert(at, handle) {
             approach.apart += 1;
@@ -252,9 +301,10 @@ impl Net {
     pub fn let_in(&mut self, line: u32, until: Instant) {
         let nested = std::mem::replace(&mut self.catching_up, true);
         while let Some(approach) = &mut self.line_queues[line as usize].approach {
-            let Some((at, handle)) = approach.pending.pop(until) else { break };
-            let bytes = self.slab.get(handle).bytes();
-            self.cross(handle, line, bytes, at);
+            let Some((at, handle)) = approach.pending.pop_until(until) else { break };
+            let packet = self.slab.get(handle);
+            let (hop, bytes) = (packet.hop, packet.bytes());
+            self.cross(handle, line, hop, bytes, at);
         }
         self.catching_up = nested;
     }
@@ -298,19 +348,26 @@ impl Net {
         (0..self.lines.len()).for_each(|line| self.look_later(line as u32));
     }
 
-    /// As [`Net::travel`], when a line was not the last hop.
-    ///
-    /// Bound: the length of the route.
-    #[inline(never)]
-    fn travel_on(&mut self, handle: u32, bytes: u32, at: Instant) {
-        self.travel(handle, bytes, at);
-    }
-
     /// A packet is gone.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, handle: u32) {
         self.lose_at(handle, self.now, Span::ZERO);
+    }
+
+    /// A line drops a packet at `at`. What ports have dropped before is counted before.
+    #[cold]
+    #[inline(never)]
+    pub fn lose_at_line(&mut self, handle: u32, at: Instant) {
+        if !self.catching_up {
+            let before = Instant::from_nanos(at.min(self.now).nanos().saturating_sub(1));
+            for port in 0..self.ports.len() {
+                if self.ports[port].lazy {
+                    self.settle(port as u32, before);
+                }
+            }
+        }
+        self.lose_at(handle, at, Span::ZERO);
     }
 
     /// A packet is gone at `now`, at a queue with so much delay.

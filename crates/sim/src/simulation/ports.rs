@@ -116,6 +116,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
+        port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
@@ -126,7 +127,7 @@ impl Net {
             self.wheel.push(port.busy_until, What::Free(index));
         }
         // Bound: what is on its way there.
-        while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+        while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
             self.wheel.push(at, What::Enqueue(handle));
         }
         self.count_drops(index, now);
@@ -152,6 +153,7 @@ impl Net {
         let port = &mut self.ports[index as usize];
         let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
         let Ok(scheme) = present.with(parameters) else { return };
+        port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
@@ -171,7 +173,7 @@ impl Net {
                 self.wheel.push(port.busy_until, What::Free(index));
             }
             // Bound: what is on its way there.
-            while let Some((at, handle)) = self.ports[index as usize].pending.pop(Instant::NEVER) {
+            while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
                 self.wheel.push(at, What::Enqueue(handle));
             }
         }

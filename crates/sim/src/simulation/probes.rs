@@ -48,7 +48,7 @@ impl Simulation {
     pub(super) fn probe(&mut self, index: u32) {
         let now = self.net.now;
         let Some(probes) = self.hosts.probes.get_mut(&index) else { return };
-        let Some(tcp) = &mut self.hosts.tcp[index as usize] else { return };
+        let Some(tcp) = &mut self.hosts.ends[index as usize].tcp else { return };
         let sent = tcp.sender.sent_end().get();
         // Nothing is asked for before there is load.
         if sent > 0 {

@@ -221,7 +221,7 @@ impl Simulation {
         self.payload_before += self.payload_all();
         for index in 0..self.hosts.flows.len() {
             self.hosts.before[index] = self.hosts.tcp_counts(index);
-            self.hosts.meters[index].restart();
+            self.hosts.ends[index].meter.restart();
             if let Some(echo) = &mut self.hosts.flows[index].echo {
                 echo.restart();
             }
@@ -263,15 +263,18 @@ impl Simulation {
         let tested = self.merge_tested(self.end, measured);
         tested.metrics(&mut metrics, true);
         let phases = self.phase_reports();
+        let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
+        // What is not reported makes room for the reports.
+        (self.net.slab, self.net.routes, self.net.hashes) = Default::default();
+        self.net.wheel = Wheel::new(0);
         let (flows, groups) = self.flow_reports(measured, &mut metrics);
         let cells = self.cell_reports(measured);
-        let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();
-        let own_delays = std::mem::take(&mut self.hosts.delays);
+        let own_delays = self.delays_of_groups();
+        self.hosts.delays = Vec::new();
         let probes = std::mem::take(&mut self.hosts.probes);
-        (self.hosts, self.net.slab, self.net.routes) = Default::default();
-        (self.net.hashes, self.net.losses, self.net.wheel) = (Vec::new(), Vec::new(), Wheel::new(0));
+        (self.hosts, self.net.losses) = Default::default();
         let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
         let mut distributions = BTreeMap::new();
         distributions.insert("sojourn_ms".into(), distribution(&tested.sojourn.histogram.cdf_ms()));

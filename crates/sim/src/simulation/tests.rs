@@ -102,6 +102,25 @@ fn a_link_that_is_looked_at_later_does_the_same() {
 }
 
 #[test]
+fn what_a_plain_link_holds_is_the_same_counted_and_computed() {
+    // The measurement begins and ends while packets are being sent; the clients' link rests at times.
+    for text in [DUMBBELL, CLIENTS] {
+        let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned()];
+        let document = scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
+        let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
+        let [counted, computed] = [true, false].map(|counts| {
+            let mut simulation = Simulation::new(Arc::clone(&network), Options { seed: 5, ..Options::default() });
+            for port in &mut simulation.net.ports {
+                assert!(port.lazy && port.probe.system.is_none());
+                port.probe.derive_system(!counts);
+            }
+            serde_json::to_string(&simulation.run().unwrap()).unwrap()
+        });
+        assert_eq!(counted, computed);
+    }
+}
+
+#[test]
 fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
     let stream = |after: &str| {
         let traffic = format!("flows.0.traffic={{ kind = \"bulk\", after = \"{after}\", first = \"37 B\" }}");

@@ -3,7 +3,9 @@
 use super::net::Net;
 use super::What;
 use crate::port::{Follows, Medium, Port};
+use sojourn_aqm::Rates;
 use sojourn_units::Instant;
+use std::sync::Arc;
 
 impl Net {
     /// Brings a port with a trace up to `now`, before something happens there: a transmission that ends at this instant ends
@@ -62,7 +64,7 @@ impl Net {
             let Some(handle) = self.next_for_wire(index) else { return };
             let bytes = self.slab.get(handle).bytes();
             let port = &mut self.ports[index as usize];
-            let framed = bytes + port.server.wire.overhead();
+            let framed = port.framed(bytes);
             let Some(follows) = port.follows.as_mut() else { return };
             let out = follows.trace.send(now, framed);
             follows.sending = out > now;
@@ -93,6 +95,11 @@ impl Port {
     /// It follows a trace.
     pub(super) fn is_traced(&self) -> bool {
         matches!(self.medium, Medium::Trace)
+    }
+
+    /// What the trace lets it send.
+    pub(super) fn follows(&self) -> Option<Arc<Rates>> {
+        self.follows.as_ref().map(|follows| Arc::clone(follows.trace.rates()))
     }
 
     /// Bits that the trace let it send by `now`, and what it sent, since the measurement began.

@@ -354,8 +354,42 @@ congestion_controls! { $
     bbr3::Bbr3 in Box,
 }
 
+/// What an [`AckEvent`] is put together from.
+pub(super) trait Told {
+    /// The event, for an algorithm with this threshold.
+    fn event(&self, ssthresh: Bytes) -> AckEvent;
+}
+
+impl Control {
+    /// As [`CongestionControl::on_ack`], of an event that is put together here: the window. For the algorithms that most flows
+    /// have, it is put together as far as they read it. Counts `reductions` in answer to marks.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, told: &impl Told, reductions: &mut u64) -> Bytes {
+        match self {
+            Self::NewReno(it) => {
+                it.on_ack(&told.event(it.ssthresh()));
+                it.cwnd()
+            }
+            Self::Cubic(it) => {
+                it.on_ack(&told.event(it.ssthresh()));
+                it.cwnd()
+            }
+            other => other.answer_whole(&told.event(other.ssthresh()), reductions),
+        }
+    }
+
+    #[inline(never)]
+    fn answer_whole(&mut self, event: &AckEvent, reductions: &mut u64) -> Bytes {
+        let before = self.cwnd();
+        self.on_ack(event);
+        let cwnd = self.cwnd();
+        *reductions += u64::from(cwnd < before && self.answers_marks());
+        cwnd
+    }
+}
+
 impl CongestionControl for Control {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, ack: &AckEvent) {
         each!(self, it => it.on_ack(ack));
     }

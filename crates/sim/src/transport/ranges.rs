@@ -3,8 +3,6 @@
 //! Ranges that touch are one range. Lookups are O(log n) in the number of ranges, which is the number of holes;
 //! an insertion that repeats what is known changes nothing and costs one lookup.
 
-use std::collections::VecDeque;
-
 /// Bytes from `start` up to, not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -13,14 +11,29 @@ pub(crate) struct Range {
 }
 
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Ranges {
-    list: VecDeque<Range>,
     bytes: u64,
+    /// Ascending; those before `first` are forgotten.
+    list: Vec<Range>,
+    first: usize,
 }
 
+/// Highest ranges that are looked at one by one.
+const FEW: usize = 4;
+/// Forgotten ranges that may stay in the list.
+const STALE: usize = 32;
+
 impl Ranges {
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.bytes == 0
+    }
+
+    /// There is one range.
+    #[inline(always)]
+    pub fn is_single(&self) -> bool {
+        self.list.len() - self.first == 1
     }
 
     /// Bytes in all ranges.
@@ -29,24 +42,48 @@ impl Ranges {
     }
 
     pub fn first(&self) -> Option<Range> {
-        self.list.front().copied()
+        self.list.get(self.first).copied()
     }
 
     pub fn last(&self) -> Option<Range> {
-        self.list.back().copied()
+        self.list.last().copied()
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
-        self.list.iter().copied()
+        self.list.iter().skip(self.first).copied()
+    }
+
+    /// All of `range` is there, in one of the highest ranges; false may be wrong for others.
+    #[inline(always)]
+    pub fn holds(&self, range: Range) -> bool {
+        let few = self.list.iter().rev().take(FEW);
+        few.take_while(|r| r.end > range.start).any(|r| r.start <= range.start && range.end <= r.end)
+    }
+
+    /// Adds `new` where it begins in the highest range, at its end, or above it: what of it was not there.
+    #[inline(always)]
+    pub fn append(&mut self, new: Range) -> Option<Range> {
+        let known = match self.list.last_mut() {
+            Some(last) if new.start < last.start => return None,
+            Some(last) if new.start <= last.end => {
+                let known = last.end;
+                last.end = known.max(new.end);
+                known
+            }
+            _ => {
+                self.list.push(new);
+                new.start
+            }
+        };
+        let gap = Range { start: known, end: new.end.max(known) };
+        self.bytes += gap.end - gap.start;
+        Some(gap)
     }
 
     /// Adds `new`; `gap` sees every part of it that was not there. Returns the range that now holds it.
-    pub fn insert(&mut self, new: Range, mut gap: impl FnMut(Range)) -> Range {
-        // Most insertions concern the highest range.
-        let at = match self.list.back() {
-            Some(last) if last.start <= new.start && new.start <= last.end => self.list.len() - 1,
-            _ => self.list.partition_point(|r| r.end < new.start),
-        };
+    #[inline(never)]
+    pub fn insert(&mut self, new: Range, gap: &mut dyn FnMut(Range)) -> Range {
+        let at = self.first + self.list[self.first..].partition_point(|r| r.end < new.start);
         if let Some(r) = self.list.get(at) {
             if r.start <= new.start && new.end <= r.end {
                 return *r;
@@ -79,15 +116,23 @@ impl Ranges {
     }
 
     /// Forgets everything before `seq`.
+    #[inline]
     pub fn trim(&mut self, seq: u64) {
-        while let Some(first) = self.list.front_mut().filter(|first| first.start < seq) {
+        while let Some(first) = self.list.get_mut(self.first).filter(|first| first.start < seq) {
             if first.end > seq {
                 self.bytes -= seq - first.start;
                 first.start = seq;
-                return;
+                break;
             }
             self.bytes -= first.end - first.start;
-            self.list.pop_front();
+            self.first += 1;
+        }
+        if self.first == self.list.len() {
+            self.list.clear();
+            self.first = 0;
+        } else if self.first >= STALE && 2 * self.first >= self.list.len() {
+            self.list.drain(..self.first);
+            self.first = 0;
         }
     }
 }
@@ -96,9 +141,18 @@ impl Ranges {
 mod tests {
     use super::*;
 
+    /// As their users do it.
+    fn insert_any(ranges: &mut Ranges, new: Range, gap: &mut dyn FnMut(Range)) -> Range {
+        let Some(fresh) = ranges.append(new) else { return ranges.insert(new, gap) };
+        if fresh.start < fresh.end {
+            gap(fresh);
+        }
+        ranges.last().expect("it has been added")
+    }
+
     fn insert(ranges: &mut Ranges, start: u64, end: u64) -> (Range, Vec<(u64, u64)>) {
         let mut gaps = Vec::new();
-        let merged = ranges.insert(Range { start, end }, |g| gaps.push((g.start, g.end)));
+        let merged = insert_any(ranges, Range { start, end }, &mut |g| gaps.push((g.start, g.end)));
         (merged, gaps)
     }
 
@@ -131,7 +185,7 @@ mod tests {
             let start = below + (random >> 33) % (300 - below);
             let end = (start + 1 + (random >> 20) % 20).min(300);
             let mut fresh = 0;
-            ranges.insert(Range { start, end }, |g| fresh += g.end - g.start);
+            insert_any(&mut ranges, Range { start, end }, &mut |g| fresh += g.end - g.start);
             let expected = bitmap[start as usize..end as usize].iter().filter(|b| !**b).count() as u64;
             assert_eq!(fresh, expected, "step {step}");
             bitmap[start as usize..end as usize].fill(true);

@@ -9,81 +9,22 @@
 //! A receiver that never sees a SYN takes the stream as it comes, as ns-2's one-way agents do. Work: O(log n) in the number of holes.
 
 mod adaptive;
+mod config;
 mod connection;
 mod reader;
+mod stats;
 
-use crate::keys::words;
+pub use config::{AckPolicy, ReceiverConfig};
+pub use stats::ReceiverStats;
+
 use crate::transport::congestion::EcnFeedback;
 use crate::transport::ranges::{Range, Ranges};
 use crate::transport::segment::{Accurate, Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
 use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
-use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
-
-words! {
-    /// When a receiver acknowledges.
-    pub enum AckPolicy {
-        /// RFC 5681, 4.2: `ack_every` segments, or `delayed_ack`; at once while a segment is missing.
-        #[default]
-        Rfc = "rfc",
-        /// As Linux: also a segment with PSH at once, and each of 16 segments after a long pause or a segment that brought
-        /// nothing new. While a segment is missing, one acknowledgement stands for all segments of a millisecond.
-        // `receiver::adaptive` has the rule.
-        Linux = "linux",
-    }
-}
-
-/// Parameters of a receiver; the default is Linux's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceiverConfig {
-    /// An acknowledgement for every so many segments; 1 acknowledges each (ns-2).
-    pub ack_every: Packets,
-    /// The rule beyond that.
-    pub ack_policy: AckPolicy,
-    /// Longest delay of an acknowledgement: 40 ms in Linux, 200 ms in ns-3.
-    pub ack_delay: Span,
-    /// So many segments at the start are acknowledged at once, each; 0 for none.
-    pub quick_acks: Packets,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Receive buffer: the window at first; at most 4 GiB.
-    pub buffer: Bytes,
-    /// How marks are reported; of Accurate ECN: it is spoken where the sender's SYN asks for it, or without a handshake.
-    pub ecn_feedback: EcnFeedback,
-    /// Accurate ECN with its option.
-    pub accecn_option: bool,
-    /// Agrees to ECN where the sender's SYN asks for it.
-    pub ecn: bool,
-    /// Rate at which the application reads; `None` reads at once, so that the window never closes.
-    pub read_rate: Option<BitRate>,
-    /// A window that is to grow grows by a segment of this payload at the least (RFC 9293, 3.8.6.2.2).
-    pub mss: Bytes,
-    /// Until an unanswered SYN-ACK or FIN is sent again, at first.
-    pub initial_rto: Span,
-    /// The longest such time, after doubling.
-    pub max_rto: Span,
-}
-
-impl Default for ReceiverConfig {
-    fn default() -> Self {
-        Self {
-            ack_every: Packets::new(2),
-            ack_policy: AckPolicy::Rfc,
-            ack_delay: Span::from_millis(40),
-            quick_acks: Packets::new(16),
-            sack: true,
-            buffer: Bytes::new(6 << 20),
-            ecn_feedback: EcnFeedback::Classic,
-            accecn_option: true,
-            ecn: true,
-            read_rate: None,
-            mss: Bytes::new(1448),
-            initial_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(120),
-        }
-    }
-}
+use sojourn_units::{Bytes, Instant};
+use std::sync::Arc;
 
 /// What to do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,29 +37,6 @@ pub enum AckAction {
     Now(Ack),
 }
 
-/// Counts since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverStats {
-    /// Data segments that arrived.
-    pub segments: u64,
-    /// Their payload.
-    pub bytes: Bytes,
-    /// Of these, segments that brought nothing new.
-    pub duplicate_segments: u64,
-    /// Payload that had arrived before.
-    pub duplicate_bytes: Bytes,
-    /// Segments that arrived above a hole.
-    pub out_of_order_segments: u64,
-    /// Segments that arrived marked.
-    pub ce_segments: u64,
-    /// Acknowledgements sent, window updates included, SYN-ACKs not.
-    pub acks: u64,
-    /// SYN-ACKs sent.
-    pub syn_acks: u64,
-    /// Acknowledgements sent because the application has read.
-    pub window_updates: u64,
-}
-
 /// SACK blocks remembered, most recent first; one more than is sent, as a merge may swallow some.
 const REMEMBERED: usize = 4;
 /// Segments acknowledged at once after the first mark.
@@ -127,47 +45,51 @@ const QUICK_AFTER_MARK: u64 = 2;
 /// Marked packets after which Accurate ECN acknowledges at once (RFC 9768, 3.2.2.5.1: 2 where data is unacknowledged).
 const CE_BEFORE_ACK: u8 = 2;
 
-/// A TCP receiver.
+/// A TCP receiver. In the order of use: what each segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    config: ReceiverConfig,
     /// Everything before this offset has arrived.
     next: u64,
-    out_of_order: Ranges,
-    /// Ranges of `out_of_order`, the most recently changed first; empty ones last.
-    recent: [Range; REMEMBERED],
-    /// Right edge of the window offered: it never moves left.
-    edge: u64,
+    /// Shared by flows of one kind.
+    config: Arc<ReceiverConfig>,
     /// Segments not yet acknowledged.
     unacked: u64,
+    quick: u64,
     /// Of the delayed acknowledgement.
     deadline: Instant,
-    /// Of a window update, SYN-ACK or FIN, whichever is first.
-    other: Instant,
-    quick: u64,
     /// RFC 7323's Last.ACK.sent and TS.Recent.
     last_ack: u64,
     echo: Instant,
     echo_arrived: Instant,
+    /// Right edge of the window offered: it never moves left.
+    edge: u64,
+    /// Feedback is classic, the application reads at once, the rule is RFC 5681's, the connection is open and its end unknown.
+    plain: bool,
     ece: bool,
     /// ECN was agreed on, or there was no handshake.
     ecn: bool,
     /// What both sides speak.
     feedback: EcnFeedback,
-    /// Counters of Accurate ECN: packets, and bytes.
-    ce_packets: u8,
-    counters: Counters,
     /// Marked packets since the last acknowledgement.
     ce_unacked: u8,
+    /// Counters of Accurate ECN: packets, and bytes.
+    ce_packets: u8,
+    out_of_order: Ranges,
+    stats: ReceiverStats,
+    counters: Counters,
+    /// Ranges of `out_of_order`, the most recently changed first; empty ones last.
+    recent: [Range; REMEMBERED],
+    /// Of a window update, SYN-ACK or FIN, whichever is first.
+    other: Instant,
     /// End of the stream, its FIN included.
     fin: Option<u64>,
     /// What of `fin` is a FIN: 0 or 1.
     fin_place: u64,
     connection: Connection,
-    reader: Option<Reader>,
+    reader: Option<Box<Reader>>,
     /// Of Linux's rule.
-    adaptive: Option<Adaptive>,
-    stats: ReceiverStats,
+    adaptive: Option<Box<Adaptive>>,
 }
 
 const NOTHING: Range = Range { start: 0, end: 0 };
@@ -175,12 +97,13 @@ const NOTHING: Range = Range { start: 0, end: 0 };
 impl Receiver {
     /// A receiver at the start of the stream.
     #[must_use]
-    pub fn new(config: ReceiverConfig) -> Self {
+    pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Self {
+        let config = config.into();
         Self {
             next: 0,
             out_of_order: Ranges::default(),
             recent: [NOTHING; REMEMBERED],
-            edge: config.buffer.get().min(u64::from(u32::MAX)),
+            edge: config.space(),
             unacked: 0,
             deadline: Instant::NEVER,
             other: Instant::NEVER,
@@ -196,9 +119,12 @@ impl Receiver {
             ce_unacked: 0,
             fin: None,
             fin_place: 0,
+            plain: config.ecn_feedback == EcnFeedback::Classic
+                && config.read_rate.is_none()
+                && config.ack_policy == AckPolicy::Rfc,
             connection: Connection::default(),
-            reader: config.read_rate.map(Reader::new),
-            adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Adaptive::new(config.ack_delay)),
+            reader: config.read_rate.map(|rate| Box::new(Reader::new(rate))),
+            adaptive: (config.ack_policy == AckPolicy::Linux).then(|| Box::new(Adaptive::new(config.ack_delay))),
             stats: ReceiverStats::default(),
             config,
         }
@@ -218,7 +144,89 @@ impl Receiver {
     }
 
     /// A segment arrives, marked `ce` or not.
+    #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        if self.expects(data, ce) {
+            self.on_expected_data(now, data)
+        } else {
+            self.on_other_data(now, data, ce)
+        }
+    }
+
+    /// As [`Receiver::on_data`], as if none were expected.
+    #[cfg(test)]
+    pub fn on_data_by_the_book(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        self.on_any_data(now, data, ce)
+    }
+
+    /// It is the next of the stream, nothing is missing before it, and it says nothing else.
+    #[inline(always)]
+    pub fn expects(&self, data: &Data, ce: bool) -> bool {
+        data.seq == self.next && self.is_plain(data, ce) && self.out_of_order.is_empty()
+    }
+
+    /// It says nothing but its place in the stream, and nothing else is to be seen to.
+    #[inline(always)]
+    fn is_plain(&self, data: &Data, ce: bool) -> bool {
+        const SAYS: u8 = Data::CWR | Data::FIN | Data::SYN | Data::LAST;
+        self.plain && !ce && data.len > 0 && data.flags & SAYS == 0
+    }
+
+    /// As [`Receiver::on_data`], of one that is not expected.
+    #[inline(always)]
+    pub fn on_other_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
+        if !self.is_plain(data, ce) {
+            return self.on_any_data(now, data, ce);
+        }
+        self.count(now, data);
+        let had_holes = !self.out_of_order.is_empty();
+        let in_order = self.place(data);
+        self.answer(now, !in_order || had_holes)
+    }
+
+    /// As [`Receiver::on_data`], of one that is expected: nearly all are.
+    #[inline(always)]
+    pub fn on_expected_data(&mut self, now: Instant, data: &Data) -> AckAction {
+        self.stats.segments += 1;
+        // Nothing has arrived behind Last.ACK.sent.
+        if self.unacked == 0 && data.sent >= self.echo {
+            (self.echo, self.echo_arrived) = (data.sent, now);
+        }
+        self.next += u64::from(data.len);
+        self.unacked += 1;
+        if self.quick > 0 || self.unacked >= self.config.ack_every.get() {
+            return AckAction::Now(self.acknowledge_expected());
+        }
+        if self.deadline == Instant::NEVER {
+            self.deadline = now + self.config.ack_delay;
+            return AckAction::Delay(self.deadline);
+        }
+        AckAction::None
+    }
+
+    /// As [`Receiver::acknowledge`], of a segment that was expected: the whole buffer is free.
+    #[inline(always)]
+    fn acknowledge_expected(&mut self) -> Ack {
+        let window = self.config.space();
+        self.quick = self.quick.saturating_sub(self.unacked);
+        self.unacked = 0;
+        self.deadline = Instant::NEVER;
+        self.last_ack = self.next;
+        self.edge = self.next + window;
+        self.stats.acks += 1;
+        Ack {
+            ack: self.next,
+            echo: self.echo,
+            received_at: self.echo_arrived,
+            window: window as u32,
+            ece: self.ece,
+            ..Ack::default()
+        }
+    }
+
+    /// As [`Receiver::on_data`], of any.
+    #[inline(never)]
+    fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
         if self.reader.is_some() {
             self.read(now);
         }
@@ -238,31 +246,11 @@ impl Receiver {
     /// A segment of data, or a FIN.
     #[inline(always)]
     fn on_segment(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
-        self.stats.segments += 1;
-        self.stats.bytes += Bytes::new(u64::from(data.len));
         self.take_mark(data, ce);
-        if data.seq <= self.last_ack && data.sent >= self.echo {
-            self.echo = data.sent;
-            self.echo_arrived = now;
-        }
+        self.count(now, data);
         let fin_again = data.has(Data::FIN | Data::LAST) && self.take_fin(data);
-        self.unacked += 1;
-
-        let before = self.next;
-        let in_order = data.seq <= before && data.end() > before;
-        let had_holes = !self.out_of_order.is_empty();
-        if in_order {
-            self.duplicate(self.next - data.seq);
-            self.next = data.end();
-            if had_holes {
-                self.fill(data.end());
-            }
-        } else if data.end() <= self.next {
-            self.duplicate(data.end() - data.seq);
-            self.stats.duplicate_segments += 1;
-        } else {
-            self.hold(data);
-        }
+        let (before, had_holes) = (self.next, !self.out_of_order.is_empty());
+        let in_order = self.place(data);
         if fin_again {
             // It was counted among what had arrived before, and is not payload.
             self.stats.duplicate_bytes = self.stats.duplicate_bytes.saturating_sub(Bytes::new(1));
@@ -277,7 +265,44 @@ impl Receiver {
             let is_old = data.end() <= before;
             return self.adapt(now, data, &Arrival { in_order, is_old, had_holes, all });
         }
-        if !in_order || had_holes || all || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
+        self.answer(now, !in_order || had_holes || all)
+    }
+
+    /// RFC 7323, 4.3: whose timestamp to echo.
+    #[inline(always)]
+    fn count(&mut self, now: Instant, data: &Data) {
+        self.stats.segments += 1;
+        self.unacked += 1;
+        if data.seq <= self.last_ack && data.sent >= self.echo {
+            (self.echo, self.echo_arrived) = (data.sent, now);
+        }
+    }
+
+    /// Where a segment belongs in the stream; true when this goes on with it.
+    #[inline(always)]
+    fn place(&mut self, data: &Data) -> bool {
+        let (before, end) = (self.next, data.end());
+        if end <= before {
+            self.duplicate(end - data.seq);
+            self.stats.duplicate_segments += 1;
+            return false;
+        }
+        if data.seq > before {
+            self.hold(data);
+            return false;
+        }
+        self.duplicate(before - data.seq);
+        self.next = end;
+        if !self.out_of_order.is_empty() {
+            self.fill(end);
+        }
+        true
+    }
+
+    /// RFC 5681, 4.2: at once, or with the next segment, or after the delay.
+    #[inline(always)]
+    fn answer(&mut self, now: Instant, at_once: bool) -> AckAction {
+        if at_once || self.quick > 0 || self.unacked >= self.config.ack_every.get() {
             return AckAction::Now(self.acknowledge());
         }
         if self.deadline == Instant::NEVER {
@@ -290,6 +315,7 @@ impl Receiver {
     /// The stream's end is known; true for a FIN that has been here before.
     #[inline(never)]
     fn take_fin(&mut self, data: &Data) -> bool {
+        self.plain = false;
         self.fin_place = u64::from(data.has(Data::FIN));
         self.fin.replace(data.end()).is_some() && self.fin_place > 0
     }
@@ -339,16 +365,22 @@ impl Receiver {
         // A segment larger than its hole overlaps what had arrived.
         let waiting = self.out_of_order.bytes();
         self.out_of_order.trim(reached);
-        self.duplicate(waiting - self.out_of_order.bytes());
+        let overlap = waiting - self.out_of_order.bytes();
+        self.duplicate(overlap);
         if let Some(first) = self.out_of_order.first().filter(|first| first.start == reached) {
             self.next = first.end;
             self.out_of_order.trim(first.end);
         }
-        let next = self.next;
-        self.remember(|r| r.end > next);
+        if self.out_of_order.is_empty() {
+            self.recent = [NOTHING; REMEMBERED];
+        } else {
+            let next = self.next;
+            self.remember(|r| r.end > next);
+        }
     }
 
     /// Keeps the remembered ranges that `wanted` wants, in order.
+    #[inline(never)]
     fn remember(&mut self, wanted: impl Fn(&Range) -> bool) {
         let mut kept = [NOTHING; REMEMBERED];
         let survivors = self.recent.iter().filter(|r| r.end > 0 && wanted(r));
@@ -360,18 +392,28 @@ impl Receiver {
 
     /// A segment above a hole.
     fn hold(&mut self, data: &Data) {
+        let new = Range { start: data.seq, end: data.end() };
         let mut fresh = 0;
-        let range =
-            self.out_of_order.insert(Range { start: data.seq, end: data.end() }, |gap| fresh += gap.end - gap.start);
-        self.duplicate(data.end() - data.seq - fresh);
+        let range = match self.out_of_order.append(new).zip(self.out_of_order.last()) {
+            Some((gap, range)) => {
+                fresh = gap.end - gap.start;
+                range
+            }
+            None => self.out_of_order.insert(new, &mut |gap| fresh += gap.end - gap.start),
+        };
+        self.duplicate(new.end - new.start - fresh);
         if fresh == 0 {
             self.stats.duplicate_segments += 1;
         } else {
             self.stats.out_of_order_segments += 1;
         }
-        self.remember(|r| r.end < range.start || r.start > range.end);
-        self.recent.rotate_right(1);
-        self.recent[0] = range;
+        if self.out_of_order.is_single() {
+            self.recent = [range, NOTHING, NOTHING, NOTHING];
+        } else {
+            self.remember(|r| r.end < range.start || r.start > range.end);
+            self.recent.rotate_right(1);
+            self.recent[0] = range;
+        }
     }
 
     /// As [`Receiver::acknowledge`], out of the way of the one that follows a segment.
@@ -398,7 +440,7 @@ impl Receiver {
         self.deadline = Instant::NEVER;
         self.last_ack = self.next;
         self.stats.acks += 1;
-        match self.reader {
+        match &self.reader {
             None => self.edge = self.edge.max(self.next + self.free()),
             Some(_) => self.offer(),
         }
@@ -441,8 +483,8 @@ impl Receiver {
 
     /// Room in the buffer: neither unread nor waiting for a hole to be filled.
     fn free(&self) -> u64 {
-        let unread = self.reader.as_ref().map_or(0, Reader::unread);
-        self.config.buffer.get().min(u64::from(u32::MAX)).saturating_sub(self.out_of_order.bytes() + unread)
+        let unread = self.reader.as_ref().map_or(0, |reader| reader.unread());
+        self.config.space().saturating_sub(self.out_of_order.bytes() + unread)
     }
 
     /// What is due: a delayed acknowledgement, a window update, or a SYN-ACK or FIN once more.
@@ -493,10 +535,16 @@ impl Receiver {
         Bytes::new(self.next - fin)
     }
 
+    /// As [`Receiver::delivered`], where no end of the stream is known.
+    #[inline(always)]
+    pub(crate) fn reached(&self) -> Bytes {
+        Bytes::new(self.next)
+    }
+
     /// Arrived in order and not yet read by the application, as of the last event.
     #[must_use]
     pub fn unread(&self) -> Bytes {
-        Bytes::new(self.reader.as_ref().map_or(0, Reader::unread))
+        Bytes::new(self.reader.as_ref().map_or(0, |reader| reader.unread()))
     }
 
     /// Waiting for a hole to be filled.

@@ -186,7 +186,7 @@ pub struct Ack {
 impl Ack {
     /// SACK blocks carried.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn sack_blocks(&self) -> usize {
         match &self.sack {
             [SackBlock { len: 0, .. }, ..] => 0,
@@ -228,6 +228,7 @@ impl Ack {
     /// Size of the IP packet with timestamps; without, [`unstamped_saves`]. 52 B, and with SACK blocks two bytes of padding, two
     /// of option header and 8 B a block.
     #[must_use]
+    #[inline(always)]
     pub fn header_bytes(&self) -> Bytes {
         match self.sack_blocks() {
             _ if self.control == Control::Syn => SYN_HEADER,

@@ -33,6 +33,7 @@ mod rtt;
 mod scoreboard;
 mod stats;
 mod tail;
+mod tell;
 mod transmit;
 mod undo;
 mod window;
@@ -47,6 +48,15 @@ use crate::transport::segment::{Ack, Data};
 use recovery::{NewReno, Ns3, Rack, Reno, Sack};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::Arc;
+
+/// What brings a sender's acknowledgements and takes its segments.
+pub trait Path {
+    /// The acknowledgement that has arrived; not to be asked for after [`Path::send`].
+    fn ack(&self) -> Ack;
+
+    /// A segment leaves, with the number of data segments sent, this one included.
+    fn send(&mut self, data: Data, number: u64);
+}
 
 /// A TCP sender.
 #[derive(Clone, Debug)]
@@ -92,6 +102,13 @@ macro_rules! recoveries {
 }
 
 recoveries! { $ Sack, Rack, NewReno, Reno, Ns3 }
+
+impl Kind {
+    #[inline(never)]
+    fn answer(&mut self, now: Instant, path: &mut impl Path) -> (Instant, Instant) {
+        with!(self, core => core.answer(now, path))
+    }
+}
 
 impl Sender {
     /// A sender at the start of its stream.
@@ -180,18 +197,19 @@ impl Sender {
         with!(&mut self.0, core => core.poll(now))
     }
 
-    /// Hands every segment that may go now to `send`, with the number of data segments sent, this one included.
-    #[inline]
-    pub fn drain(&mut self, now: Instant, mut send: impl FnMut(Data, u64)) {
-        // Bound: the window, which the sender itself limits.
-        with!(&mut self.0, core => {
-            for _ in 0..core.full_segments(now) {
-                send(core.send_full(now), core.stats.segments_sent);
-            }
-            while let Some(data) = core.poll(now) {
-                send(data, core.stats.segments_sent);
-            }
-        });
+    /// Hands every segment that may go now to `path`.
+    pub fn drain(&mut self, now: Instant, path: &mut impl Path) {
+        with!(&mut self.0, core => core.drain(now, path));
+    }
+
+    /// [`Sender::on_ack`] of the acknowledgement that `path` has brought, [`Sender::drain`] and [`Sender::deadlines`].
+    #[inline(always)]
+    pub fn answer(&mut self, now: Instant, path: &mut impl Path) -> (Instant, Instant) {
+        match &mut self.0 {
+            // What most flows have, here; the others apart.
+            Kind::Sack(core) => core.answer(now, path),
+            other => other.answer(now, path),
+        }
     }
 
     /// When to call [`Sender::on_timer`]; it may move earlier as well as later at any call.
@@ -212,7 +230,7 @@ impl Sender {
     #[must_use]
     #[inline]
     pub fn deadlines(&self) -> (Instant, Instant) {
-        with!(&self.0, core => (core.timer(), core.pacing.deadline()))
+        with!(&self.0, core => core.deadlines())
     }
 
     // Looking in.

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_sim::{scenario, RunReport};
+use sojourn_sim::{scenario, Options, RunReport, Simulation};
+use sojourn_units::Span;
+use std::sync::Arc;
 
 /// Datagrams of 1500 B at `rate` for 4 s over one link with these keys, and a queue of 100 packets.
 fn link(keys: &str, rate: &str) -> String {
@@ -72,6 +74,60 @@ fn opportunities_set_the_pace() {
 }
 
 #[test]
+fn a_framed_packet_takes_the_time_of_its_frame() {
+    // 1500 B take 32 cells of 48 B, 1696 B on the wire: 6.784 ms at 2 Mbit/s, and 10 ms of delay; one packet each 12 ms.
+    let rates = "trace = {rates = [[\"0 s\", \"2 Mbit/s\"]]}";
+    let report = one(&link(&format!("framing = \"atm\"\n{rates}"), "1 Mbit/s"));
+    assert!((mean_delay_ms(&report) - 16.784).abs() < 1e-6, "{}", mean_delay_ms(&report));
+    assert!((metric(&report, "utilisation") - 6.784 / 12.0).abs() < 2e-3, "{}", metric(&report, "utilisation"));
+    // The same as of a link of this rate.
+    let constant = one(&link("framing = \"atm\"\nrate = \"2 Mbit/s\"", "1 Mbit/s"));
+    assert_eq!(mean_delay_ms(&report), mean_delay_ms(&constant));
+}
+
+#[test]
+fn series_show_what_a_changing_link_can_send() {
+    let capacity = |keys: &str| -> Vec<(String, Vec<f64>)> {
+        let document = scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect("a scenario");
+        let network = Arc::new(document.resolve().expect("a network"));
+        let options = Options { series: Some(Span::from_millis(500)), ..Options::default() };
+        let report = Simulation::new(network, options).run().expect("a run");
+        let series = report.series.into_iter().filter(|series| series.name.starts_with("capacity"));
+        series.map(|it| (it.name, it.value.into_iter().map(|value| value.expect("a value") / 1e6).collect())).collect()
+    };
+    // In Mbit/s: a table, of which one interval has halves of both rates.
+    let table = "trace = {rates = [[\"0 s\", \"8 Mbit/s\"], [\"1.25 s\", \"2 Mbit/s\"]], hold = true}";
+    let expected = vec![8.0, 8.0, 5.0, 2.0, 2.0, 2.0, 2.0, 2.0];
+    assert_eq!(capacity(table), [("capacity_bit_s:a->b".to_owned(), expected.clone())]);
+    // The same by changes, of which the last of an instant holds.
+    let change = |rate: &str| format!("[[changes]]\nat = \"1.25 s\"\nrate = \"{rate}\"\n");
+    let changes = format!("rate = \"8 Mbit/s\"\n{}{}", change("3 Mbit/s"), change("2 Mbit/s"));
+    assert_eq!(capacity(&changes), [("capacity_bit_s:a->b".to_owned(), expected)]);
+    // An opportunity at 300, 600, ... ms: one of 12,000 bits in the first half of a second, two in the next, ...
+    let found = capacity("trace = {opportunities = \"300\"}").remove(0).1;
+    let expected = [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0, 2.0].map(|number| number * 0.024);
+    assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12) && found.len() == 8, "{found:?}");
+    assert!(capacity("rate = \"8 Mbit/s\"").is_empty());
+}
+
+#[test]
+fn many_flows_have_quantiles_as_a_group_alone() {
+    let keys = "rate = \"12 Mbit/s\"";
+    let p99 = |count: u32| {
+        let report =
+            one(&link(keys, "0.5 Mbit/s").replace("name = \"there\"", &format!("name = \"there\"\ncount = {count}")));
+        let own = [&report.groups[0].metrics, &report.flows[0].metrics];
+        own.map(|metrics| metrics.get("delay_variation_ms_p99").copied().flatten())
+    };
+    // Each of 16 flows has its own; of 17 the group alone. The packets of all come at once, and each takes 1 ms: the flow that
+    // always comes first never waits, the least delay is its, and the last one of 16 waits for 15.
+    let [group, flow] = p99(16);
+    assert!((group.expect("a value") - 15.0).abs() < 0.2 && flow == Some(0.0), "{group:?} {flow:?}");
+    let [group, flow] = p99(17);
+    assert!((group.expect("a value") - 16.0).abs() < 0.2 && flow.is_none(), "{group:?} {flow:?}");
+}
+
+#[test]
 fn an_outage_keeps_packets_in_the_queue() {
     // 12 Mbit/s for 1 s, nothing for 0.1 s, 12 Mbit/s from then on. 1.2 Mbit/s of 1500 B: one each 10 ms. The ten that come
     // within the outage are sent at its end.
@@ -81,6 +137,15 @@ fn an_outage_keeps_packets_in_the_queue() {
     // Those that come at 1000, 1010, ..., 1110 ms leave at 1100, 1101, ..., 1111 ms: they wait 100, 91, ..., 10 and 1 ms. Four of
     // 400 packets, 1 %, waited longer than the fifth, 64 ms, which is known to 0.8 %.
     assert!((metric(&report, "sojourn_ms_p99") - 64.0).abs() < 0.6 && metric(&report, "drops_packets") == 0.0);
+    // 1 ms to send and 10 ms of delay come on top, the least there is. The last packet is on its way at the end: of the other 399,
+    // 395.01 are 99 %, so the fourth longest wait counts, 73 ms. The same of the run, the group and the flow.
+    let own = [&report.metrics, &report.groups[0].metrics, &report.flows[0].metrics];
+    for (name, expected) in
+        [("one_way_delay_ms_p50", 11.0), ("one_way_delay_ms_p99", 84.0), ("delay_variation_ms_p99", 73.0)]
+    {
+        let found = own.map(|metrics| metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
+        assert!(found.iter().all(|value| (value - expected).abs() < 0.7 && *value == found[0]), "{name}: {found:?}");
+    }
     let sum = metric(&report, "sojourn_ms_mean") * metric(&report, "arrivals_packets");
     assert!((sum - 606.0).abs() < 0.01, "{sum}");
     // An outage without end: nothing more arrives, and all packets are accounted for.
@@ -119,6 +184,11 @@ fn bad_traces_are_refused_with_their_place() {
     let framed = refused("overhead = \"4 B\"\ntrace = {opportunities = \"1\"}");
     assert!(
         framed.contains("`links[0].trace.opportunities`: counts bytes of IP, and the link has `overhead`"),
+        "{framed}"
+    );
+    let framed = refused("framing = \"atm\"\ntrace = {opportunities = \"1\"}");
+    assert!(
+        framed.contains("counts bytes of IP, and the link has `framing`; allowed: no `framing`, or `rates`"),
         "{framed}"
     );
     let zero = refused("trace = {opportunities = \"0x5\"}");

@@ -16,6 +16,8 @@ The package of a paper has its name, with underscores. It may define these funct
     Metrics of the time series of figures that claims are judged on.
 ``sections(paper, measured)``
     More sections of the report.
+``record(paper, measured)``
+    Stores in the study's folder what ``--record`` is to keep beside the outcomes.
 """
 
 from __future__ import annotations

@@ -106,7 +106,8 @@ fn check_client(table: &FlowTable, traffic: &Traffic, path: &Path) -> Result<(),
 fn check_copies(flows: &[Flow], ports: &[Port]) -> Result<(), Error> {
     let copies: Vec<f64> = ports
         .iter()
-        .map(|port| 1.0 + port.impairments.duplicate.map_or(0.0, sojourn_units::Probability::get))
+        .map(|port| port.impairments.as_ref().and_then(|all| all.duplicate))
+        .map(|duplicate| 1.0 + duplicate.map_or(0.0, sojourn_units::Probability::get))
         .collect();
     if copies.iter().all(|copies| *copies <= 1.0) {
         return Ok(());

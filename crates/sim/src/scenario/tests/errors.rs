@@ -238,6 +238,7 @@ fn a_bad_override_names_itself() {
         ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
         ("links.botleneck.rate=1", "--set links.botleneck.rate=1: `links` has no element \"botleneck\" (did you mean \"bottleneck\"?); allowed: bottleneck, access, or 0 to 1"),
         ("changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]", "--set changes=[{at = \"1 s\", queue = \"left->rigth\", scheme = \"pie\"}]: key `changes[0].queue`: is \"left->rigth\", and no queue has that name (did you mean \"left->right\"?); allowed: left->right, right->left, client0->left, left->client0, client1->left, left->client1, client2->left, left->client2"),
+        ("changes=[{at = \"1 s\", queue = \"bottleneck\", scheme = \"pie\"}]", "--set changes=[{at = \"1 s\", queue = \"bottleneck\", scheme = \"pie\"}]: key `changes[0].queue`: is \"bottleneck\", and no queue has that name (a link has: `link = \"bottleneck\"` changes both of its directions); allowed: left->right, right->left, client0->left, left->client0, client1->left, left->client1, client2->left, left->client2"),
         ("links.2.rate=1", "--set links.2.rate=1: `links` has no element \"2\"; allowed: bottleneck, access, or 0 to 1"),
         ("buses.0.rate=1", "--set buses.0.rate=1: key `buses`: is a table; allowed: a list"),
         ("links.0.queue.limit=5", "--set links.0.queue.limit=5: `links.0.queue` is neither a table nor a list, so it has no `limit`; set it as a whole"),

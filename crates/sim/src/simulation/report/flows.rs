@@ -8,11 +8,13 @@ use crate::scenario::Transport;
 use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
 use sojourn_units::{Instant, Span};
+use std::sync::Arc;
 
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
     pub(super) fn payload(&self, index: usize) -> u64 {
-        self.hosts.meters[index].payload + self.hosts.tcp_counts(index).delivered - self.hosts.before[index].delivered
+        self.hosts.ends[index].meter.payload + self.hosts.tcp_counts(index).delivered
+            - self.hosts.before[index].delivered
     }
 
     /// Payload delivered by all flows since the measurement began.
@@ -21,11 +23,15 @@ impl Simulation {
     }
 
     /// Every flow and every group of flows, and of all flows together what `run` says.
-    pub(super) fn flow_reports(&self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+    ///
+    /// A flow's TCP goes when it has been reported: the reports take its room.
+    pub(super) fn flow_reports(&mut self, measured: Span, run: &mut Metrics) -> (Vec<FlowReport>, Vec<GroupReport>) {
+        let network = Arc::clone(&self.network);
         let mut reports = Vec::with_capacity(self.hosts.flows.len());
         let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
-        for (index, spec) in self.network.flows.iter().enumerate() {
+        for (index, spec) in network.flows.iter().enumerate() {
             let own = OneFlow::of(self, index);
+            self.hosts.ends[index].tcp = None;
             all.add(&own);
             groups[spec.group].add(&own);
             let node = |n: usize| self.network.nodes[n].clone();
@@ -35,7 +41,7 @@ impl Simulation {
                 from: node(spec.from),
                 to: node(spec.to),
                 transport: if matches!(*spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
-                metrics: own.metrics(measured),
+                metrics: own.metrics(measured, self.network.are_apart().then(|| &self.hosts.delays[index])),
             });
         }
         let delays = self.delay_of_all();
@@ -44,10 +50,10 @@ impl Simulation {
         run.insert("loss_synchronisation", together.last().and_then(|all_flows| all_flows.share(all.started)));
         let applications: Vec<Named> = self.applications().iter().map(|all| Measured::metrics(all)).collect();
         let named = self.network.groups.iter().zip(&applications).zip(groups);
-        let groups = named.zip(self.hosts.delays.iter().zip(together));
+        let groups = named.zip(self.delays_of_groups().into_iter().zip(together));
         let groups = groups.map(|(((name, application), sums), (delays, together))| {
             let mut metrics = Metrics::new();
-            sums.metrics(measured, delays, &mut metrics);
+            sums.metrics(measured, &delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
             metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
             metrics.insert("loss_synchronisation", together.share(sums.started));
@@ -75,6 +81,17 @@ impl Simulation {
         for (group, heard) in all.iter_mut().enumerate() {
             heard.extend(self.hosts.clients.measured(group, now));
         }
+        all
+    }
+
+    /// One-way delays of the data packets of each group.
+    pub(super) fn delays_of_groups(&self) -> Vec<Histogram> {
+        if !self.network.are_apart() {
+            return self.hosts.delays.clone();
+        }
+        let mut all = vec![Histogram::default(); self.network.groups.len()];
+        let flows = self.network.flows.iter().zip(&self.hosts.delays);
+        flows.for_each(|(flow, delays)| all[flow.group].merge(delays));
         all
     }
 
@@ -112,7 +129,7 @@ struct OneFlow {
 
 impl OneFlow {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let (meter, losses) = (&simulation.hosts.meters[index], &simulation.net.losses[index]);
+        let (meter, losses) = (&simulation.hosts.ends[index].meter, &simulation.net.losses[index]);
         let tcp = simulation.hosts.tcp_of(index);
         let first_sent = simulation.hosts.clients.past(index).1.or(meter.first_sent);
         let started = first_sent.or_else(|| tcp.and_then(|tcp| tcp.sender.stats().first_sent));
@@ -135,7 +152,8 @@ impl OneFlow {
         }
     }
 
-    fn metrics(&self, measured: Span) -> Metrics {
+    /// `delays` are its own, where they are known.
+    fn metrics(&self, measured: Span, delays: Option<&Histogram>) -> Metrics {
         let seconds = measured.seconds();
         let mut metrics = Metrics::new();
         metrics.insert("goodput_bit_s", Some(self.payload as f64 * 8.0 / seconds));
@@ -147,6 +165,9 @@ impl OneFlow {
         metrics.insert("burst_ratio", burst_ratio(self.dropped, self.drop_runs, self.sent));
         metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
         metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
+        metrics.insert("one_way_delay_ms_p50", delays.and_then(|delays| delays.quantile_ms(0.5)));
+        metrics.insert("one_way_delay_ms_p99", delays.and_then(|delays| delays.quantile_ms(0.99)));
+        metrics.insert("delay_variation_ms_p99", delays.and_then(|delays| delays.variation_ms(0.99)));
         metrics.insert("flow_duration_s", self.duration);
         metrics.insert("flow_start_s", self.started.map(|first| (first - Instant::ZERO).seconds()));
         metrics.insert("flow_completion_s", self.completion.map(Span::seconds));
@@ -230,6 +251,7 @@ impl Sums {
         metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
         metrics.insert("one_way_delay_ms_p50", delays.quantile_ms(0.5));
         metrics.insert("one_way_delay_ms_p99", delays.quantile_ms(0.99));
+        metrics.insert("delay_variation_ms_p99", delays.variation_ms(0.99));
         metrics.insert("flow_completion_s_mean", self.completed.mean_ms().map(|ms| ms / 1e3));
         metrics.insert("flow_completion_s_p50", self.completions.quantile_ms(0.5).map(|ms| ms / 1e3));
         metrics.insert("flow_completion_s_p99", self.completions.quantile_ms(0.99).map(|ms| ms / 1e3));
@@ -259,9 +281,9 @@ struct Opening {
 
 impl Opening {
     fn of(simulation: &Simulation, index: usize) -> Self {
-        let Some(tcp) = simulation.hosts.tcp[index].as_ref() else { return Self::default() };
+        let Some(tcp) = simulation.hosts.ends[index].tcp.as_ref() else { return Self::default() };
         let Some(first) = tcp.sender.stats().first_sent else { return Self::default() };
-        let meter = &simulation.hosts.meters[index];
+        let meter = &simulation.hosts.ends[index].meter;
         if meter.begun == Instant::ZERO {
             return Self::default();
         }
@@ -287,7 +309,7 @@ impl SlowStart {
         let Some(sender) = simulation.hosts.tcp_of(index).map(|tcp| &tcp.sender) else { return Self::default() };
         let stats = sender.stats();
         let Some(first) = stats.first_sent else { return Self::default() };
-        let end = simulation.hosts.meters[index].completed.unwrap_or(simulation.end);
+        let end = simulation.hosts.ends[index].meter.completed.unwrap_or(simulation.end);
         let initial = sender.config().initial_window.get() as f64;
         let segments = stats.cwnd_after_second.get() as f64 / sender.config().mss.get() as f64;
         let is_over = simulation.end.since(first) >= SenderStats::FIRST;

@@ -77,6 +77,7 @@ impl Flows {
         metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
         metrics.insert("one_way_delay_ms_p50", self.delays.quantile_ms(0.5));
         metrics.insert("one_way_delay_ms_p99", self.delays.quantile_ms(0.99));
+        metrics.insert("delay_variation_ms_p99", self.delays.variation_ms(0.99));
         metrics.insert("sent_packets", Some(self.sent as f64));
         metrics.insert("delivered_packets", Some(self.delay.count() as f64));
         metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
@@ -241,11 +242,11 @@ impl Simulation {
             system.settle(now);
         }
         let measured = now.since(Instant::ZERO + self.network.warm_up);
-        let mut groups: Vec<Flows> =
-            self.hosts.delays.iter().map(|delays| Flows { delays: delays.clone(), ..Flows::default() }).collect();
+        let delays = self.delays_of_groups().into_iter();
+        let mut groups: Vec<Flows> = delays.map(|delays| Flows { delays, ..Flows::default() }).collect();
         for (index, spec) in self.network.flows.iter().enumerate() {
             let Some(group) = groups.get_mut(spec.group) else { continue };
-            let (meter, tcp) = (&self.hosts.meters[index], self.hosts.tcp_counts(index));
+            let (meter, tcp) = (&self.hosts.ends[index].meter, self.hosts.tcp_counts(index));
             let before = &self.hosts.before[index];
             group.payload += self.payload(index);
             group.ip_bytes += meter.delivered_ip_bytes;

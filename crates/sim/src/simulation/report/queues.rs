@@ -187,7 +187,7 @@ impl Simulation {
         let counters = since(port.server.counters(), &port.probe.before);
         Merged {
             waiting: port.probe.waiting.clone(),
-            system: port.probe.system.clone(),
+            system: port.probe.in_system(),
             sojourn: port.probe.sojourn.clone(),
             dropped: port.probe.dropped,
             spacing: port.probe.spacing.clone(),

@@ -3,10 +3,13 @@
 use super::super::net::Place;
 use super::super::{Simulation, What};
 use super::Series;
-use crate::scenario::Network;
+use crate::port::Port;
+use crate::scenario::{Network, PortKind};
 use crate::transport::Sender;
+use sojourn_aqm::{Rates, Steps};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// No threshold is this high; an unset one is.
 const UNSET: u64 = 1 << 48;
@@ -22,6 +25,16 @@ pub(crate) struct Recorder {
     flows: Vec<OfFlow>,
     /// Of each queue under test, where wanted.
     queues: Vec<OfQueue>,
+    /// Of each link behind a queue under test whose rate changes.
+    links: Vec<OfLink>,
+}
+
+/// What a link can send, and the mean of it in each interval in bit/s.
+#[derive(Clone, Debug)]
+struct OfLink {
+    name: String,
+    rates: Arc<Rates>,
+    values: Vec<Option<f64>>,
 }
 
 /// A queue's: its port in the network, and the scheme's internals by name.
@@ -49,10 +62,24 @@ const OF_FLOWS: [(&str, &str); 7] = [
 ];
 
 impl Recorder {
-    /// With those of the first `flows` flows, and of the schemes at these ports of the network.
-    pub fn new(interval: Span, flows: usize, queues: Vec<usize>) -> Self {
-        let queues = queues.into_iter().map(|port| (port, BTreeMap::new())).collect();
-        Self { interval, flows: vec![OfFlow::default(); flows], queues, ..Self::default() }
+    /// With those of the flows and of the schemes' internals that `network` asks for; `places` and `ports` are its.
+    pub fn new(interval: Span, network: &Network, places: &[Place], ports: &[Port]) -> Self {
+        let flows = if network.flow_series { network.flows.len() } else { 0 };
+        let tested = || network.ports.iter().enumerate().filter(|(_, port)| port.under_test);
+        let queues = tested().filter(|_| network.internal_series).map(|(port, _)| (port, BTreeMap::new())).collect();
+        let rates = |index: usize| {
+            let traced = match places.get(index) {
+                Some(Place::Port(place)) => ports.get(*place as usize).and_then(Port::follows),
+                _ => None,
+            };
+            traced.or_else(|| changed(network, index).map(Arc::new))
+        };
+        let links = tested().filter(|(index, _)| network.is_moving(*index));
+        let links = links.filter_map(|(index, port)| {
+            Some(OfLink { name: port.name.clone(), rates: rates(index)?, values: Vec::new() })
+        });
+        let links = links.collect();
+        Self { interval, flows: vec![OfFlow::default(); flows], queues, links, ..Self::default() }
     }
 
     /// The measurement begins.
@@ -87,8 +114,28 @@ impl Recorder {
             values.into_iter().map(named)
         });
         let queues = queues.map(|(name, value)| Series { name, unit: String::new(), t_s: self.t_s.clone(), value });
-        series.chain(flows).chain(queues).collect()
+        let links = self.links.into_iter().map(|link| Series {
+            name: format!("capacity_bit_s:{}", link.name),
+            unit: "bit/s".into(),
+            t_s: self.t_s.clone(),
+            value: link.values,
+        });
+        series.chain(flows).chain(queues).chain(links).collect()
     }
+}
+
+/// The rates of the link at a port, where changes give it others.
+fn changed(network: &Network, port: usize) -> Option<Rates> {
+    let PortKind::Link { rate, .. } = network.ports.get(port)?.kind else { return None };
+    let own = network.changes.iter().filter(|change| change.ports.contains(&port));
+    let mut steps: Vec<_> = own.filter_map(|change| Some((change.at - Instant::ZERO, change.rate?))).collect();
+    steps.sort_by_key(|(at, _)| *at);
+    steps.insert(0, (Span::ZERO, rate));
+    // Of changes at one instant the last one in the document holds.
+    steps.reverse();
+    steps.dedup_by_key(|(at, _)| *at);
+    steps.reverse();
+    Steps::new(&steps, false, None).ok().map(Rates::Steps)
 }
 
 /// Running totals at the last point.
@@ -195,6 +242,10 @@ impl Simulation {
             let echo = self.hosts.flows[index].echo.as_mut().and_then(|echo| echo.since_last());
             let values = [Some(goodput), srtt, cwnd, pacing, threshold, delivery, echo];
             flow.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
+        }
+        for link in &mut recorder.links {
+            let bits = link.rates.offered_bits(now) - link.rates.offered_bits(last.at);
+            link.values.push(Some(bits / elapsed.seconds()));
         }
         self.internals(&mut recorder);
         self.recorder = Some(recorder);

@@ -123,6 +123,7 @@ impl Cubic {
     }
 
     /// Sets `cnt` from the cubic and from Reno's line.
+    #[inline(never)]
     fn update(&mut self, now: Instant, acked: u64) {
         let cwnd = self.window.cwnd;
         if let Some(epoch) = &mut self.epoch {
@@ -161,6 +162,7 @@ impl Cubic {
 
     /// HyStart on one RTT sample below the threshold: as in the kernel that is a reduction's course as well, where what it
     /// finds lowers the threshold once more.
+    #[inline(always)]
     fn hystart(&mut self, ack: &AckEvent, rtt: Span) {
         let fresh = Round { start: ack.now, last_ack: ack.now, end: ack.next, min_rtt: Span::MAX, samples: 0 };
         let round = self.round.get_or_insert(fresh);
@@ -194,6 +196,7 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    #[inline(always)]
     fn on_ack(&mut self, ack: &AckEvent) {
         if let Some(rtt) = ack.rtt {
             let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= IGNORE_RTT);

@@ -36,6 +36,7 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
+    #[inline(always)]
     fn on_ack(&mut self, ack: &AckEvent) {
         if !ack.may_grow {
             return;

@@ -142,7 +142,7 @@ impl Receiver {
     /// What to do after a segment.
     #[inline(never)]
     pub(super) fn adapt(&mut self, now: Instant, data: &Data, arrival: &Arrival) -> AckAction {
-        let Some(mut rule) = self.adaptive else { return AckAction::None };
+        let Some(mut rule) = self.adaptive.take() else { return AckAction::None };
         let most = self.config.quick_acks.get();
         if self.stats.duplicate_segments > rule.duplicates {
             rule.duplicates = self.stats.duplicate_segments;
@@ -176,11 +176,10 @@ impl Receiver {
             rule.repeats += 1;
             now_due = true;
         }
-        self.adaptive = Some(rule);
+        let rule = self.adaptive.insert(rule);
         if now_due {
             return AckAction::Now(self.acknowledge_apart());
         }
-        let rule = self.adaptive.get_or_insert(rule);
         let due = if open {
             rule.compresses = true;
             let share = if rule.rtt.is_zero() { COMPRESSED } else { COMPRESSED.min(rule.rtt / 20) };

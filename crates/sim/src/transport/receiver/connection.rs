@@ -66,6 +66,7 @@ impl Receiver {
         if let Connection::SynReceived(_) = self.connection {
             // Every later segment acknowledges the SYN-ACK.
             self.connection = Connection::Open;
+            self.plain = self.feedback == EcnFeedback::Classic && self.reader.is_none() && self.adaptive.is_none();
             if let Some(rule) = &mut self.adaptive {
                 rule.on_open(now);
             }
@@ -94,6 +95,7 @@ impl Receiver {
             _ => 0,
         };
         self.connection = Connection::SynReceived(self.unanswered(now, repeated));
+        self.plain = false;
         self.ecn = self.config.ecn && data.has(Data::CWR);
         // RFC 9768, 3.1.1 and 3.1.2: a host that does not speak it sees a SYN of RFC 3168.
         self.feedback = match self.config.ecn_feedback {

@@ -80,7 +80,7 @@ impl Receiver {
 
     /// Least step of the right edge.
     fn step(&self) -> u64 {
-        self.config.mss.get().min(self.config.buffer.get() / 2).max(1)
+        self.config.mss.get().min(self.config.space() / 2).max(1)
     }
 
     /// Moves the right edge, if the step is worth it.
@@ -97,7 +97,7 @@ impl Receiver {
         self.see();
         let offered = self.edge.saturating_sub(self.next);
         let wanted = (2 * offered).max(offered + self.step());
-        let (free, buffer) = (self.free(), self.config.buffer.get());
+        let (free, buffer) = (self.free(), self.config.space());
         let Some(reader) = &mut self.reader else { return };
         let missing = wanted.saturating_sub(free);
         reader.update_at =

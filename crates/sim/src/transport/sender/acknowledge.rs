@@ -3,32 +3,17 @@
 //! In the order of the texts: RFC 9293, 3.10.7.4 (is it acceptable, and the window), RFC 2018 and the recovery's own (what has
 //! arrived), RFC 6298 (RTT), RFC 5681 and 6937 (episodes), congestion control, RFC 6298, 5 (timer), RFC 8985, 7 (tail).
 
-use super::accecn::Reported;
 use super::core::Core;
 use super::episode::State;
 use super::progress::Progress;
 use super::recovery::Strategy;
+use super::scoreboard::Passed;
 use super::tail::Tail;
-use super::{SenderStats, WindowUnit};
-use crate::transport::congestion::{AckEvent, CongestionControl, CongestionEvent, Signal};
+use super::tell::Seen;
+use super::{Path, SenderStats, WindowUnit};
+use crate::transport::congestion::{CongestionControl, CongestionEvent, Signal};
 use crate::transport::segment::{Ack, Control};
-use sojourn_units::{Bytes, Instant, Packets, Span};
-
-/// An acknowledgement as its parts see it.
-struct Seen<'a> {
-    now: Instant,
-    ack: &'a Ack,
-    /// The cumulative acknowledgement has advanced.
-    advanced: bool,
-    /// What goes with an advance, which the recovery does not take for a duplicate alone.
-    advances: bool,
-    /// In flight before it.
-    prior_in_flight: u64,
-    /// It ends the time after a timeout, which lasted up to here.
-    timeout_over: Option<u64>,
-    /// What it newly says of marks.
-    marked: Reported,
-}
+use sojourn_units::{Bytes, Instant, Span};
 
 impl<R: Strategy> Core<R> {
     /// The retransmission timer; too early a call does nothing.
@@ -84,17 +69,45 @@ impl<R: Strategy> Core<R> {
         self.stats.left_slow_start.get_or_insert(now);
     }
 
-    /// An acknowledgement has arrived.
+    /// An acknowledgement has arrived, and all leaves that may go now, as from [`Core::drain`].
     #[inline(always)]
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
-        if self.accepts(now, ack) {
-            if self.is_expected(ack) {
-                self.on_expected_ack(now, ack);
-            } else {
-                self.on_any_ack(now, ack);
-            }
-            self.verify();
+    pub fn answer(&mut self, now: Instant, path: &mut impl Path) -> (Instant, Instant) {
+        let ack = path.ack();
+        if !(self.plain && self.is_expected(&ack)) {
+            self.answer_any(now, path);
+            return self.deadlines();
         }
+        self.on_expected_ack(now, &ack, true);
+        self.verify();
+        if !(self.is_streaming() && self.send_full(now, self.board.load(), path)) {
+            self.poll_all(now, path);
+        }
+        // Only recovery by time has another timer.
+        (if R::SEES { self.timer() } else { self.timer.deadline }, Instant::NEVER)
+    }
+
+    /// As [`Core::answer`], of any.
+    #[inline(never)]
+    fn answer_any(&mut self, now: Instant, path: &mut impl Path) {
+        let ack = path.ack();
+        if !self.plain && self.is_expected(&ack) {
+            self.on_expected_ack(now, &ack, false);
+        } else if self.accepts(now, &ack) {
+            self.on_any_ack(now, &ack);
+        }
+        self.verify();
+        self.drain(now, path);
+    }
+
+    /// An acknowledgement has arrived.
+    #[inline(never)]
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        if self.is_expected(ack) {
+            self.on_expected_ack(now, ack, false);
+        } else if self.accepts(now, ack) {
+            self.on_any_ack(now, ack);
+        }
+        self.verify();
     }
 
     /// As [`Core::on_ack`], as if none were expected.
@@ -107,7 +120,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// RFC 9293, 3.10.7.4: it acknowledges what may have been sent. What opens or closes the connection is dealt with here.
-    #[inline(always)]
+    #[inline]
     fn accepts(&mut self, now: Instant, ack: &Ack) -> bool {
         if ack.control != Control::None && self.on_control(now, ack) {
             return false;
@@ -128,8 +141,10 @@ impl<R: Strategy> Core<R> {
     #[inline(always)]
     fn is_expected(&self, ack: &Ack) -> bool {
         ack.ack > self.board.una
+            && ack.ack <= self.board.next
             && ack.sack[0].len == 0
             && !ack.ece
+            && ack.control == Control::None
             && ack.accurate.ace == self.marks.plain_ace
             && self.peer.probes == 0
             && matches!(self.state, State::Open)
@@ -139,53 +154,65 @@ impl<R: Strategy> Core<R> {
     }
 
     /// As [`Core::on_any_ack`], of one that is expected: nearly all are, and what they mean is little (Jacobson's header
-    /// prediction).
-    fn on_expected_ack(&mut self, now: Instant, ack: &Ack) {
+    /// prediction). `plain` as [`Core::plain`], where it is known.
+    #[inline(always)]
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack, plain: bool) {
+        // RFC 9293, 3.10.7.4.
         self.take_window(ack);
-        let (before, prior_in_flight) = (self.board.una, self.board.load());
-        let mut progress = self.board.pass(ack.ack);
-        self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
-        let rtt = self.take_rtt(now, true, ack, &progress);
-        R::on_expected(self, now, &mut progress);
-        let seen = Seen {
-            now,
-            ack,
-            advanced: true,
-            advances: true,
-            prior_in_flight,
-            timeout_over: None,
-            marked: Reported::default(),
-        };
-        self.tell_congestion_control(&seen, &progress, rtt);
+        let prior_in_flight = self.board.load();
+        let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
+        // RFC 6298.
+        let newest = now.since(last);
+        let rtt = if self.config.timestamps { now.since(ack.echo) } else { now.since(first) };
+        self.rtt.min = self.rtt.min.min(newest);
+        self.rtt.sample(rtt, self.board.una, self.board.next);
+        self.stats.rtt(rtt);
+        self.timer.backoff = 0;
+        R::on_expected(self, now, last);
+        // RFC 5681, 3.1.
+        let progress = Progress { acked: bytes, acked_packets: packets, ..Progress::default() };
+        self.grow(now, ack, &progress, newest, prior_in_flight);
+        if !plain && self.pacing.wanted {
+            self.set_pacing();
+        }
         if self.notes_window {
             self.note_window(now);
         }
-        self.restart_on_advance(now);
-        if self.config.tail_loss_probe {
+        // RFC 6298, 5.2 and 5.3.
+        if self.board.flight() == 0 {
+            self.timer.deadline = Instant::NEVER;
+        } else {
+            self.restart_timer(now);
+        }
+        // RFC 8985, 7.
+        if !plain && self.config.tail_loss_probe {
             self.tail_on_ack(now, false);
             self.schedule_tail_probe(now);
         }
     }
 
     /// An acknowledgement of what may have been sent.
-    #[inline(never)]
+    #[inline(always)]
     pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
+        // RFC 9293, 3.10.7.4.
         let before = self.board.una;
         let advanced = ack.ack > before;
         self.take_window(ack);
         let prior_in_flight = self.board.pipe();
+        // RFC 2018 and the recovery's own: what has arrived.
         let mut progress = Progress { seen: self.recovery.seen(now, self.rtt.min), ..Progress::default() };
         if advanced {
             self.board.cumulative::<R>(ack.ack, now, &mut progress, self.rate.as_deref_mut());
-            self.stats.bytes_acked += Bytes::new(ack.ack.min(self.source.written) - before);
         }
         R::take(self, now, ack, advanced, &mut progress);
         let duplicate = R::count_duplicate(self, advanced, &progress);
         let advances = advanced && !duplicate;
+        // RFC 6298, and what is lost by time (RFC 8985, 6.2).
         let rtt = self.take_rtt(now, advanced, ack, &progress);
         if !R::UNDOES || self.judge_reduction(now, ack, before, &progress) {
             R::detect(self, now, &mut progress);
         }
+        // RFC 3168 or 9768: marks. RFC 5681 and 6937: episodes.
         let marked = self.take_marks(ack, &progress);
         if let State::Loss { advanced: since, .. } = &mut self.state {
             *since |= advanced;
@@ -206,16 +233,19 @@ impl<R: Strategy> Core<R> {
             R::on_advance(self);
         }
         self.total_lost += progress.lost;
+        // Congestion control.
         let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
         self.tell_congestion_control(&seen, &progress, rtt);
         if self.notes_window {
             self.note_window(now);
         }
+        // RFC 6298, 5.
         if advances {
             self.restart_on_advance(now);
         } else if R::restarts_on_sack(self, &progress) {
             self.restart_timer(now);
         }
+        // RFC 8985, 7.
         if self.config.tail_loss_probe {
             self.tail_on_ack(now, !advanced && progress.delivered() == 0);
             if advanced || progress.sacked > 0 {
@@ -225,7 +255,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// RFC 9293, 3.10.7.4: the window. Its right edge never moves left here.
-    #[inline]
+    #[inline(always)]
     fn take_window(&mut self, ack: &Ack) {
         let (edge, window) = (ack.ack + u64::from(ack.window), u64::from(ack.window));
         let peer = &mut self.peer;
@@ -290,67 +320,6 @@ impl<R: Strategy> Core<R> {
             (now.since(Instant::ZERO).nanos() / tick).saturating_sub(ack.echo.since(Instant::ZERO).nanos() / tick);
         let told = Some(Span::from_nanos(ticks.max(1) * tick));
         (told, told)
-    }
-
-    /// Congestion control sees what has happened, and the window follows it.
-    #[inline(always)]
-    fn tell_congestion_control(&mut self, seen: &Seen<'_>, progress: &Progress, rtt: Option<Span>) {
-        let Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked } = *seen;
-        if !(advanced || progress.delivered() > 0 || marked.packets > 0 || ack.ece) {
-            return;
-        }
-        let reducing = self.state.is_reducing();
-        let (mut rate, mut delivered, mut app_limited, mut departs_in) = (None, 0, false, Span::ZERO);
-        if let Some(sampler) = &mut self.rate {
-            rate = sampler.finish(self.rtt.min, self.total_lost);
-            (delivered, app_limited) = (sampler.delivered, sampler.is_app_limited());
-            departs_in = self.pacing.next.since(now);
-        }
-        let event = AckEvent {
-            now,
-            acked: Bytes::new(progress.acked),
-            acked_packets: Packets::new(progress.acked_packets),
-            sacked: Bytes::new(progress.sacked),
-            sacked_packets: Packets::new(progress.sacked_packets),
-            rtt,
-            min_rtt: self.rtt.min,
-            srtt: self.rtt.srtt(),
-            one_way_delay: self.config.timestamps.then(|| ack.received_at.since(ack.echo)),
-            rate,
-            delivered: Bytes::new(delivered),
-            in_flight: Bytes::new(self.board.pipe()),
-            prior_in_flight: Bytes::new(prior_in_flight),
-            departs_in,
-            lost: Bytes::new(progress.lost),
-            total_lost: Bytes::new(self.total_lost),
-            phase: self.state.phase(),
-            cwnd: Bytes::new(self.cwnd),
-            timeout_over,
-            una: self.board.una,
-            next: self.board.next,
-            may_grow: advances && !reducing,
-            cwnd_limited: self.usage.is_limited(self.cwnd, || self.in_slow_start()),
-            app_limited,
-            ce_packets: Packets::new(marked.packets),
-            ce_bytes: Bytes::new(marked.bytes),
-        };
-        let before = self.congestion.cwnd();
-        self.congestion.on_ack(&event);
-        let after = self.congestion.cwnd();
-        if after < before && self.congestion.answers_marks() {
-            self.stats.ecn_reductions += 1;
-        }
-        if self.pacing.wanted {
-            self.set_pacing();
-        }
-        if let Some(rate) = &mut self.rate {
-            if self.congestion.disowns_samples() {
-                rate.on_app_limited(self.board.pipe());
-            }
-        }
-        if !reducing || self.congestion.controls_recovery() {
-            self.cwnd = after.get();
-        }
     }
 
     /// Notes the end of slow start and the window of the first second, until both are over.

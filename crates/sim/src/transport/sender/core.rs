@@ -16,42 +16,46 @@ use crate::transport::congestion::{CongestionControl, Control};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::Arc;
 
-/// A sender under the recovery `R`.
+/// A sender under the recovery `R`. In the order of use: what an expected acknowledgement touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Core<R> {
-    pub board: Scoreboard,
-    /// The window in force: congestion control's, or that of the episode.
-    pub cwnd: u64,
-    pub mss: u64,
-    pub state: State,
-    pub recovery: R,
-    pub source: Source,
-    pub peer: Peer,
-    pub timer: Timer,
-    pub rtt: RttEstimator,
-    pub usage: Usage,
-    pub congestion: Control,
-    pub stats: SenderStats,
-    pub tail: Tail,
-    pub pacing: Pacing,
-    pub marks: Marks,
-    /// Counters of Accurate ECN, where it is spoken.
-    pub ecn_seen: Option<Box<Seen>>,
-    /// Where segments leave in groups.
-    pub groups: Option<Groups>,
+    /// Only the windows, and what there is to send, decide what leaves and when: no pacing, groups, probes of the tail or samples
+    /// of the delivery rate.
+    pub plain: bool,
     pub step: Step,
+    pub marks: Marks,
     /// One retransmission goes out whatever the window; as ns-3 has it, one segment.
     pub force: bool,
     /// What [`SenderStats`] say of the beginning is not complete.
     pub notes_window: bool,
+    /// The window in force: congestion control's, or that of the episode.
+    pub cwnd: u64,
+    pub peer: Peer,
+    pub timer: Timer,
+    pub mss: u64,
+    /// Shared by flows of one kind.
+    pub config: Arc<Config>,
+    /// Only for those who read delivery rates.
+    pub rate: Option<Box<RateSampler>>,
+    pub usage: Usage,
+    pub source: Source,
+    pub rtt: RttEstimator,
+    pub board: Scoreboard,
+    pub recovery: R,
+    pub state: State,
+    pub stats: SenderStats,
+    pub congestion: Control,
     /// `next` at the last reduction.
     pub reduced_at: Option<u64>,
     /// Taken as lost since the start, in bytes.
     pub total_lost: u64,
-    /// Only for those who read delivery rates.
-    pub rate: Option<Box<RateSampler>>,
-    /// Shared by flows of one kind.
-    pub config: Arc<Config>,
+    pub tail: Tail,
+    pub pacing: Pacing,
+    /// Counters of Accurate ECN, where it is spoken.
+    pub ecn_seen: Option<Box<Seen>>,
+    /// Where segments leave in groups.
+    pub groups: Option<Groups>,
 }
 
 /// What the application has written.
@@ -159,6 +163,8 @@ impl<R: Strategy> Core<R> {
             congestion.on_feedback(marks.feedback);
         }
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
+        let paces = congestion.paces() || config.pacing;
+        let probes = config.tail_loss_probe || R::FORCES_NEW;
         Self {
             board: Scoreboard::new(mss, config.window_unit),
             cwnd: congestion.cwnd().get(),
@@ -173,7 +179,7 @@ impl<R: Strategy> Core<R> {
             stats: SenderStats::default(),
             tail: Tail::default(),
             pacing: Pacing {
-                wanted: congestion.paces() || config.pacing,
+                wanted: paces,
                 rate: congestion.pacing_rate(),
                 next: Instant::ZERO,
                 burst_left: 0,
@@ -183,6 +189,7 @@ impl<R: Strategy> Core<R> {
             marks,
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
+            plain: !(paces || probes || config.segmentation_offload || congestion.reads_rates()),
             force: false,
             notes_window: true,
             reduced_at: None,
@@ -240,6 +247,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// The retransmission timeout, back-off included.
+    #[inline(always)]
     pub fn rto(&self) -> Span {
         self.rtt.rto(self.timer.backoff)
     }
@@ -250,8 +258,14 @@ impl<R: Strategy> Core<R> {
         self.tail.at().min(self.timer.deadline)
     }
 
-    /// The timer runs a full timeout from now.
+    /// When the first of the timers expires, and when the pause of pacing ends.
     #[inline]
+    pub fn deadlines(&self) -> (Instant, Instant) {
+        (self.timer(), self.pacing.deadline())
+    }
+
+    /// The timer runs a full timeout from now.
+    #[inline(always)]
     pub fn restart_timer(&mut self, now: Instant) {
         let rto = self.rto();
         self.timer.deadline = if R::TICKS { self.ticked(now, rto) } else { now + rto };

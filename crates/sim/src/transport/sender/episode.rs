@@ -61,6 +61,7 @@ impl State {
 
 impl<R: Strategy> Core<R> {
     /// Leaves and enters episodes. `duplicate` is the recovery's word for this acknowledgement.
+    #[inline(always)]
     pub fn turn_state(&mut self, now: Instant, advanced: bool, duplicate: bool, ece: bool, progress: &mut Progress) {
         let una = self.board.una;
         match self.state {

@@ -71,12 +71,14 @@ impl RateSampler {
     }
 
     /// A new segment leaves at `sent`.
+    #[inline(never)]
     pub fn on_send(&mut self, sent: Instant, traffic: Traffic) {
         let stamp = self.stamp(sent, traffic);
         self.stamps.push_back(stamp);
     }
 
     /// The segment at `place` leaves again at `sent`.
+    #[inline(never)]
     pub fn on_resend(&mut self, place: usize, sent: Instant, traffic: Traffic) {
         let stamp = self.stamp(sent, traffic);
         if let Some(held) = self.stamps.get_mut(place) {
@@ -85,6 +87,7 @@ impl RateSampler {
     }
 
     /// The first segment is acknowledged.
+    #[inline(never)]
     pub fn pop(&mut self) {
         self.stamps.pop_front();
     }
@@ -100,6 +103,7 @@ impl RateSampler {
     }
 
     /// `bytes` of `segment`, the one at `place`, have been delivered.
+    #[inline(never)]
     pub fn on_delivered(&mut self, place: usize, segment: &Segment, bytes: u64, now: Instant) {
         self.delivered += bytes;
         self.delivered_at = now;
@@ -131,6 +135,7 @@ impl RateSampler {
     }
 
     /// The sample of the acknowledgement just taken in, by which so much has been lost since the start.
+    #[inline(never)]
     pub fn finish(&mut self, min_rtt: Span, total_lost: u64) -> Option<RateSample> {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;

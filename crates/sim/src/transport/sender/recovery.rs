@@ -63,8 +63,9 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
         true
     }
 
-    /// An acknowledgement of new data where nothing is missing.
-    fn on_expected(_core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {}
+    /// An acknowledgement of new data where nothing is missing; the last segment of it was sent at `last`.
+    #[inline(always)]
+    fn on_expected(_core: &mut Core<Self>, _now: Instant, _last: Instant) {}
 
     /// What it wants to know of an acknowledgement.
     fn seen(&self, _now: Instant, _min_rtt: Span) -> Seen {
@@ -148,7 +149,7 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     }
 
     /// The reduction goes on by what was delivered.
-    #[inline]
+    #[inline(always)]
     fn follow(core: &mut Core<Self>, delivered: u64, advanced: bool, progress: &Progress) {
         core.follow_reduction(delivered, advanced && progress.lost == 0);
     }

@@ -40,11 +40,9 @@ impl RtoRule {
 
 /// Estimator; spans are in nanoseconds, scaled as the text says to keep the fractions.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct RttEstimator {
-    rule: RtoRule,
-    min_rto: u64,
-    max_rto: u64,
-    initial_rto: u64,
+    pub min: Span,
     /// Smoothed RTT times 8; 0 before the first sample.
     srtt8: u64,
     /// Mean deviation times 4.
@@ -55,9 +53,11 @@ pub(super) struct RttEstimator {
     variation: u64,
     /// Linux: the round trip ends when the cumulative acknowledgement passes this.
     round_end: u64,
-    /// What a lost SYN leaves as the timeout, until data gives a sample.
-    fallback: Option<u64>,
-    pub min: Span,
+    /// The timeout without back-off.
+    timeout: u64,
+    rule: RtoRule,
+    max_rto: u64,
+    min_rto: u64,
 }
 
 impl RttEstimator {
@@ -66,13 +66,12 @@ impl RttEstimator {
             rule: config.rto,
             min_rto: config.min_rto.nanos(),
             max_rto: config.max_rto.nanos(),
-            initial_rto: config.initial_rto.nanos(),
+            timeout: config.initial_rto.min(config.max_rto).nanos(),
             srtt8: 0,
             deviation4: 0,
             peak: 0,
             variation: 0,
             round_end: 0,
-            fallback: None,
             min: Span::MAX,
         }
     }
@@ -85,7 +84,8 @@ impl RttEstimator {
             RtoRule::Ns3 => false,
         };
         if unsure {
-            self.fallback = Some(AFTER_SYN_LOSS.nanos().min(self.max_rto));
+            // Until data gives a sample.
+            self.timeout = self.timeout.max(AFTER_SYN_LOSS.nanos().min(self.max_rto));
         }
     }
 
@@ -93,15 +93,30 @@ impl RttEstimator {
     #[inline(always)]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let rtt = rtt.nanos().max(1);
-        self.fallback = None;
         if self.srtt8 == 0 {
-            self.srtt8 = rtt * 8;
-            self.deviation4 = rtt * 2;
-            self.variation = self.deviation4.max(self.min_rto);
-            self.peak = self.variation;
-            self.round_end = next;
-            return;
+            self.take_first(rtt, next);
+        } else {
+            self.take(rtt, una, next);
         }
+        let rto = match self.rule {
+            RtoRule::Linux => self.srtt8 / 8 + self.variation,
+            RtoRule::Rfc6298 | RtoRule::Ns3 => (self.srtt8 / 8 + self.deviation4).max(self.min_rto),
+        };
+        self.timeout = rto.min(self.max_rto);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_first(&mut self, rtt: u64, next: u64) {
+        self.srtt8 = rtt * 8;
+        self.deviation4 = rtt * 2;
+        self.variation = self.deviation4.max(self.min_rto);
+        self.peak = self.variation;
+        self.round_end = next;
+    }
+
+    #[inline(always)]
+    fn take(&mut self, rtt: u64, una: u64, next: u64) {
         let srtt = self.srtt8 / 8;
         let error = rtt.abs_diff(srtt);
         let falling = rtt < srtt;
@@ -143,18 +158,13 @@ impl RttEstimator {
     }
 
     /// The timeout after `backoff` expiries in a row.
+    #[inline(always)]
     pub fn rto(&self, backoff: u32) -> Span {
-        let rto = if self.srtt8 == 0 {
-            self.initial_rto
-        } else {
-            match self.rule {
-                RtoRule::Linux => self.srtt8 / 8 + self.variation,
-                RtoRule::Rfc6298 | RtoRule::Ns3 => (self.srtt8 / 8 + self.deviation4).max(self.min_rto),
-            }
-        };
-        let rto = self.fallback.map_or(rto, |fallback| rto.max(fallback));
+        if backoff == 0 {
+            return Span::from_nanos(self.timeout);
+        }
         let factor = 1_u64 << backoff.min(32);
-        Span::from_nanos(rto.saturating_mul(factor).min(self.max_rto))
+        Span::from_nanos(self.timeout.saturating_mul(factor).min(self.max_rto))
     }
 }
 

@@ -6,16 +6,19 @@
 //! and the search for the next segment to send again never goes back except after a timeout:
 //! amortised O(1) a segment, O(log n) a SACK block. Debug builds compare all of it with the definitions.
 
+mod segments;
 #[cfg(debug_assertions)]
 mod verify;
+
+pub(super) use segments::Segment;
 
 use super::config::WindowUnit;
 use super::progress::Progress;
 use super::rate::RateSampler;
 use super::recovery::{Doubt, Strategy};
 use crate::transport::ranges::{Range, Ranges};
+use segments::Segments;
 use sojourn_units::Instant;
-use std::collections::VecDeque;
 
 /// The receiver has it.
 pub(super) const SACKED: u8 = 1;
@@ -44,50 +47,45 @@ impl WindowUnit {
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub seq: u64,
-    pub sent: Instant,
-    pub len: u32,
-    pub flags: u8,
-}
-
-impl Segment {
-    pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-}
-
-/// A segment in flight.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Its place among those held.
     pub place: usize,
     pub end: u64,
 }
 
+/// What an advance has passed where the board is clean.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed {
+    pub bytes: u64,
+    pub packets: u64,
+    /// When the first and the last of these segments were sent.
+    pub first: Instant,
+    pub last: Instant,
+}
+
+/// In the order of use: what an advance over a clean board touches comes first.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Scoreboard {
-    pub segments: VecDeque<Segment>,
-    /// Segments that have left at the front: number of the first one held.
-    pub base: u64,
     pub una: u64,
     pub next: u64,
+    pub segments: Segments,
     /// Sums over segments, as they count in a window.
     sacked: u64,
     lost: u64,
     pub resent: u64,
-    /// LOST and not RESENT: to be sent again.
-    pub pending: u64,
     /// Without SACK: what the duplicate acknowledgements stand for.
     credit: u64,
-    sacked_segments: u64,
-    pub sacks: Ranges,
+    pub unit: WindowUnit,
+    pub mss: u64,
+    /// LOST and not RESENT: to be sent again.
+    pub pending: u64,
     /// Number of the first segment that `IsLost` has not passed.
     pub judged: u64,
     /// Number of the first segment that may have to be sent again.
     pub resend: u64,
-    pub mss: u64,
-    pub unit: WindowUnit,
+    pub sacks: Ranges,
+    sacked_segments: u64,
 }
 
 impl Scoreboard {
@@ -119,6 +117,11 @@ impl Scoreboard {
         self.load() + self.resent - self.sacked - self.lost - self.credit
     }
 
+    /// Number of the first segment held.
+    pub fn base(&self) -> u64 {
+        self.segments.first
+    }
+
     pub fn has_lost(&self) -> bool {
         self.lost > 0
     }
@@ -142,26 +145,28 @@ impl Scoreboard {
 
     /// As [`Scoreboard::cumulative`], where the board is clean.
     #[inline(always)]
-    pub fn pass(&mut self, ack: u64) -> Progress {
-        let mut progress = Progress { acked: ack - self.una, ..Progress::default() };
+    pub fn pass(&mut self, ack: u64) -> Passed {
+        let mut passed = Passed { bytes: ack - self.una, packets: 0, first: Instant::NEVER, last: Instant::ZERO };
+        self.una = ack;
+        let mut gone = 0;
         // Bound: the segments that it acknowledges.
-        while let Some(first) = self.segments.front_mut() {
-            if first.seq >= ack {
+        while let Some(segment) = self.segments.get_mut(gone) {
+            if segment.seq >= ack {
                 break;
             }
-            progress.acked_packets += 1;
-            progress.acked_sent.widen(first.sent);
-            let end = first.end();
+            passed.packets += 1;
+            passed.first = passed.first.min(segment.sent);
+            passed.last = passed.last.max(segment.sent);
+            let end = segment.end();
             if end > ack {
                 // A part of a segment: our receiver never acknowledges that, another might.
-                (first.seq, first.len) = (ack, (end - ack) as u32);
+                (segment.seq, segment.len) = (ack, (end - ack) as u32);
                 break;
             }
-            self.segments.pop_front();
-            self.base += 1;
+            gone += 1;
         }
-        self.una = ack;
-        progress
+        self.segments.first += gone as u64;
+        passed
     }
 
     /// The cumulative acknowledgement advances to `ack`.
@@ -175,7 +180,6 @@ impl Scoreboard {
     ) {
         while let Some(segment) = self.segments.front().copied().filter(|first| first.end() <= ack) {
             self.segments.pop_front();
-            self.base += 1;
             progress.resent_acked |= R::WHOLE && self.is_resent_acked(&segment, ack);
             self.settle::<R>(&segment, segment.len, now, progress, rate.as_deref_mut());
             if let Some(rate) = &mut rate {
@@ -269,20 +273,43 @@ impl Scoreboard {
     }
 
     /// RFC 6675's `Update` for one SACK block.
+    #[inline]
     pub fn sack<R: Strategy>(
+        &mut self,
+        block: Range,
+        now: Instant,
+        progress: &mut Progress,
+        rate: Option<&mut RateSampler>,
+    ) {
+        let block = Range { start: block.start.max(self.una), end: block.end.min(self.next) };
+        if block.start >= block.end {
+            return;
+        }
+        if let Some(gap) = self.sacks.append(block) {
+            if gap.start == gap.end {
+                return;
+            }
+            match self.sacks.last() {
+                Some(range) if R::WHOLE => self.sack_whole(range, gap, now, progress, rate),
+                _ => self.sack_gap::<R>(gap, now, progress, rate),
+            }
+        } else if !self.sacks.holds(block) {
+            self.sack_between::<R>(block, now, progress, rate);
+        }
+    }
+
+    /// As [`Scoreboard::sack`], where the block begins below the highest range.
+    #[inline(never)]
+    fn sack_between<R: Strategy>(
         &mut self,
         block: Range,
         now: Instant,
         progress: &mut Progress,
         mut rate: Option<&mut RateSampler>,
     ) {
-        let block = Range { start: block.start.max(self.una), end: block.end.min(self.next) };
-        if block.start >= block.end {
-            return;
-        }
         let mut sacks = std::mem::take(&mut self.sacks);
         let mut fresh: Option<Range> = None;
-        let range = sacks.insert(block, |gap| {
+        let range = sacks.insert(block, &mut |gap| {
             if R::WHOLE {
                 fresh = Some(Range { start: fresh.map_or(gap.start, |f| f.start), end: gap.end });
             } else {
@@ -296,6 +323,7 @@ impl Scoreboard {
     }
 
     /// Every segment of `gap` becomes SACKed; none was.
+    #[inline]
     fn sack_gap<R: Strategy>(
         &mut self,
         gap: Range,
@@ -346,6 +374,7 @@ impl Scoreboard {
     }
 
     /// Place of the segment that starts at `seq`.
+    #[inline]
     pub fn locate(&self, seq: u64) -> usize {
         // Nearly all segments are full, so this guess nearly always hits.
         let guess = self.segments.front().map_or(0, |first| ((seq - first.seq) / self.mss) as usize);
@@ -369,10 +398,12 @@ impl Scoreboard {
     }
 
     /// Marks what `IsLost` newly covers.
+    #[inline(always)]
     pub fn judge<R: Strategy>(&mut self, progress: &mut Progress) {
         let below = R::lost_below(self);
-        self.judged = self.judged.max(self.base);
-        while let Some(segment) = self.segments.get_mut((self.judged - self.base) as usize).filter(|s| s.seq < below) {
+        self.judged = self.judged.max(self.base());
+        let base = self.base();
+        while let Some(segment) = self.segments.get_mut((self.judged - base) as usize).filter(|s| s.seq < below) {
             self.judged += 1;
             if segment.flags & (SACKED | LOST) == 0 {
                 segment.flags |= LOST;
@@ -397,7 +428,7 @@ impl Scoreboard {
                 if first.flags & RESENT == 0 {
                     self.pending += weight;
                 }
-                self.judged = self.judged.max(self.base + 1);
+                self.judged = self.judged.max(self.base() + 1);
             }
         }
         self.set_credit(self.credit);
@@ -427,8 +458,8 @@ impl Scoreboard {
                 self.resent += bytes;
             }
         }
-        self.resend = self.base;
-        self.judged = self.base + self.segments.len() as u64;
+        self.resend = self.base();
+        self.judged = self.base() + self.segments.len() as u64;
     }
 
     /// The segment that starts at `seq`, if its last transmission was at `sent` and is neither delivered nor lost.
@@ -456,12 +487,12 @@ impl Scoreboard {
         progress.lost += bytes;
         segment.flags = (segment.flags | LOST) & !RESENT;
         self.pending += bytes;
-        self.resend = self.resend.min(self.base + place as u64);
+        self.resend = self.resend.min(self.base() + place as u64);
     }
 
     /// What was taken as lost is in flight after all.
     pub fn unmark_lost(&mut self) {
-        for segment in &mut self.segments {
+        for segment in self.segments.iter_mut() {
             segment.flags &= !LOST;
         }
         (self.lost, self.pending) = (0, 0);
@@ -530,9 +561,9 @@ impl Scoreboard {
 
     /// Searches on for a segment that starts before `below` and has `wanted` flags.
     fn next_with(&mut self, below: u64, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        self.resend = self.resend.max(self.base);
+        self.resend = self.resend.max(self.base());
         loop {
-            let place = (self.resend - self.base) as usize;
+            let place = (self.resend - self.base()) as usize;
             let segment = self.segments.get(place).filter(|s| s.seq < below)?;
             if wanted(segment.flags) {
                 return Some(place);

@@ -4,15 +4,16 @@ use sojourn_units::{Bytes, Instant, Span};
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SenderStats {
     /// Data segments sent, retransmissions included; nothing without payload is counted.
     pub segments_sent: u64,
-    /// Of these, retransmissions.
+    /// Sum of the RTT samples; divide by `rtt_samples`.
+    pub rtt_sum: Span,
+    /// RTT samples: one per acknowledgement of new data.
+    pub rtt_samples: u64,
+    /// Of the segments, retransmissions.
     pub segments_retransmitted: u64,
-    /// Payload sent, retransmissions included.
-    pub bytes_sent: Bytes,
-    /// Payload acknowledged cumulatively.
-    pub bytes_acked: Bytes,
     /// Entries into fast recovery.
     pub fast_retransmits: u64,
     /// Tail loss probes sent.
@@ -21,14 +22,6 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Window reductions in answer to marks.
     pub ecn_reductions: u64,
-    /// Sum of the RTT samples; divide by `rtt_samples`.
-    pub rtt_sum: Span,
-    /// RTT samples: one per acknowledgement of new data.
-    pub rtt_samples: u64,
-    /// Smallest RTT sample; zero before the first.
-    pub rtt_min: Span,
-    /// Largest RTT sample.
-    pub rtt_max: Span,
     /// SYNs sent, repeated ones included.
     pub syns: u64,
     /// Probes of a closed window sent (RFC 9293, 3.8.6.1).
@@ -46,8 +39,6 @@ impl SenderStats {
     pub const FIRST: Span = Span::from_secs(1);
 
     pub(super) fn rtt(&mut self, rtt: Span) {
-        self.rtt_min = if self.rtt_samples == 0 { rtt } else { self.rtt_min.min(rtt) };
-        self.rtt_max = self.rtt_max.max(rtt);
         self.rtt_sum += rtt;
         self.rtt_samples += 1;
     }

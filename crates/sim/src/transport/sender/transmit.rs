@@ -8,7 +8,7 @@ use super::episode::State;
 use super::rate::Traffic;
 use super::recovery::Strategy;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
-use super::{Ect, IdleRestart};
+use super::{Ect, IdleRestart, Path};
 use crate::transport::congestion::{CongestionControl, EcnFeedback};
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{BitRate, Bytes, Instant};
@@ -58,43 +58,69 @@ impl<R: Strategy> Core<R> {
         Some(self.send_next(now, seq, len))
     }
 
-    /// So many full segments of new data may leave now, one after the other, with nothing else to decide; 0 also where
-    /// [`Core::poll`] must look closer.
-    #[inline]
-    pub fn full_segments(&mut self, now: Instant) -> u64 {
-        let plain = matches!(self.state, State::Open)
-            && self.step == Step::Stream
-            && self.board.flight() > 0
-            && self.pacing.rate.is_none()
-            && self.rate.is_none()
-            && self.groups.is_none()
-            && !(R::FORCES_NEW || self.source.closed || self.config.tail_loss_probe);
-        if !plain || (R::RESENDS_EARLY && self.board.pending > 0) {
-            return 0;
+    /// Sends all that may go now.
+    #[inline(always)]
+    pub fn drain(&mut self, now: Instant, path: &mut impl Path) {
+        if self.plain && self.is_streaming() && !(self.board.pending > 0 && self.state.is_repairing()) {
+            let in_flight = self.occupied();
+            let is_open = matches!(self.state, State::Open);
+            if (is_open || in_flight + self.mss > self.cwnd) && self.send_full(now, in_flight, path) {
+                return;
+            }
         }
-        let seq = self.board.next;
-        let window = self.cwnd.saturating_sub(self.occupied());
-        let bytes = window.min(self.data_end().saturating_sub(seq)).min(self.peer.edge.saturating_sub(seq));
-        if bytes < self.mss {
-            return 0;
-        }
-        self.usage.sending = true;
-        self.usage.last_sent = now;
-        if self.timer.deadline == Instant::NEVER {
-            self.restart_timer(now);
-        }
-        bytes / self.mss
+        self.poll_all(now, path);
     }
 
-    /// One of [`Core::full_segments`].
+    /// As [`Core::drain`], segment by segment.
+    #[inline(never)]
+    pub fn poll_all(&mut self, now: Instant, path: &mut impl Path) {
+        // Bound: the window, which the sender itself limits.
+        while let Some(data) = self.poll(now) {
+            path.send(data, self.stats.segments_sent);
+        }
+    }
+
+    /// The stream goes on behind what is in flight.
     #[inline(always)]
-    pub fn send_full(&mut self, now: Instant) -> Data {
-        let (seq, len) = (self.board.next, self.mss as u32);
-        let sent = self.recovery.stamp(now, seq);
-        self.board.push(Segment { seq, sent, len, flags: 0 });
-        self.stats.segments_sent += 1;
-        self.stats.bytes_sent += Bytes::new(self.mss);
-        Data { seq, sent: now, len, flags: self.new_flags() }
+    pub fn is_streaming(&self) -> bool {
+        self.step == Step::Stream && !self.source.closed && self.board.flight() > 0
+    }
+
+    /// Sends the full segments of new data that may leave now, with `in_flight` of the window taken, where the sender is plain,
+    /// streams, has nothing to repair, and either is in no episode or has a full window. False where [`Core::poll`] must see whether more may go.
+    #[inline(always)]
+    pub fn send_full(&mut self, now: Instant, in_flight: u64, path: &mut impl Path) -> bool {
+        let (mss, mut seq) = (self.mss, self.board.next);
+        let data = self.data_end().saturating_sub(seq);
+        let window = self.cwnd.saturating_sub(in_flight);
+        let fits = window.min(data).min(self.peer.edge.saturating_sub(seq));
+        let mut left = fits;
+        if fits >= mss {
+            self.usage.sending = true;
+            self.usage.last_sent = now;
+            if self.timer.deadline == Instant::NEVER {
+                self.restart_timer(now);
+            }
+            let mut number = self.stats.segments_sent;
+            // Bound: the window.
+            while left >= mss {
+                let sent = self.recovery.stamp(now, seq);
+                self.board.segments.push_back(Segment { seq, sent, len: mss as u32, flags: 0 });
+                let data = Data { seq, sent: now, len: mss as u32, flags: self.new_flags() };
+                number += 1;
+                seq += mss;
+                left -= mss;
+                path.send(data, number);
+            }
+            self.stats.segments_sent = number;
+            self.board.next = seq;
+        }
+        // There is a segment more, for which the window has no room.
+        let is_full = data - fits >= mss && window - fits + left < mss;
+        if is_full {
+            self.usage.fill(now, self.board.load(), seq);
+        }
+        is_full
     }
 
     /// What a segment of new data says of ECN.
@@ -203,7 +229,7 @@ impl<R: Strategy> Core<R> {
         }
         self.usage.sending = false;
         self.usage.observe(limited, self.board.load(), self.board.una, self.board.next);
-        if self.usage.is_limited(self.cwnd, || self.in_slow_start()) {
+        if self.usage.is_limited(self.cwnd, self.congestion.ssthresh().get()) {
             self.usage.full(now);
         } else {
             self.decay(now);
@@ -425,7 +451,6 @@ impl<R: Strategy> Core<R> {
         self.usage.sending = true;
         self.usage.last_sent = now;
         self.stats.segments_sent += u64::from(bytes > 0);
-        self.stats.bytes_sent += Bytes::new(bytes);
         self.stats.first_sent.get_or_insert(now);
         let weight = self.board.weight(bytes);
         if let Some(prr) = self.state.prr() {

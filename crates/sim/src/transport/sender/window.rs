@@ -102,8 +102,16 @@ impl Usage {
     }
 
     /// May the window grow? In slow start half-used is enough.
-    pub fn is_limited(&self, cwnd: u64, slow_start: impl Fn() -> bool) -> bool {
-        self.limited || (cwnd < 2 * self.peak && slow_start())
+    pub fn is_limited(&self, cwnd: u64, ssthresh: u64) -> bool {
+        self.limited || (cwnd < 2 * self.peak && cwnd < ssthresh)
+    }
+
+    /// The window is full and nothing more may be sent: as [`Usage::observe`] and [`Usage::full`].
+    #[inline(always)]
+    pub fn fill(&mut self, now: Instant, flight: u64, next: u64) {
+        (self.limited, self.peak, self.end) = (true, flight, next);
+        self.sending = false;
+        self.full(now);
     }
 
     /// Starts again; returns the most that was outstanding.

@@ -139,7 +139,7 @@ fn the_last_data_carries_the_fin_and_both_sides_close() {
     let fin = path.acks.last().map(|(_, ack)| *ack).expect("acknowledged");
     // The FIN takes a place in the sequence; the receiver's own comes with its acknowledgement.
     assert_eq!((fin.ack, fin.control), (3 * MSS + 1, Control::Fin));
-    assert_eq!((path.sender.stats().bytes_acked, path.receiver.delivered()), (segments(3), segments(3)));
+    assert_eq!((path.sender.acknowledged(), path.receiver.delivered()), (segments(3), segments(3)));
     assert!(!path.receiver.closed());
     path.run(at_ms(10_000));
     // Data and acknowledgement, 100 ms each, after 100 ms of handshake; then the last acknowledgement.

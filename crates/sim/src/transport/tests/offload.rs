@@ -1,5 +1,6 @@
 //! Groups of segments, and which of them carry PSH.
 
+use super::path::drained;
 use super::*;
 use crate::transport::segment::Control;
 use crate::transport::{Ack, Data, ReceiverConfig, Sender};
@@ -18,12 +19,11 @@ fn pushed(sent: impl IntoIterator<Item = Data>) -> Vec<u64> {
 /// A sender after a handshake of `rtt`, and what it sent then.
 fn opened(config: Config, rtt: Span) -> (Sender, Instant, Vec<Data>) {
     let mut sender = Sender::new(config);
-    sender.drain(Instant::ZERO, |_, _| {});
+    drained(&mut sender, Instant::ZERO);
     let now = Instant::ZERO + rtt;
     let ack = Ack { echo: Instant::ZERO, received_at: now, window: 6 << 20, control: Control::Syn, ..Ack::default() };
     sender.on_ack(now, &ack);
-    let mut sent = Vec::new();
-    sender.drain(now, |data, _| sent.push(data));
+    let sent = drained(&mut sender, now);
     (sender, now, sent.into_iter().filter(|data| data.len > 0).collect())
 }
 
@@ -58,8 +58,7 @@ fn room_for_less_than_a_group_waits_while_the_next_acknowledgement_is_near() {
     let mut after = |at: Instant, acked: u64| {
         let ack = Ack { ack: acked * MSS, echo: start, received_at: at, window: 6 << 20, ..Ack::default() };
         sender.on_ack(at, &ack);
-        let mut sent = Vec::new();
-        sender.drain(at, |data, _| sent.push(data));
+        let sent = drained(&mut sender, at);
         (sent.len(), pushed(sent))
     };
     let half = Span::from_micros(500);
@@ -77,8 +76,7 @@ fn room_for_less_than_a_group_waits_while_the_next_acknowledgement_is_near() {
 fn the_last_segment_of_a_write_has_push() {
     let mut sender = Sender::new(Config { unlimited: false, handshake: false, ..grouped(10) });
     sender.write(Bytes::new(3 * MSS + 100));
-    let mut sent = Vec::new();
-    sender.drain(at_ms(1), |data, _| sent.push(data));
+    let sent = drained(&mut sender, at_ms(1));
     assert_eq!(sent.iter().map(|data| (data.len, data.has(Data::PUSH))).next_back(), Some((100, true)));
 }
 

@@ -21,6 +21,30 @@ enum Arrival {
     Ack(Ack),
 }
 
+/// An acknowledgement, and what a sender sends on it.
+#[derive(Default)]
+struct Exchange {
+    ack: Ack,
+    leaving: Vec<Data>,
+}
+
+impl crate::transport::Path for Exchange {
+    fn ack(&self) -> Ack {
+        self.ack
+    }
+
+    fn send(&mut self, data: Data, _number: u64) {
+        self.leaving.push(data);
+    }
+}
+
+/// All that may leave now.
+pub fn drained(sender: &mut Sender, now: Instant) -> Vec<Data> {
+    let mut exchange = Exchange::default();
+    sender.drain(now, &mut exchange);
+    exchange.leaving
+}
+
 /// Fate of a transmission.
 pub type FateOf = Box<dyn FnMut(usize, &Data) -> Fate>;
 
@@ -42,6 +66,8 @@ pub struct Path {
     pub acks: Vec<(Instant, Ack)>,
     /// Acknowledgements that reached the sender.
     pub acks_arrived: u64,
+    /// Payload that has reached the receiver.
+    pub arrived: Bytes,
     events: BTreeMap<(Instant, u64), Arrival>,
     scheduled: u64,
 }
@@ -66,6 +92,7 @@ impl Path {
             sent: Vec::new(),
             acks: Vec::new(),
             acks_arrived: 0,
+            arrived: Bytes::ZERO,
             events: BTreeMap::new(),
             scheduled: 0,
         }
@@ -82,8 +109,12 @@ impl Path {
         if self.by_the_book {
             leaving.extend(std::iter::from_fn(|| self.sender.poll(self.now)));
         } else {
-            self.sender.drain(self.now, |data, _| leaving.push(data));
+            leaving = drained(&mut self.sender, self.now);
         }
+        self.launch(leaving);
+    }
+
+    fn launch(&mut self, leaving: Vec<Data>) {
         for data in leaving {
             let fate = (self.fate)(self.sent.len(), &data);
             self.sent.push((self.now, data));
@@ -136,7 +167,13 @@ impl Path {
                     if let Some(ack) = self.receiver.on_codepoint(ce) {
                         self.acknowledge(ack);
                     }
-                    if let AckAction::Now(ack) = self.receiver.on_data(self.now, &data, ce) {
+                    self.arrived += Bytes::new(u64::from(data.len));
+                    let action = if self.by_the_book {
+                        self.receiver.on_data_by_the_book(self.now, &data, ce)
+                    } else {
+                        self.receiver.on_data(self.now, &data, ce)
+                    };
+                    if let AckAction::Now(ack) = action {
                         self.acknowledge(ack);
                     }
                 }
@@ -145,7 +182,9 @@ impl Path {
                     if self.by_the_book {
                         self.sender.on_ack_by_the_book(self.now, &ack);
                     } else {
-                        self.sender.on_ack(self.now, &ack);
+                        let mut exchange = Exchange { ack, leaving: Vec::new() };
+                        self.sender.answer(self.now, &mut exchange);
+                        self.launch(exchange.leaving);
                     }
                 }
                 None => {}

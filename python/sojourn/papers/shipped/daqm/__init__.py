@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from sojourn.papers.shipped.daqm.distance import record, sections
 from sojourn.papers.shipped.daqm.modes import modes
 from sojourn.papers.shipped.daqm.monitor import columns
 
-__all__ = ["addition", "columns", "modes"]
+__all__ = ["addition", "columns", "modes", "record", "sections"]
 
 
 def addition() -> ModuleType:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn import plot, stats
+from sojourn.multiples import interval
 from sojourn.palette import INK, MUTED, Look, looks
-from sojourn.papers.picture import interval
 from sojourn.papers.shipped.daqm.evaluate import Comparison, values
 from sojourn.papers.shipped.daqm.model import Weights
 from sojourn.papers.shipped.daqm.traffic import phases

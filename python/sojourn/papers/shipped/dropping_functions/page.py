@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -11,7 +10,9 @@ import pandas as pd
 
 from sojourn import core, report
 from sojourn.papers.judge import Outcome
-from sojourn.papers.page import predicate
+from sojourn.papers.ledger import Ledger
+from sojourn.papers.model import Claim
+from sojourn.papers.page import headline, predicate, summary
 from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
 from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
 from sojourn.papers.shipped.dropping_functions.device import Device
@@ -36,7 +37,7 @@ class Results:
         The device's part.
     worlds
         In the order of columns.
-    judged
+    judged, ledger
         By id of the claim, in the order of the worlds.
     facts
         For the head of the page.
@@ -48,6 +49,7 @@ class Results:
     device: Device
     worlds: Sequence[World]
     judged: dict[str, list[Judged]]
+    ledger: Ledger
     facts: tuple[tuple[str, str], ...]
 
 
@@ -56,12 +58,9 @@ def render(paper: Experiment, of: Results) -> str:
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
         row: dict[str, Any] = {"id": claim.id, "quote": claim.quote, "predicate": predicate(paper.printed, claim)}
-        row |= {"at": claim.at or "each range", "cells": [_cell(one) for one in of.judged[claim.id]]}
+        row |= {"at": claim.at or "each range", "cells": _cells(of, claim)}
         places.setdefault(claim.place, []).append(row)
-    counts = []
-    for k, world in enumerate(of.worlds):
-        found = Counter(one[k].verdict.outcome for one in of.judged.values())
-        counts.append((world.name, [found[outcome] for outcome in Outcome]))
+    counts = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]
     return report.page(
         "windows.html.j2",
         title=paper.title,
@@ -70,6 +69,8 @@ def render(paper: Experiment, of: Results) -> str:
         outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
         signs={outcome.key: outcome.sign for outcome in Outcome},
         counts=counts,
+        summary=summary(paper.folder),
+        headline=headline(of.ledger),
         worlds=[world.name for world in of.worlds],
         ranges=[f"{low:.2f}–{high:.2f}" for low, high in paper.ranges],
         why=[(world.name, world.why) for world in of.worlds if world.why],
@@ -80,14 +81,15 @@ def render(paper: Experiment, of: Results) -> str:
     )
 
 
-def _cell(of: Judged) -> dict[str, Any]:
-    signs = [(one.key, one.sign) if one else ("none", " ") for one in of.by_range]
-    return {
-        "key": of.verdict.outcome.key,
-        "outcome": of.verdict.outcome.value,
-        "why": of.verdict.why,
-        "ranges": signs if any(of.by_range) else [],
-    }
+def _cells(of: Results, claim: Claim) -> list[dict[str, Any]]:
+    """Return a cell for each world: the outcome, and those of single ranges of load."""
+    cells = []
+    for one, verdict in zip(of.judged[claim.id], of.ledger.verdicts[claim.id].values(), strict=True):
+        signs = [(own.key, own.sign) if own else ("none", " ") for own in one.by_range]
+        said = verdict.outcome.value + (" (recorded)" if verdict.is_recorded else "")
+        cells.append({"key": verdict.outcome.key, "outcome": said, "why": verdict.why,
+                      "ranges": signs if any(one.by_range) else []})  # fmt: skip
+    return cells
 
 
 def sections(paper: Experiment, of: Results) -> list[Section]:

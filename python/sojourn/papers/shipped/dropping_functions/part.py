@@ -7,10 +7,11 @@ import time
 from typing import Final
 
 from sojourn import core, folder
-from sojourn.cli import text
 from sojourn.core import SojournError
-from sojourn.papers.command import say
-from sojourn.papers.judge import Outcome
+from sojourn.papers import record
+from sojourn.papers.command import counts, say
+from sojourn.papers.ledger import Ledger
+from sojourn.papers.model import Reading
 from sojourn.papers.shipped.dropping_functions import datasets, device, page, simulate, store
 from sojourn.papers.shipped.dropping_functions.document import Experiment
 from sojourn.papers.shipped.results import Keeper
@@ -30,11 +31,10 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
     SojournError
         An option that the study does not have, or a run that failed.
     """
-    for flag in ("precision", "scheduler"):
-        if getattr(options, flag) is not None:
-            raise SojournError(
-                f"--{flag} is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
-            )
+    if options.scheduler is not None:
+        raise SojournError(
+            "--scheduler is not available for a study of measurement windows; use --only, --hours, --jobs or --out"
+        )
     if options.hours is not None and not options.hours > 0:
         raise SojournError(f"--hours {options.hours}: must be above 0")
     only = options.only and options.only.casefold()
@@ -50,12 +50,19 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
     wanted = [simulate.settings(paper, size, one) for one in simulate.runs_of(paper, size)]
     runs = [found for of in wanted if (found := keeper.find(simulate.WINDOWS, of)) is not None]
     windows, flows, cpu_s = store.windows(runs), store.flows(runs), sum(run["cpu_s"] for run in runs)
-    is_read_only = only in ("simulation", "report")
+    # The quick device part takes 160 s by itself.
+    is_read_only = only in ("simulation", "report") or (only is None and not options.full)
     found = device.run(paper, size_name, place, say, is_read_only=is_read_only)
     say("analysis")
     columns = [*datasets.simulated(paper, size.switchback, windows), datasets.on_device(paper, found)]
     columns += [datasets.theoretical(paper), datasets.printed(paper)]
     judged = datasets.judge_all(paper, columns)
+    names = [world.name for world in columns]
+    verdicts = {key: dict(zip(names, (one.verdict for one in of), strict=True)) for key, of in judged.items()}
+    fresh = Ledger(paper, tuple(Reading(name, {}, is_run=False) for name in names), verdicts)
+    if options.record:
+        record.write(fresh, size_name)
+    ledger = record.filled(fresh)
     facts = (
         ("Windows, simulation", f"{len(windows):,} of {size.packets:,} packets (switchback: "
                                 f"{size.switchback.packets:,})"),
@@ -66,13 +73,8 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
         ("Sojourn", core.version()),
     )  # fmt: skip
     report = place / "report.html"
-    results = page.Results(size, windows, flows, found, columns, judged, facts)
+    results = page.Results(size, windows, flows, found, columns, judged, ledger, facts)
     folder.write_text(report, page.render(paper, results))
-    heads = ["world and design", *(outcome.value for outcome in Outcome)]
-    rows = [
-        [world.name, *(str(sum(of[k].verdict.outcome is outcome for of in judged.values())) for outcome in Outcome)]
-        for k, world in enumerate(columns)
-    ]
     count = len(wanted) - len(runs)
     left = f"; {count} runs are left, the same command continues" if is_simulated and count else ""
     return "\n".join(
@@ -82,7 +84,6 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
             f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
             f"Report: {report}",
             "",
-            text.table(heads, rows, numbers=True),
-            f"{len(paper.claims)} claims.",
+            counts(ledger),
         ]
     )

@@ -119,24 +119,22 @@ def simulate(
     drawn = ((own, draw_of(paper, size, own[0][1])) for own in (list(of) for _, of in same))
     waiting = ((*one, draw) for own, draw in drawn for one in own)
     with ThreadPoolExecutor(threads) as pool:
-        under_way: dict[Future[tuple[float, str]], tuple[dict[str, Any], Run, traffic.Draw]] = {}
+        under_way: dict[Future[dict[str, Any] | None], dict[str, Any]] = {}
         try:
             while True:
                 is_late = deadline is not None and time.monotonic() > deadline
                 while not is_late and len(under_way) < threads and (one := next(waiting, None)):
-                    _, run, draw = one
-                    under_way[pool.submit(_one, draw.scenario, run.scheme, run.block, stop)] = one
+                    of, run, draw = one
+                    under_way[pool.submit(result_of, paper, size, run, draw, stop)] = of
                 if is_late:
                     stop.set()
                 if not under_way:
                     break
                 finished, _ = wait(under_way, timeout=2, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    of, run, draw = under_way.pop(future)
-                    cpu_s, text = future.result()
-                    if text:
-                        result = _result(paper, size, run, draw, json.loads(text))
-                        keeper.keep(WINDOWS, of, {**result, "cpu_s": cpu_s})
+                    of, result = under_way.pop(future), future.result()
+                    if result is not None:
+                        keeper.keep(WINDOWS, of, result)
                 if time.monotonic() - told > 15:
                     told = time.monotonic()
                     say(f"{len(everything) - len(todo) + keeper.made} of {len(everything)} runs")
@@ -144,13 +142,18 @@ def simulate(
             stop.set()
 
 
-def _one(scenario: str, scheme: Scheme | None, block: int, stop: core.Stop) -> tuple[float, str]:
-    start = time.thread_time()
-    task = {"scheme": scheme.text if scheme else None, "seed": 1, "replication": block, "series": None}
-    ((is_good, text),) = core.run_batch([scenario], [(0, json.dumps(task))], stop)
+def result_of(
+    paper: Experiment, size: Size, run: Run, draw: traffic.Draw, stop: core.Stop | None = None
+) -> dict[str, Any] | None:
+    """Make a run, and return what is stored of it; None if it was stopped."""
+    start, text_of = time.thread_time(), run.scheme.text if run.scheme else None
+    task = {"scheme": text_of, "seed": 1, "replication": run.block, "series": None}
+    stop = stop or _native.Stop()
+    ((is_good, text),) = core.run_batch([draw.scenario], [(0, json.dumps(task))], stop)
     if not is_good and text != "stopped":
-        raise SojournError(f"{scheme.text if scheme else 'switched'}: {text}")
-    return time.thread_time() - start, text if is_good else ""
+        raise SojournError(f"{text_of or 'switched'}: {text}")
+    cpu_s = time.thread_time() - start
+    return {**_result(paper, size, run, draw, json.loads(text)), "cpu_s": cpu_s} if is_good else None
 
 
 def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:

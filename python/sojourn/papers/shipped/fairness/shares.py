@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 
-from sojourn import plot, stats
+from sojourn import multiples, plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
@@ -176,7 +176,7 @@ class _Shares:
                 axes.axvline(0, color=MUTED, linewidth=0.9)
                 for spot, of, (_, scheme) in zip(spots, found, lines, strict=True):
                     look = self.looks[scheme]
-                    picture.interval(axes, of[column], spot, look.color, look.marker)
+                    multiples.interval(axes, of[column], spot, look.color, look.marker)
                 axes.set_title(label, fontsize=9.5)
                 axes.tick_params(labelsize=8)
                 axes.locator_params(axis="x", nbins=4)

@@ -110,7 +110,7 @@ macro_rules! without_sack {
             self.0.anonymous | self.0.reported == 0
         }
 
-        fn on_expected(core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {
+        fn on_expected(core: &mut Core<Self>, _now: Instant, _last: Instant) {
             core.recovery.0.count = 0;
         }
 

@@ -202,7 +202,7 @@ impl Scoreboard {
     pub fn third_sacked(&self) -> u64 {
         let Some(end) = self.sacks.last().map(|range| range.end) else { return self.una };
         let above = self.segments.partition_point(|s| s.seq < end);
-        let sacked = self.segments.range(..above).rev().filter(|s| s.flags & SACKED != 0);
+        let sacked = self.segments.back_from(above).filter(|s| s.flags & SACKED != 0);
         sacked.take(DUP_THRESH as usize).nth(DUP_THRESH as usize - 1).map_or(self.una, |s| s.seq)
     }
 
@@ -252,7 +252,7 @@ impl Scoreboard {
             }
             first.flags &= !RESENT;
             next.flags &= !RESENT;
-            self.resend = self.resend.min(self.base + at as u64);
+            self.resend = self.resend.min(self.base() + at as u64);
         }
         first.len += room;
         next.len -= room;
@@ -269,7 +269,7 @@ impl Scoreboard {
         if let Some(rate) = rate {
             rate.remove(at + 1);
         }
-        let removed = self.base + at as u64 + 1;
+        let removed = self.base() + at as u64 + 1;
         self.judged -= u64::from(self.judged > removed);
         self.resend -= u64::from(self.resend > removed);
         first

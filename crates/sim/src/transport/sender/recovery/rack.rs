@@ -78,15 +78,15 @@ impl Strategy for Rack {
     const UNDOES: bool = true;
 
     /// The segments are delivered in the order in which they were sent, each for the first time.
-    fn on_expected(core: &mut Core<Self>, now: Instant, progress: &mut Progress) {
+    fn on_expected(core: &mut Core<Self>, now: Instant, last: Instant) {
         let una = core.board.una;
-        if let Some(sent) = progress.acked_sent.last() {
-            let rack = &mut core.recovery;
-            rack.highest = rack.highest.max(una);
-            rack.rtt = now.since(sent);
-            rack.latest = rack.latest.max((sent, una));
-        }
-        detect_loss(core, now, progress);
+        let rack = &mut core.recovery;
+        rack.highest = rack.highest.max(una);
+        rack.rtt = now.since(last);
+        rack.latest = rack.latest.max((last, una));
+        let mut progress = Progress::default();
+        detect_loss(core, now, &mut progress);
+        debug_assert_eq!(progress.lost, 0, "lost in the order of sending");
     }
 
     fn prr_window(prr: &mut Prr, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {

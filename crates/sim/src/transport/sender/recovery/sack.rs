@@ -19,7 +19,7 @@ pub(in super::super) struct Sack {
 }
 
 /// RFC 6675's `Update`.
-#[inline]
+#[inline(always)]
 pub(super) fn update<R: Strategy>(core: &mut Core<R>, now: Instant, ack: &Ack, progress: &mut Progress) {
     for block in ack.blocks() {
         let start = ack.ack + u64::from(block.offset);
@@ -38,7 +38,7 @@ impl Strategy for Sack {
     #[cfg(debug_assertions)]
     const IS_LOST: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);

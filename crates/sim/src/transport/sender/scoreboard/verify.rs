@@ -22,7 +22,7 @@ impl Scoreboard {
         assert_eq!(sum(SACKED | LOST, 0), 0, "SACKed and missing");
         assert!(R::WHOLE || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
         let mut seq = self.una;
-        for segment in &self.segments {
+        for segment in self.segments.iter() {
             assert_eq!(segment.seq, seq, "contiguous");
             seq = segment.end();
         }
@@ -54,7 +54,7 @@ impl Scoreboard {
         }
         let first = self.segments.iter().position(|s| s.flags & (SACKED | LOST | RESENT) == LOST);
         if let Some(first) = first {
-            assert!(self.resend <= self.base + first as u64, "a lost segment behind the search");
+            assert!(self.resend <= self.base() + first as u64, "a lost segment behind the search");
         }
     }
 

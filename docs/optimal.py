@@ -1,0 +1,117 @@
+"""The simulations of the page on the best dropping function, as optimal.toml fixes them, and theory's front of C.
+
+``docs/optimal.py`` prints their tables: about ten minutes of CPU time. Finished runs are kept in ``out/optimal``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sojourn import stats
+from sojourn.papers.shipped.dropping_functions import document, simulate, store
+from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
+from sojourn.papers.shipped.results import Keeper
+from sojourn.theory import optimal
+
+DOCS = Path(__file__).parent
+PROTOCOL = tomllib.loads((DOCS / "optimal.toml").read_text(encoding="utf-8"))
+LOADS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+    "Poisson": ({}, (0.98, 0.985, 0.99)),
+    "batches of 1 or 10": ({"batch": {1: 0.5, 10: 0.5}}, (0.90, 0.95)),
+    "bursts (3, 0.3, 100)": ({"bursts": (3.0, 0.3, 100.0)}, (0.8, 0.86)),
+}
+ROOM = 120
+KNOTS = 13
+MEASURES = ("impairment_c", "utilisation", "mean_queue_packets", "loss_ratio", "burst_ratio")
+
+
+def front() -> list[list[str]]:
+    """Rows of the front of C and utilisation at load 1, by kind of arrivals."""
+    rows = []
+    for name, (more, least) in LOADS.items():
+        of = optimal.model(load=1.0, room=ROOM, **more)
+        nine = [optimal.of_scheme(of, f"dropping_function function d{k} count system") for k in range(1, 8)]
+        best = min(nine, key=lambda one: one.impairment)
+        steps = [of.solve(optimal.step(length, ROOM)) for length in range(2, ROOM + 1)]
+        for utilisation in least:
+            found = optimal.least_impairment(of, utilisation=utilisation, knots=KNOTS)
+            # The penalty leaves a lack of some 0.0001.
+            able = [one for one in steps if one.utilisation >= found.utilisation]
+            step = min(able, key=lambda one: one.impairment, default=None)
+            rows.append(
+                [
+                    name,
+                    f"{found.utilisation:.3f}",
+                    f"{found.impairment:.1f}",
+                    f"{found.mean_packets:.1f}",
+                    f"{found.burst_ratio:.2f}",
+                    "none" if step is None else f"{step.impairment:.1f} ({step.threshold})",
+                    f"{best.impairment:.1f} ({best.utilisation:.3f})",
+                ]
+            )
+    return rows
+
+
+def simulated() -> dict[str, dict[str, np.ndarray]]:
+    """Values by measure and scheme, one a block: the runs of the protocol."""
+    paper = document.load("dropping-functions")
+    schemes = tuple(document.Scheme(one["id"], one["name"], one["text"]) for one in PROTOCOL["scheme"])
+    paper, size = replace(paper, schemes=schemes), paper.sizes["quick"]
+    keeper = Keeper(DOCS.parent / "out/optimal")
+    results = []
+    for block in PROTOCOL["blocks"]:
+        for demand in PROTOCOL["demands"]:
+            draw = None
+            for scheme in schemes:
+                run = Run(PAIRED, block, demand, scheme)
+                of = simulate.settings(paper, size, run)
+                found = keeper.find(WINDOWS, of)
+                if found is None:
+                    draw = draw or simulate.draw_of(paper, size, run)
+                    found = keeper.keep(WINDOWS, of, simulate.result_of(paper, size, run, draw))
+                results.append(found)
+            print(block, demand, flush=True)
+    frame = store.windows(results)
+    frame["utilisation"] = np.minimum(frame["load"] * (1 - frame["loss_ratio"]), 1.0)
+    means = frame.groupby(["label", "block", "demand"])[list(MEASURES)].mean().groupby(["label", "block"]).mean()
+    return {name: {one.id: means[name][one.id].to_numpy() for one in schemes} for name in MEASURES}
+
+
+def compared(values: dict[str, dict[str, np.ndarray]]) -> tuple[list[list[str]], list[list[str]]]:
+    """Rows of means of every scheme, and of the tests of the protocol."""
+    names = {one["id"]: one["name"] for one in PROTOCOL["scheme"]}
+    means = [
+        [name, *(f"{stats.estimate(values[measure][key]).mean:.4g}" for measure in MEASURES)]
+        for key, name in names.items()
+    ]
+    tests = [
+        (one["id"], measure, values[measure][one["id"]], values[measure][PROTOCOL["reference"]])
+        for one in PROTOCOL["scheme"]
+        if one.get("is_candidate")
+        for measure in MEASURES[:2]
+    ]
+    adjusted = stats.holm([stats.paired_p(own, other) for _, _, own, other in tests])
+    rows = []
+    for (key, measure, own, other), p in zip(tests, adjusted, strict=True):
+        of = stats.paired(own, other)
+        share = of.mean / float(np.mean(other))
+        rows.append(
+            [names[key], measure, f"{of.mean:.3g} [{of.low:.3g}, {of.high:.3g}]", f"{share:+.1%}", f"{p:.2g}"]
+        )
+    return means, rows
+
+
+def table(rows: list[list[str]]) -> str:
+    """The rows of a Markdown table."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+if __name__ == "__main__":
+    print(table(front()))
+    for rows in compared(simulated()):
+        print(table(rows))
