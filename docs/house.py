@@ -31,7 +31,7 @@ MODULES: Final = {
     "scenarios": "units draw traffic mix recorded scheme network topologies lines",
     "metrics": "metrics tables",
     "results": "results export inert groups applications folder under_load",
-    "pictures": "palette canvas plot capacity trace",
+    "pictures": "palette canvas plot multiples capacity trace",
     "runs": "runner comparison stepping demo traces working_conditions",
 }
 """Modules directly in the package; each of its folders is a part by itself."""

@@ -233,5 +233,5 @@ def test_unknown_schemes_are_refused(tmp_path: Path) -> None:
 
 def test_a_copy_of_the_paper_elsewhere_has_no_code_of_its_own(tmp_path: Path) -> None:
     assert shipped.hook(PAPER.folder, "addition") is not None
-    assert shipped.hook(PAPER.folder, "sections") is None
+    assert shipped.hook(PAPER.folder, "over_time") is None
     assert shipped.hook(tmp_path / "daqm", "addition") is None

@@ -215,18 +215,27 @@ def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
     return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
 
 
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
 def _missing(data: Data) -> list[str]:
     """Return sentences about parts of the figure that are missing in this report."""
     paper, figure = data.paper, data.figure
-    whole = figures.of(figure, paper.conditions)
-    found = []
-    absent = len(whole) - len(data.conditions)
-    if absent:
-        found.append(f"Not run for this report: {absent} of its {len(whole)} conditions.")
+    whole, run = figures.of(figure, paper.conditions), {one.name for one in data.conditions}
+    absent = [_head(data, one) for one in whole if one.name not in run]
+    found = [f"Not run for this report: {_some(absent)}."] if absent else []
     pairs = {(one.flow, one.model) for one in whole}
     none = [f"{flow} under {model}" for flow in figure.flow for model in figure.model if (flow, model) not in pairs]
     if none:
         found.append(f"This project has no runs of: {', '.join(none)}.")
+    constant = paper.ids(figure.constant)
+    for name in paper.ids(figure.schemes):
+        lacking = [one.at or one.title for one in data.conditions if name not in (*one.schemes, *constant)]
+        found += [f"{paper.printed[name]} was not run at {', '.join(lacking)}."] if lacking else []
+    for reading in data.readings:
+        without = [_head(data, one) for one in data.conditions if (reading.name, one.name) not in data.measured.raw]
+        found += [f"Not run under {reading.name}: {_some(without)}."] if without else []
     if figure.kind == "series" and data.conditions and not overtime.shown(data.measured, figure, data.conditions):
         found.append("Its time series were not run.")
     return found
