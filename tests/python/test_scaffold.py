@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("SOJOURN_TEST_SCAFFOLD")
 NAMES = {
     "aqm": "flow_red",
-    "congestion-control": "htcp",
+    "congestion-control": "scaffold_tcp",
     "traffic": "frame_train",
     "paper": "my-study",
     "scenario": "campus",
@@ -157,11 +157,11 @@ def test_the_model_of_an_algorithm_and_its_vector_have_one_law(tree: Path) -> No
 def test_a_congestion_control_is_in_every_list(tree: Path) -> None:
     made = add(tree, "congestion-control")
     registry = made.contents["crates/sim/src/transport/congestion.rs"]
-    assert registry.count("pub mod htcp;") == 1
+    assert registry.count("pub mod scaffold_tcp;") == 1
     lines = re.search(r"\ncongestion_controls! \{ \$\n(.*?)\n\}\n", registry, re.DOTALL)
     assert lines
     names = re.findall(r"^    (\w+)::\w+", lines[1], re.MULTILINE)
-    assert names == [*(str(one["name"]) for one in core.congestion_controls()), "htcp"]
+    assert names == [*(str(one["name"]) for one in core.congestion_controls()), "scaffold_tcp"]
     assert len(made.changes) == 3
 
 

@@ -1,3 +1,5 @@
+//! Packets or events that come nearly in the order of time: a ring.
+
 use sojourn_units::Instant;
 
 /// Before how many others an item may come in.
