@@ -15,19 +15,26 @@ pub use keys::reference;
 pub use tables::*;
 
 use crate::frame::Key;
-use crate::path::PathConfig;
+use crate::path::{Link, LinkChange, PathConfig};
 use ipnet::IpNet;
+use sojourn_aqm::{Impairments, Rates, Traced};
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Error, Quantity};
-use sojourn_units::{BitRate, Span};
+use sojourn_units::{BitRate, Instant, Span};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Reads a configuration and checks it whole. `source` is the file's name in errors; paths in it are relative to its folder.
 ///
 /// # Errors
 /// The first thing that is wrong: `FILE:LINE:COLUMN: key ...: why; allowed: ...`.
 pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
+    read_config(text, source, false)
+}
+
+/// As [`parse`]; with `files` it reads the traces that it names.
+fn read_config(text: &str, source: &Path, files: bool) -> Result<Config, Error> {
     let place = |origin: Origin| match origin {
         Origin::Text(at) => {
             let (line, column) = line_and_column(text, at);
@@ -46,14 +53,21 @@ pub fn parse(text: &str, source: &Path) -> Result<Config, Error> {
         let origin = root.find(e.key());
         e.at(place(origin))
     })?;
-    config.below(source.parent().unwrap_or(Path::new("")));
+    let folder = source.parent().unwrap_or(Path::new(""));
+    config.below(folder);
+    if files {
+        config.take_traces(folder).map_err(|e| {
+            let origin = root.find(e.key());
+            e.at(place(origin))
+        })?;
+    }
     Ok(config)
 }
 
 /// Reads the configuration in a file, as [`parse`].
 ///
 /// # Errors
-/// As [`parse`], or the file cannot be read.
+/// As [`parse`], or the file or a trace that it names cannot be read.
 pub fn load(file: &Path) -> Result<Config, Error> {
     let text = read_text(file).map_err(|e| {
         let hint = match e.kind() {
@@ -62,18 +76,23 @@ pub fn load(file: &Path) -> Result<Config, Error> {
         };
         Error::new(sojourn_document::Path::default(), format!("{e}{hint}")).at(file.display().to_string())
     })?;
-    parse(&text, file)
+    read_config(&text, file, true)
 }
 
-/// Longest configuration.
+/// Longest configuration and longest trace.
 const LONGEST: u64 = 1 << 20;
+const LONGEST_TRACE: u64 = 1 << 28;
 
 fn read_text(file: &Path) -> std::io::Result<String> {
+    read_up_to(file, LONGEST, "a configuration")
+}
+
+fn read_up_to(file: &Path, longest: u64, what: &str) -> std::io::Result<String> {
     let mut text = String::new();
     // A device or a growing file has no end.
-    let length = std::fs::File::open(file)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if length as u64 > LONGEST {
-        let what = format!("is longer than {LONGEST} bytes, the most that a configuration may have");
+    let length = std::fs::File::open(file)?.take(longest + 1).read_to_string(&mut text)?;
+    if length as u64 > longest {
+        let what = format!("is longer than {longest} bytes, the most that {what} may have");
         return Err(std::io::Error::new(ErrorKind::InvalidData, what));
     }
     Ok(text)
@@ -88,6 +107,21 @@ impl Config {
         let drawn = self.schedule.iter().flat_map(|schedule| &schedule.schemes);
         let drawn = drawn.map(|(name, scheme)| (format!("schedule.schemes.{name}"), scheme));
         own.chain(drawn).filter_map(|(key, scheme)| Some(format!("key `{key}`: {}", scheme.0.warning()?))).collect()
+    }
+
+    /// Puts the contents of the traces that are named in the place of their names.
+    fn take_traces(&mut self, folder: &Path) -> Result<(), Error> {
+        for (name, table) in [("a_to_b", &mut self.a_to_b), ("b_to_a", &mut self.b_to_a)] {
+            let at = sojourn_document::Path::from(name);
+            let Some(trace) = &mut table.trace else { continue };
+            if let Some(file) = trace.file.clone() {
+                let wrong = |why: String| Error::new(at.then("trace").then("file"), format!("{file}: {why}"));
+                let text = read_up_to(&folder.join(&file), LONGEST_TRACE, "a trace");
+                trace.take(&text.map_err(|e| wrong(e.to_string()))?).map_err(wrong)?;
+            }
+            table.rates(&at)?;
+        }
+        Ok(())
     }
 
     /// Makes relative paths those below `folder`.
@@ -139,10 +173,43 @@ impl DirectionTable {
     pub fn path(&self) -> PathConfig {
         PathConfig {
             scheme: self.scheme.as_ref().map(|scheme| scheme.0.clone()),
-            rate: self.rate.map_or(BitRate::ZERO, |rate| rate.0),
+            rate: match (&self.rate, &self.followed()) {
+                (Some(rate), _) => rate.0,
+                (None, Some(rates)) => rates.mean().max(BitRate::from_bit_s(1)),
+                (None, None) => BitRate::ZERO,
+            },
             overhead: self.overhead.0,
             burst: self.burst.0,
             delay: self.delay.0,
+        }
+    }
+
+    /// The rates that it follows; it has been checked.
+    fn followed(&self) -> Option<Rates> {
+        self.rates(&sojourn_document::Path::default()).ok().flatten()
+    }
+
+    /// The link behind its queue.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        let window = self.trace.as_ref().map_or(Traced::WINDOW, |table| table.window.0);
+        let change = |table: &ChangeTable| LinkChange {
+            at: Instant::ZERO + table.at.0,
+            every: table.every.map(|every| every.0),
+            rate: table.rate.map(|rate| rate.0),
+            delay: table.delay.map(|delay| delay.0),
+            loss: table.loss.map(|loss| loss.0),
+            scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
+        };
+        Link {
+            impairments: Impairments {
+                loss: self.loss.map(|loss| loss.0),
+                jitter: self.jitter.map(|jitter| jitter.0),
+                duplicate: self.duplicate.map(|share| share.0),
+            },
+            framing: self.framing.map(|framing| framing.0),
+            trace: self.followed().map(|rates| (Arc::new(rates), window)),
+            changes: self.changes.iter().map(change).collect(),
         }
     }
 

@@ -421,16 +421,18 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
 /// Keys that differ and cannot change while the device runs.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let queue = |table: &DirectionTable| {
-        (table.scheme.is_some(), table.overhead, table.burst, table.stale_after, table.delays.clone())
+        let DirectionTable { overhead, burst, stale_after, framing, loss, jitter, duplicate, .. } = *table;
+        let numbers = (table.scheme.is_some(), overhead, burst, stale_after, framing, loss, jitter, duplicate);
+        (numbers, table.delays.clone(), table.trace.clone(), table.changes.clone())
     };
     [
         ("[ports]", old.ports != new.ports),
         (
-            "scheme given or not, overhead, burst, stale_after or delays of [a_to_b]",
+            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [a_to_b]",
             queue(&old.a_to_b) != queue(&new.a_to_b),
         ),
         (
-            "scheme given or not, overhead, burst, stale_after or delays of [b_to_a]",
+            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [b_to_a]",
             queue(&old.b_to_a) != queue(&new.b_to_a),
         ),
         ("[dpdk]", old.dpdk != new.dpdk),

@@ -1,20 +1,59 @@
 //! The delay line of a direction, and lines of other lengths for what goes to chosen networks: clients with round-trip times
-//! of their own.
+//! of their own. A line with impairments loses, reorders and doubles frames as a link of a scenario does.
 
+use crate::path::Drawn;
 use crate::pool::{Frame, Pool};
 use ipnet::IpNet;
+use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Jitter, Loss};
+use sojourn_measure::Sampled;
 use sojourn_units::{Instant, Span};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
 
-/// Frames that travel. Each keeps its place among those of its own line.
-#[derive(Debug, Default)]
+/// Frames that travel. Each keeps its place among those of its own line, unless the line has impairments.
+#[derive(Default)]
 pub struct Delay {
     span: Span,
     /// With the instant at which each arrives.
     frames: VecDeque<(Instant, Frame)>,
     /// Looked through in this order. Few: each frame is compared with each.
     others: Vec<Other>,
+    impaired: Option<Box<Impaired>>,
+    most_jitter: Span,
+    /// The host's clock, and how much later than they arrived frames were taken out.
+    clock: Instant,
+    lateness: Sampled,
+}
+
+/// A line whose frames may overtake each other.
+struct Impaired {
+    channel: Channel<Drawn>,
+    /// By the instant at which each arrives; those of one instant in the order in which they were sent.
+    frames: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    sent: u64,
+}
+
+impl Impaired {
+    fn push(&mut self, at: Instant, frame: Frame) {
+        self.frames.push(Reverse((at, self.sent, frame.index())));
+        self.sent += 1;
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.frames.peek().map(|Reverse((at, ..))| *at)
+    }
+}
+
+/// What becomes of a frame that begins to travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// It arrives.
+    Once,
+    /// It is lost, and went back to the pool.
+    Lost,
+    /// It arrives, and so does a copy of it.
+    Twice,
 }
 
 #[derive(Debug)]
@@ -47,10 +86,43 @@ impl Delay {
         self.span
     }
 
-    /// Length of the longest line.
+    /// The lines lose, reorder and double frames from now on; to be called before anything travels. `stream` gives the random
+    /// numbers of "losses", "jitter" and "duplicates".
+    pub fn impair(&mut self, impairments: &Impairments, stream: impl FnMut(&'static str) -> Drawn) {
+        self.most_jitter = impairments.jitter.map_or(Span::ZERO, Jitter::most);
+        let channel = Channel::new(self.span, impairments, stream);
+        self.impaired = Some(Box::new(Impaired { channel, frames: BinaryHeap::new(), sent: 0 }));
+    }
+
+    /// Another model of losses, where the line has one.
+    pub fn set_loss(&mut self, loss: Loss) {
+        if let Some(impaired) = &mut self.impaired {
+            impaired.channel.set_loss(loss);
+        }
+    }
+
+    /// What the line lost, reordered and doubled.
+    #[must_use]
+    pub fn counts(&self) -> ChannelCounts {
+        self.impaired.as_ref().map_or_else(ChannelCounts::default, |impaired| impaired.channel.counts())
+    }
+
+    /// What the host's clock shows.
+    #[inline]
+    pub fn set_clock(&mut self, now: Instant) {
+        self.clock = now;
+    }
+
+    /// How much later than they arrived frames were taken out, by the host's clock.
+    #[must_use]
+    pub fn lateness(&self) -> &Sampled {
+        &self.lateness
+    }
+
+    /// The longest that a frame can travel.
     #[must_use]
     pub fn longest(&self) -> Span {
-        self.others.iter().map(|other| other.span).chain([self.span]).max().unwrap_or_default()
+        self.others.iter().map(|other| other.span).chain([self.span]).max().unwrap_or_default() + self.most_jitter
     }
 
     /// Another length for what begins to travel from now on; order is kept.
@@ -60,20 +132,33 @@ impl Delay {
 
     /// A frame begins to travel at `at`.
     #[inline]
-    pub fn push(&mut self, at: Instant, frame: Frame, pool: &Pool) {
+    pub fn push(&mut self, at: Instant, frame: Frame, pool: &mut Pool) -> Carried {
         if !self.others.is_empty() {
             let to = destination(pool, frame);
-            if let Some(other) = to.and_then(|to| self.others.iter_mut().find(|other| other.to.contains(&to))) {
+            if let Some(line) = to.and_then(|to| self.others.iter().position(|other| other.to.contains(&to))) {
+                let other = &mut self.others[line];
+                if let Some(impaired) = &mut self.impaired {
+                    return impaired.carry(at, other.span, frame, pool);
+                }
                 other.frames.push_back((at + other.span, frame));
-                return;
+                return Carried::Once;
             }
         }
+        if let Some(impaired) = &mut self.impaired {
+            return impaired.carry(at, self.span, frame, pool);
+        }
         self.frames.push_back((at + self.span, frame));
+        Carried::Once
     }
 
     /// The frame that arrives first, if that is by `now`.
     #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<Frame> {
+        if let Some(impaired) = &mut self.impaired {
+            let at = impaired.next().filter(|at| *at <= now)?;
+            self.lateness.add(self.clock.since(at));
+            return impaired.frames.pop().map(|Reverse((.., frame))| Frame::from_index(frame));
+        }
         let mut first = &mut self.frames;
         for other in &mut self.others {
             if arrives(&other.frames) < arrives(first) {
@@ -83,20 +168,24 @@ impl Delay {
         if arrives(first) > now.nanos() {
             return None;
         }
-        first.pop_front().map(|(_, frame)| frame)
+        let (at, frame) = first.pop_front()?;
+        self.lateness.add(self.clock.since(at));
+        Some(frame)
     }
 
     /// When the first arrives.
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
         let first = |frames: &VecDeque<(Instant, Frame)>| frames.front().map(|(at, _)| *at);
-        self.others.iter().filter_map(|other| first(&other.frames)).chain(first(&self.frames)).min()
+        let impaired = self.impaired.as_ref().and_then(|impaired| impaired.next());
+        self.others.iter().filter_map(|other| first(&other.frames)).chain(first(&self.frames)).chain(impaired).min()
     }
 
     /// How many travel.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.frames.len() + self.others.iter().map(|other| other.frames.len()).sum::<usize>()
+        let impaired = self.impaired.as_ref().map_or(0, |impaired| impaired.frames.len());
+        self.frames.len() + self.others.iter().map(|other| other.frames.len()).sum::<usize>() + impaired
     }
 
     /// None travels.
@@ -108,7 +197,25 @@ impl Delay {
     /// Takes all out.
     pub fn drain(&mut self) -> impl Iterator<Item = Frame> + '_ {
         let others = self.others.iter_mut().flat_map(|other| other.frames.drain(..));
-        self.frames.drain(..).chain(others).map(|(_, frame)| frame)
+        let impaired = self.impaired.iter_mut().flat_map(|impaired| impaired.frames.drain());
+        let impaired = impaired.map(|Reverse((.., frame))| Frame::from_index(frame));
+        self.frames.drain(..).chain(others).map(|(_, frame)| frame).chain(impaired)
+    }
+}
+
+impl Impaired {
+    /// As [`Delay::push`], over a line of length `span`. A copy for which there is no frame is not made.
+    fn carry(&mut self, at: Instant, span: Span, frame: Frame, pool: &mut Pool) -> Carried {
+        self.channel.set_delay(span);
+        let Some(Arrival { at, copy }) = self.channel.carry(at) else {
+            pool.give(frame);
+            return Carried::Lost;
+        };
+        self.push(at, frame);
+        let Some((at, copy)) = copy.and_then(|at| Some((at, pool.take()?))) else { return Carried::Once };
+        pool.copy(frame, copy);
+        self.push(at, copy);
+        Carried::Twice
     }
 }
 
@@ -166,9 +273,11 @@ mod tests {
         let to = ["10.0.0.1", "10.0.0.2", "10.0.1.1", "fd00::1", "10.0.0.2"];
         let frames = to.map(|to| frame(&mut pool, to));
         let no_ip = pool.copy_in(&[0; 60]).unwrap();
-        (0..4).for_each(|n| delay.push(at(0), frames[n], &pool));
-        delay.push(at(1), frames[4], &pool);
-        delay.push(at(2), no_ip, &pool);
+        for frame in &frames[..4] {
+            delay.push(at(0), *frame, &mut pool);
+        }
+        delay.push(at(1), frames[4], &mut pool);
+        delay.push(at(2), no_ip, &mut pool);
         assert_eq!((delay.len(), delay.next()), (6, Some(at(10))));
         // 90, 20, 50, 10, 1 + 20 and 2 + 50 us.
         let order = [(10, frames[3]), (20, frames[1]), (21, frames[4]), (50, frames[2]), (52, no_ip), (90, frames[0])];
@@ -185,11 +294,13 @@ mod tests {
         let mut delay = Delay::new(Span::from_micros(50));
         delay.set_others(&[("10.0.0.2/32".parse().unwrap(), Span::from_micros(20))]);
         let frames = ["10.0.0.1", "10.0.0.2"].map(|to| frame(&mut pool, to));
-        frames.iter().for_each(|frame| delay.push(at(0), *frame, &pool));
+        for frame in frames {
+            delay.push(at(0), frame, &mut pool);
+        }
         delay.set_others(&[]);
         delay.set_span(Span::ZERO);
         assert_eq!((delay.pop(at(20)), delay.pop(at(49)), delay.pop(at(50))), (Some(frames[1]), None, Some(frames[0])));
-        delay.push(at(60), frames[0], &pool);
+        delay.push(at(60), frames[0], &mut pool);
         assert_eq!(delay.drain().collect::<Vec<_>>(), [frames[0]]);
     }
 }

@@ -71,6 +71,7 @@ impl Engine {
             self.pool.set_aside(0);
             outcome?;
             let (path, port) = (&mut self.paths[from], self.ports[to].as_mut());
+            path.set_clock(now);
             let read = self.burst.len();
             moved |= read > 0;
             let late = self.burst.iter().any(|frame| self.pool.note(*frame).age_ns > LATE_NS);

@@ -5,20 +5,25 @@
 //! comes late serves what fell due meanwhile at those instants, so the rate is exact over time. While the port has no room
 //! the wire stands still, and packets wait in the discipline.
 
+mod link;
 mod room;
 
 use crate::delay::Delay;
 use crate::frame::{self, Fault, Key};
 use crate::pool::{Frame, Pool};
 use crate::port::{Port, PortError, BURST};
-use crate::record::{Recorder, Setting};
+use crate::record::Recorder;
 use ipnet::IpNet;
+use link::Changes;
 use room::Room;
-use sojourn_aqm::{Backlog, Config, Counters, Dequeued, Ecn, Observer, Packet, Random, Reason, Server};
+use sojourn_aqm::{
+    Backlog, Config, Counters, Dequeued, Ecn, Framing, Observer, Packet, Random, Reason, Server, Traced,
+};
 use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
+pub use link::{Drawn, Link, LinkChange};
 pub use room::{RING, RING_FRAMES, RING_UNQUEUED};
 
 /// How long a frame may wait for room at the port, unless told otherwise.
@@ -61,6 +66,8 @@ pub struct Path {
     /// The last instant at which anything was decided.
     seen: Instant,
     log: Option<Log>,
+    /// Of the link, at given times.
+    changes: Changes,
 }
 
 /// Where the decision log goes, an event at a time.
@@ -80,6 +87,10 @@ struct Queued {
     blocked: Span,
     /// Something is due, and finds no room.
     held: bool,
+    /// What packets take on the link, in place of the wire's overhead.
+    framing: Option<Framing>,
+    /// The link's rate follows it.
+    trace: Option<Traced>,
 }
 
 /// The host of the discipline: frames of dropped packets go back, marks go into the header.
@@ -138,6 +149,8 @@ impl Path {
             late: Span::ZERO,
             blocked: Span::ZERO,
             held: false,
+            framing: None,
+            trace: None,
         });
         let mut path = Self {
             room: Room::new(queue.as_ref().map(|_| config.rate), STALE_AFTER),
@@ -152,6 +165,7 @@ impl Path {
             passed: 0,
             seen: Instant::ZERO,
             log: None,
+            changes: Changes::default(),
         };
         path.room.set_delay(path.line.longest());
         path
@@ -220,7 +234,7 @@ impl Path {
         let Some(queue) = &mut self.queue else {
             self.passed += 1;
             self.room.released(length);
-            self.line.push(now, frame, pool);
+            self.travel(now, frame, pool);
             return;
         };
         let packet = Packet {
@@ -230,7 +244,7 @@ impl Path {
             flow: parsed.flow,
             source: parsed.source,
             destination: parsed.destination,
-            bytes: length + queue.server.wire.overhead(),
+            bytes: queue.on_link(length, parsed.ip),
             window: 0,
             ecn: Ecn::from_bits(parsed.ecn),
             dscp: parsed.dscp,
@@ -239,6 +253,7 @@ impl Path {
         self.recorder.arrived(now, seen);
         note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
         let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        queue.show_rate(now, &mut host);
         queue.server.arrive(now, &mut host, packet);
         self.recorder.backlog(now, queue.server.backlog());
         if queue.idle && queue.free_at <= now {
@@ -246,10 +261,27 @@ impl Path {
         }
     }
 
+    /// A frame leaves without a queue.
+    fn travel(&mut self, now: Instant, frame: Frame, pool: &mut Pool) {
+        let length = u32::from(pool.note(frame).length);
+        let carried = self.line.push(now, frame, pool);
+        self.room.carried(carried, length);
+    }
+
     /// Sends what fell due by `now`, each at its nominal instant, and moves what has travelled the delay line to the port.
     ///
     /// Bound: the departures that fit between the last call and `now`, at most what waits.
     pub fn serve(&mut self, now: Instant, pool: &mut Pool) {
+        // Bound: the changes that are due.
+        while let Some(at) = self.changes.next().filter(|at| *at <= now) {
+            self.serve_until(at, pool);
+            self.change_next(pool);
+        }
+        self.serve_until(now, pool);
+    }
+
+    /// As [`Path::serve`], where nothing changes.
+    fn serve_until(&mut self, now: Instant, pool: &mut Pool) {
         self.seen = now;
         if let Some(queue) = &mut self.queue {
             queue.held = false;
@@ -266,11 +298,16 @@ impl Path {
                 if queue.idle && queue.server.backlog().packets == 0 {
                     break;
                 }
+                if let Some(ready) = queue.trace.as_mut().map(|trace| trace.ready(at, queue.idle)).filter(|r| *r > at) {
+                    (queue.free_at, queue.idle) = (ready, false);
+                    continue;
+                }
                 if self.room.is_full(now) && queue.server.backlog().packets > 0 {
                     queue.held = true;
                     break;
                 }
                 let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+                queue.show_rate(at, &mut host);
                 match queue.server.depart(at, &mut host) {
                     Dequeued::Packet(packet) => {
                         note(&mut self.log, at, packet.serial, || What::Left { ce: packet.ecn == Ecn::Ce });
@@ -283,10 +320,11 @@ impl Path {
                         self.recorder.forwarded(at, &packet);
                         self.recorder.backlog(at, queue.server.backlog());
                         queue.idle = false;
-                        queue.free_at = at + queue.server.wire.take(length);
+                        queue.free_at = queue.out(at, packet.bytes);
                         self.room.released(length);
                         // Out when its last bit is.
-                        self.line.push(queue.free_at, frame, pool);
+                        let carried = self.line.push(queue.free_at, frame, pool);
+                        self.room.carried(carried, length);
                     }
                     Dequeued::Empty => {
                         self.recorder.backlog(at, queue.server.backlog());
@@ -386,34 +424,23 @@ impl Path {
             .filter(|queue| queue.server.backlog().packets > 0 || !queue.idle)
             .map(|queue| if queue.held { self.room.retry_at() } else { queue.free_at });
         let retry = (!self.ready.is_empty()).then(|| self.room.retry_at());
-        departure.into_iter().chain(self.line.next()).chain(retry).min()
+        let due = departure.into_iter().chain(self.line.next()).chain(retry).chain(self.changes.next()).min();
+        // A trace may have no further opportunity.
+        due.filter(|due| *due < Instant::NEVER)
     }
 
     /// Puts another scheme in force at `now`: what waits waits in it, or is dropped by it (see [`sojourn_aqm::replace`]).
     /// False without a queue.
     pub fn switch(&mut self, now: Instant, pool: &mut Pool, scheme: &Config, label: &str, slot: Option<u64>) -> bool {
         self.serve(now, pool);
-        let Some(queue) = &mut self.queue else { return false };
-        let setting = Setting { scheme: scheme.text(), label: label.to_owned(), slot };
-        self.recorder.switched(now, queue.server.wire.rate(), setting);
-        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-        queue.server.switch(now, &mut host, scheme);
-        queue.scheme = scheme.clone();
-        self.recorder.backlog(now, queue.server.backlog());
-        true
+        self.put_scheme(now, pool, scheme, label, slot)
     }
 
     /// The shaped rate becomes `rate` at `now`; the frame on the wire keeps its time.
-    /// False without a queue.
+    /// False without a queue, and where the rate follows a trace.
     pub fn set_rate(&mut self, now: Instant, pool: &mut Pool, rate: BitRate) -> bool {
         self.serve(now, pool);
-        let Some(queue) = &mut self.queue else { return false };
-        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
-        queue.server.set_rate(now, &mut host, rate);
-        self.room.set_rate(rate);
-        let setting = self.recorder.setting().clone();
-        self.recorder.switched(now, rate, setting);
-        true
+        self.put_rate(now, pool, rate)
     }
 
     /// The delay line becomes `delay` long for what leaves the queue from now on; order is kept.

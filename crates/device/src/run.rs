@@ -10,6 +10,7 @@ use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, SojournTota
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use sojourn_aqm::Config;
 use sojourn_measure::window::Class;
+use sojourn_measure::Sampled;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -115,8 +116,14 @@ fn carry_out(engine: &mut Engine, now: Instant, order: &Order) -> Result<(), Str
 fn possible(engine: &Engine, order: &Order) -> Result<(), String> {
     match order {
         Order::Switch { direction, .. } | Order::SetRate { direction, .. } => {
-            let queue = engine.path(*direction).scheme().map(|_| ());
-            queue.ok_or_else(|| format!("{} has no queue: its frames are forwarded at once", direction.name()))
+            let path = engine.path(*direction);
+            if path.scheme().is_none() {
+                return Err(format!("{} has no queue: its frames are forwarded at once", direction.name()));
+            }
+            if matches!(order, Order::SetRate { .. }) && path.is_traced() {
+                return Err(format!("the rate of {} follows a trace", direction.name()));
+            }
+            Ok(())
         }
         Order::All(orders) => orders.iter().try_for_each(|order| possible(engine, order)),
         Order::SetDelay { .. } => Ok(()),
@@ -180,6 +187,8 @@ pub struct Publisher {
     last: Instant,
     bytes: [(u64, u64); 2],
     sojourn: [SojournTotals; 2],
+    /// Since the start.
+    all: [Sampled; 2],
     /// Ports that something was advised about.
     advised: [bool; 2],
 }
@@ -203,7 +212,9 @@ impl Publisher {
         let directions = Direction::ALL.map(|direction| {
             let (path, _) = engine.path_mut(direction);
             let index = direction as usize;
-            describe(path, direction, now, elapsed, &mut self.bytes[index], &mut self.sojourn[index])
+            let past =
+                Past { bytes: &mut self.bytes[index], totals: &mut self.sojourn[index], all: &mut self.all[index] };
+            describe(path, direction, now, elapsed, past)
         });
         self.last = now;
         let status = Status {
@@ -220,14 +231,15 @@ impl Publisher {
     }
 }
 
-fn describe(
-    path: &mut Path,
-    direction: Direction,
-    now: Instant,
-    elapsed: f64,
-    last: &mut (u64, u64),
-    totals: &mut SojournTotals,
-) -> DirectionStatus {
+/// What a direction was shown to have done before.
+struct Past<'a> {
+    bytes: &'a mut (u64, u64),
+    totals: &'a mut SojournTotals,
+    all: &'a mut Sampled,
+}
+
+fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, past: Past<'_>) -> DirectionStatus {
+    let Past { bytes: last, totals, all } = past;
     let counters = path.counters();
     let bytes = (counters.arrived.bytes, counters.forwarded.bytes);
     let rate = path.rate();
@@ -237,20 +249,15 @@ fn describe(
     *last = bytes;
     let live = path.recorder.take_live();
     totals.add(live);
-    let quantile = |q| live.histogram.quantile_ms(q).map(|ms| ms / 1e3);
-    let sojourn = LiveSojourn {
-        packets: live.moments.count(),
-        mean_s: live.moments.mean_ms().map(|ms| ms / 1e3),
-        p50_s: quantile(0.5),
-        p95_s: quantile(0.95),
-        p99_s: quantile(0.99),
-    };
+    all.merge(live);
+    let sojourn = LiveSojourn::of(live);
     let mut internals = BTreeMap::new();
     path.internals(now, &mut |name, value| {
         internals.insert(name, value);
     });
     let backlog = path.backlog();
     let whereabouts = path.whereabouts();
+    let link = path.link_counts();
     DirectionStatus {
         direction: direction.name(),
         scheme: path.scheme().map(Config::text),
@@ -265,11 +272,16 @@ fn describe(
         ready: whereabouts.ready,
         stale: path.stale(),
         no_room: path.no_room(),
+        lost: link.lost,
+        overtakes: link.overtakes,
+        duplicates: link.duplicates,
+        lateness: LiveSojourn::of(path.lateness()),
         passed: path.passed(),
         counts: counters.into(),
         classes: Class::ALL.iter().map(|class| class.name()).zip(path.recorder.totals()).collect(),
         faults: Fault::ALL.iter().map(|fault| fault.name()).zip(path.faults()).collect(),
         sojourn,
+        sojourn_all: LiveSojourn::of(all),
         sojourn_totals: totals.clone(),
         load: rate.map_or(0.0, |rate| offered / rate.bit_s().max(1) as f64),
         throughput_bit_s: throughput,

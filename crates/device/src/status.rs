@@ -57,10 +57,10 @@ impl From<Counters> for QueueCounts {
     }
 }
 
-/// Sojourn times of the last publishing interval, in seconds; `None` when nothing left the queue.
+/// Times of packets, in seconds; `None` when there was no packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct LiveSojourn {
-    /// Packets that left.
+    /// Packets.
     pub packets: u64,
     /// Mean.
     pub mean_s: Option<f64>,
@@ -70,6 +70,21 @@ pub struct LiveSojourn {
     pub p95_s: Option<f64>,
     /// 99 % quantile.
     pub p99_s: Option<f64>,
+}
+
+impl LiveSojourn {
+    /// Of these times.
+    #[must_use]
+    pub fn of(times: &Sampled) -> Self {
+        let quantile = |q| times.histogram.quantile_ms(q).map(|ms| ms / 1e3);
+        Self {
+            packets: times.moments.count(),
+            mean_s: times.moments.mean_ms().map(|ms| ms / 1e3),
+            p50_s: quantile(0.5),
+            p95_s: quantile(0.95),
+            p99_s: quantile(0.99),
+        }
+    }
 }
 
 /// Upper bounds of the buckets of [`SojournTotals`], in seconds.
@@ -136,6 +151,14 @@ pub struct DirectionStatus {
     pub stale: u64,
     /// Frames of a direction without queue that were dropped because 256 others waited for room at the port.
     pub no_room: u64,
+    /// Frames that the link lost after the queue; `None` where it loses none, as with the next two.
+    pub lost: Option<u64>,
+    /// Frames that arrive over the link before one that was sent earlier.
+    pub overtakes: Option<u64>,
+    /// Frames that the link doubled.
+    pub duplicates: Option<u64>,
+    /// How much later than their nominal instants frames went to the port, since the start.
+    pub lateness: LiveSojourn,
     /// Frames forwarded without a queue.
     pub passed: u64,
     /// Since the start.
@@ -148,6 +171,8 @@ pub struct DirectionStatus {
     pub faults: BTreeMap<&'static str, u64>,
     /// Sojourn times of the last interval.
     pub sojourn: LiveSojourn,
+    /// Their quantiles since the start.
+    pub sojourn_all: LiveSojourn,
     /// Sojourn times since the start.
     pub sojourn_totals: SojournTotals,
     /// Bits offered in the last interval, overhead included, over what the rate could carry; 0 without a queue.

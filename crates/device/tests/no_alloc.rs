@@ -6,8 +6,9 @@
 mod counting;
 
 use counting::allocations;
+use sojourn_aqm::Impairments;
 use sojourn_device::engine::{Direction, Engine};
-use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::path::{Link, Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};
 use sojourn_device::random::Stream;
@@ -77,6 +78,15 @@ fn path(scheme: Option<&str>) -> Path {
     Path::new(&config, Box::new(Stream::new(1)), 7, recorder)
 }
 
+/// As [`path`], over a link that loses, reorders and doubles.
+fn impaired(scheme: &str) -> Path {
+    let mut path = path(Some(scheme));
+    let impairments =
+        Impairments { loss: "2%".parse().ok(), jitter: "1 ms".parse().ok(), duplicate: "2%".parse().ok() };
+    path.set_link(Link { impairments, ..Link::default() }, |name| Box::new(Stream::new(name.len() as u64)));
+    path
+}
+
 /// 20 microseconds pass between turns. 100 Mbit/s carry 1.1 frames of 224 B in them: bursts of four overload it, none lets
 /// it drain.
 fn drive(engine: &mut Engine, from: u64, turns: u64) {
@@ -113,4 +123,29 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
         assert_eq!(a.received, b.sent + counters.dropped_total().packets + waiting, "{scheme}");
         assert_eq!((a.missed, b.missed), (0, 0), "{scheme}");
     }
+}
+
+#[test]
+fn an_impaired_link_allocates_nothing_after_warm_up_and_loses_no_frame() {
+    let pool = Pool::new(20_000, 2048, 256).unwrap();
+    let ports: [Box<dyn Port>; 2] = [Box::new(Source::new(4)), Box::new(Source::new(1))];
+    let mut engine = Engine::new(pool, ports, [impaired("codel ecn"), path(None)]);
+    drive(&mut engine, 0, 100_000);
+    let before = allocations();
+    drive(&mut engine, 100_000, 100_000);
+    assert_eq!(allocations() - before, 0);
+    let dropped = engine.path(Direction::AToB).counters().dropped_total().packets;
+    let link = engine.path(Direction::AToB).link_counts();
+    let [a, b] = engine.port_counters();
+    let at = engine.whereabouts(Direction::AToB);
+    let (lost, doubled) = (link.lost.unwrap(), link.duplicates.unwrap());
+    assert_eq!(a.received + doubled, b.sent + dropped + lost + at.queued + at.delayed + at.ready);
+    // 223,214 leave, see above; of 2 % the standard error is 66.
+    assert!(lost.abs_diff(4_464) < 270 && doubled.abs_diff(4_375) < 270, "{link:?}");
+    // 1 ms of jitter each way, packets 18 us apart: most overtake.
+    assert!(link.overtakes > Some(100_000), "{link:?}");
+    // Turns are 20 us apart, so frames go to the port up to so much later than they arrive.
+    let lateness = engine.path(Direction::AToB).lateness();
+    let mean = lateness.moments.mean_ms().unwrap();
+    assert!((0.005..0.015).contains(&mean) && lateness.histogram.quantile_ms(1.0).unwrap() < 0.0203, "{mean}");
 }

@@ -1,12 +1,12 @@
 //! One algorithm, two worlds: the arrivals at a simulated queue, sent as frames through the device's engine over loopback
-//! in virtual time, are decided upon alike, line by line, by every registered algorithm.
+//! in virtual time, are decided upon alike, line by line, by every registered algorithm, over every kind of link.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use sojourn_aqm::registry;
+use sojourn_aqm::{registry, ChannelCounts, Framing, Impairments, Rates, Traced};
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::frame::{self, Key};
-use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::path::{Link, LinkChange, Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::random;
@@ -27,23 +27,119 @@ const QUEUE: &str = "queues/a->b";
 /// Source host, port, type of service: three hosts, five flows, every ECN codepoint, three classes of traffic.
 const FLOWS: [(u8, u16, u8); 5] = [(1, 1, 0x00), (1, 2, 0x02), (2, 3, 0xb9), (3, 4, 0x20), (3, 5, 0x03)];
 
+/// Payload of the packets of each flow.
+const PAYLOADS: [u32; FLOWS.len()] = [18, 258, 958, 1472, 758];
+
+/// A link, as a scenario has it and as the device has it.
+#[derive(Clone)]
+struct Between {
+    /// Keys of the scenario's link.
+    keys: String,
+    /// `[[changes]]` of the scenario.
+    changes: &'static str,
+    /// Bytes of a packet besides its payload, as the scenario counts them.
+    header: u32,
+    rate: BitRate,
+    overhead: u32,
+    delay: Span,
+    link: Link,
+}
+
+/// At 8 Mbit/s, with all that Ethernet adds.
+fn plain() -> Between {
+    Between {
+        keys: format!("rate = \"8 Mbit/s\"\noverhead = \"{OVERHEAD} B\""),
+        changes: "",
+        header: HEADERS,
+        rate: BitRate::from_bit_s(8_000_000),
+        overhead: OVERHEAD,
+        delay: Span::from_millis(1),
+        link: Link::default(),
+    }
+}
+
+/// Links whose packets are counted from their IP header on.
+fn links() -> Vec<(&'static str, Between)> {
+    let of_ip =
+        |keys: &str, link: Link| Between { keys: keys.to_owned(), header: HEADERS - 14, overhead: 0, link, ..plain() };
+    let rate = "rate = \"8 Mbit/s\"";
+    let framed = |text: &str, more: &str, impairments: Impairments| {
+        let link = Link { framing: text.parse::<Framing>().ok(), impairments, ..Link::default() };
+        of_ip(&format!("{rate}\nframing = \"{text}\"\n{more}"), link)
+    };
+    let traced = |keys: &str, rates: Rates| {
+        let rate = rates.mean();
+        let trace = Some((Arc::new(rates), Traced::WINDOW));
+        let link = Link { trace, framing: "raw".parse().ok(), ..Link::default() };
+        Between { rate, ..of_ip(keys, link) }
+    };
+    // 20 opportunities of 1500 B in 31 ms: 7.74 Mbit/s; two at once, gaps of up to 7 ms.
+    let opportunities = "1x2 0 2x3 1 0 0 5 1x4 0 0 3 7 1x2 0 2";
+    let instants: String = {
+        let mut at = 0;
+        let gaps = [1, 1, 0, 2, 2, 2, 1, 0, 0, 5, 1, 1, 1, 1, 0, 0, 3, 7, 1, 1, 0, 2];
+        gaps.iter()
+            .map(|gap: &u64| {
+                at += gap;
+                format!("{at}\n")
+            })
+            .collect()
+    };
+    let table = "time_s,rate_mbit_s\n0,8\n0.3,0\n0.35,2.5\n0.5,21.7\n";
+    let steps =
+        "trace = { rates = [[\"0 s\", \"8 Mbit/s\"], [\"300 ms\", \"0 bit/s\"], [\"350 ms\", \"2500 kbit/s\"], \
+                 [\"500 ms\", \"21700 kbit/s\"]] }";
+    let all = Impairments {
+        loss: "gemodel 3% 20%".parse().ok(),
+        jitter: "4 ms normal".parse().ok(),
+        duplicate: "2%".parse().ok(),
+    };
+    let change = |at_ms: u64| LinkChange { at: Instant::ZERO + Span::from_millis(at_ms), ..LinkChange::default() };
+    let changes = vec![
+        LinkChange { rate: Some(BitRate::from_bit_s(3_000_000)), every: Some(Span::from_secs(2)), ..change(500) },
+        LinkChange { rate: Some(BitRate::from_bit_s(11_000_000)), loss: "5%".parse().ok(), ..change(1700) },
+        LinkChange { scheme: "red min 5p max 15p limit 40p".parse().ok(), ..change(3100) },
+    ];
+    vec![
+        ("cells", framed("atm overhead 10", "", Impairments::default())),
+        ("lossy", framed("ethernet", "loss = \"gemodel 3% 20%\"\njitter = \"4 ms normal\"\nduplicate = \"2%\"", all)),
+        (
+            "opportunities",
+            traced(
+                &format!("trace = {{ opportunities = \"{opportunities}\" }}"),
+                Rates::read(&instants, true, None).unwrap(),
+            ),
+        ),
+        ("steps", traced(steps, Rates::read(table, true, None).unwrap())),
+        (
+            "changing",
+            Between {
+                changes: "[[changes]]\nat = \"500 ms\"\nevery = \"2 s\"\nrate = \"3 Mbit/s\"\n\
+                      [[changes]]\nat = \"1700 ms\"\nrate = \"11 Mbit/s\"\nloss = \"5%\"\n\
+                      [[changes]]\nat = \"3100 ms\"\nscheme = \"red min 5p max 15p limit 40p\"\n",
+                ..of_ip(rate, Link { changes, framing: "raw".parse().ok(), ..Link::default() })
+            },
+        ),
+    ]
+}
+
 /// 8 Mbit/s are offered 6.5 by four flows all the time and 7 more by the fifth for 100 ms of every 400 in the mean, headers
 /// and framing included: the queue is empty often, and full.
-fn scenario() -> String {
+fn scenario(between: &Between) -> String {
+    let Between { keys, changes, header, .. } = between;
     let flow = |n: usize, traffic: &str| {
         format!(
-            "[[flows]]\nname = \"f{n}\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"udp\", header = \"42 B\" }}\n\
+            "[[flows]]\nname = \"f{n}\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"udp\", header = \"{header} B\" }}\n\
              traffic = {{ {traffic} }}\n"
         )
     };
-    let sizes = ["18 B", "258 B", "958 B", "1472 B"];
-    let poisson = |size: &str| format!("kind = \"poisson\", rate = \"0.8 Mbit/s\", packet_size = \"{size}\"");
+    let poisson = |size: &u32| format!("kind = \"poisson\", rate = \"0.8 Mbit/s\", packet_size = \"{size} B\"");
     let burst = "kind = \"on_off\", rate = \"6.4 Mbit/s\", packet_size = \"758 B\", \
                  on = { exponential = { mean = \"100 ms\" } }, off = { exponential = { mean = \"300 ms\" } }";
-    let flows: String = sizes.iter().enumerate().map(|(n, size)| flow(n, &poisson(size))).collect();
+    let flows: String = PAYLOADS[..4].iter().enumerate().map(|(n, size)| flow(n, &poisson(size))).collect();
     format!(
         "name = \"open loop\"\nduration = \"4 s\"\n[[links]]\nname = \"link\"\nfrom = \"a\"\nto = \"b\"\n\
-         rate = \"8 Mbit/s\"\ndelay = \"1 ms\"\noverhead = \"{OVERHEAD} B\"\nunder_test = true\n{flows}{}",
+         delay = \"1 ms\"\nunder_test = true\n{keys}\n{changes}{flows}{}",
         flow(4, burst)
     )
 }
@@ -84,7 +180,12 @@ fn arrivals(log: &[Event]) -> impl Iterator<Item = (Instant, Facts)> + '_ {
 
 /// The decisions of the simulated queue.
 fn simulated(scheme: &str, known: &Known) -> Vec<Event> {
-    let network = Arc::new(scenario::load(&scenario(), "test", &[]).unwrap().resolve().unwrap());
+    simulated_over(&plain(), scheme, known)
+}
+
+/// The simulation, and the port under test.
+fn prepared(between: &Between, scheme: &str, known: &Known) -> (Simulation, usize) {
+    let network = Arc::new(scenario::load(&scenario(between), "test", &[]).unwrap().resolve().unwrap());
     let options = Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, ..Options::default() };
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
     assert_eq!(format!("queues/{}", network.ports[port].name), QUEUE);
@@ -92,6 +193,11 @@ fn simulated(scheme: &str, known: &Known) -> Vec<Event> {
     for (n, facts) in known.iter().enumerate() {
         assert!(simulation.identify(n, facts));
     }
+    (simulation, port)
+}
+
+fn simulated_over(between: &Between, scheme: &str, known: &Known) -> Vec<Event> {
+    let (mut simulation, port) = prepared(between, scheme, known);
     assert!(simulation.log(port));
     simulation.run_until(simulation.end());
     simulation.take_log()
@@ -108,16 +214,22 @@ enum Host {
 
 /// The decisions of the device under `key` on the arrivals of `log`, up to its last event.
 fn device(scheme: &str, log: &[Event], host: Host, key: Key) -> Vec<Event> {
+    device_over(&plain(), scheme, log, host, key).0
+}
+
+/// As [`device`], with what its link did.
+fn device_over(between: &Between, scheme: &str, log: &[Event], host: Host, key: Key) -> (Vec<Event>, ChannelCounts) {
     let config = PathConfig {
         scheme: Some(scheme.parse().unwrap()),
-        rate: BitRate::from_bit_s(8_000_000),
-        overhead: Bytes::new(u64::from(OVERHEAD)),
+        rate: between.rate,
+        overhead: Bytes::new(u64::from(between.overhead)),
         burst: Span::from_secs(1),
-        delay: Span::ZERO,
+        delay: between.delay,
     };
     let seen = Arc::<Mutex<Vec<Event>>>::default();
     let sink = Arc::clone(&seen);
     let mut forth = Path::new(&config, Box::new(Stream::new(SEED, 0, QUEUE)), key, Recorder::idle());
+    forth.set_link(between.link.clone(), |what| Box::new(Stream::new(SEED, 0, &format!("{what}/a->b"))));
     forth.log_to(Some(Box::new(move |event| sink.lock().unwrap().push(event))));
     let at_once = PathConfig { scheme: None, ..config };
     let back = Path::new(&at_once, Box::new(random::Stream::new(1)), key, Recorder::idle());
@@ -133,7 +245,7 @@ fn device(scheme: &str, log: &[Event], host: Host, key: Key) -> Vec<Event> {
         let Some(now) = next.map(|(at, _)| at).into_iter().chain(due).min() else { break };
         if let Some((_, facts)) = next.filter(|(at, _)| *at == now) {
             let n = flows.iter().position(|flow| *flow == facts.flow).unwrap();
-            far_a.put(datagram(n, facts.bytes - OVERHEAD));
+            far_a.put(datagram(n, PAYLOADS[n] + HEADERS));
             next = arrivals.next();
         }
         engine.step(now).unwrap();
@@ -142,8 +254,9 @@ fn device(scheme: &str, log: &[Event], host: Host, key: Key) -> Vec<Event> {
     let counters = engine.path(Direction::AToB).counters();
     let gone = counters.forwarded.packets + counters.dropped_total().packets;
     assert_eq!(counters.arrived.packets, gone + engine.whereabouts(Direction::AToB).queued, "{scheme}");
+    let counts = engine.path(Direction::AToB).link_counts();
     drop(engine);
-    Arc::try_unwrap(seen).unwrap().into_inner().unwrap()
+    (Arc::try_unwrap(seen).unwrap().into_inner().unwrap(), counts)
 }
 
 /// Every algorithm, and what of it depends on more than arrivals and departures.
@@ -212,6 +325,34 @@ fn a_live_run_is_repeated_from_its_log_alone() {
         assert!(live.len() > 40_000 && repeated.len() >= live.len(), "{scheme}: {} and {}", live.len(), repeated.len());
         for (line, (live, repeated)) in log.iter().zip(&repeated).enumerate() {
             assert_eq!(*live, repeated.to_string(), "{scheme}: line {line}");
+        }
+    }
+}
+
+/// Framing, losses, jitter, copies, traces and changes. Where packets are lost after the queue, the same are lost.
+#[test]
+fn the_device_decides_as_the_simulator_does_over_any_link() {
+    for (name, between) in links() {
+        for scheme in
+            ["pfifo limit 20p", "codel ecn target 2ms interval 20ms", "pie ecn target 2ms", "fq_codel limit 60p"]
+        {
+            let expected = simulated_over(&between, scheme, &known());
+            for host in [Host::Prompt, Host::Late] {
+                let (found, link) = device_over(&between, scheme, &expected, host, KEY.into());
+                for (line, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                    assert_eq!(expected.to_string(), found.to_string(), "{name}, {scheme}, {host:?}: line {line}");
+                }
+                assert_eq!(expected.len(), found.len(), "{name}, {scheme}, {host:?}");
+                let report = prepared(&between, scheme, &known()).0.run().unwrap();
+                let metric = |name: &str| report.queues[0].metrics[name].map(|count| count as u64);
+                let counted = ChannelCounts {
+                    lost: metric("link_losses_packets"),
+                    overtakes: metric("link_overtakes_packets"),
+                    duplicates: metric("link_duplicates_packets"),
+                };
+                assert_eq!(link, counted, "{name}, {scheme}, {host:?}");
+                assert_eq!(link.lost > Some(20), ["lossy", "changing"].contains(&name), "{name}: {link:?}");
+            }
         }
     }
 }

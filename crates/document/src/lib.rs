@@ -3,17 +3,21 @@
 //!
 //! A scenario of the simulator and the configuration of the device are such documents.
 
+mod bounds;
 mod directed;
 mod error;
 mod quantity;
 mod read;
+mod trace;
 pub mod tree;
 
+pub use bounds::{positive, up_to, Bound};
 pub use directed::Directed;
 pub use error::{Error, Path, Step};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};
 pub use read::{read, Refused};
 pub use sojourn_aqm::suggest::did_you_mean;
+pub use trace::{StateTable, TraceBounds, TraceTable, Written};
 
 /// Line and column of a byte of `text`, both from 1; the column in characters.
 #[must_use]

@@ -3,7 +3,8 @@
 use super::{BackEnd, Config, DirectionTable, PortTable, ScheduleTable};
 use crate::port::eal::Device;
 use crate::port::{Open, INTERFACE};
-use sojourn_document::{Error, Path, Step};
+use sojourn_aqm::{Jitter, Rates};
+use sojourn_document::{positive, up_to, Bound, Error, Path, Step, TraceBounds, Written};
 use sojourn_units::{BitRate, Bytes, Span};
 
 /// Longest interface name (`IFNAMSIZ` less the terminator).
@@ -28,6 +29,13 @@ const NETWORKS: usize = 1024;
 const SCHEMES: usize = 1000;
 /// The packet thread's, and one for receiving and one for sending at each port.
 const CORES: usize = 5;
+/// They are in memory.
+const CHANGES: usize = 100_000;
+const TIME: Bound<Span> =
+    Bound { most: LONGEST_SLOT, keys: "`at` and `every` of changes, times of traces", why: "a year" };
+const RATE: Bound<BitRate> =
+    Bound { most: FASTEST, keys: "rates of traces", why: "a full frame then takes a nanosecond" };
+const WINDOW: Bound<Span> = Bound { most: LONGEST_DELAY, keys: "`window` of traces", why: "schemes react sooner" };
 
 pub(super) fn check(config: &Config) -> Result<(), Error> {
     let ports = Path::from("ports");
@@ -177,7 +185,7 @@ fn port(port: &PortTable, at: &Path) -> Result<(), Error> {
 
 fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
     match (&direction.scheme, &direction.rate) {
-        (Some(_), None) => {
+        (Some(_), None) if direction.trace.is_none() => {
             let what = format!("is missing, and `scheme` needs it; allowed: {}", BitRate::ALLOWED);
             return Err(Error::new(at.then("rate"), what));
         }
@@ -190,6 +198,7 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
     if let Some(rate) = &direction.rate {
         check_rate(rate.0).map_err(|what| Error::new(at.then("rate"), what))?;
     }
+    check_link(direction, at)?;
     check_delay(direction.delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
     if direction.delays.len() > NETWORKS {
         let what = format!("has {} networks; allowed: up to {NETWORKS}", direction.delays.len());
@@ -216,6 +225,93 @@ fn direction(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
         return Err(Error::new(at.then("overhead"), what));
     }
     Ok(())
+}
+
+/// The link behind the queue.
+fn check_link(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
+    let queued = [("trace", direction.trace.is_some()), ("framing", direction.framing.is_some())];
+    if let Some((key, _)) = queued.into_iter().find(|(_, given)| *given && direction.scheme.is_none()) {
+        return Err(Error::new(at.then(key), "is given without `scheme`; allowed: together with it"));
+    }
+    if direction.framing.is_some() && direction.overhead.0 > Bytes::ZERO {
+        return Err(Error::new(
+            at.then("overhead"),
+            "is given beside `framing`, which says it; allowed: one of the two",
+        ));
+    }
+    if direction.trace.is_some() {
+        if direction.rate.is_some() {
+            return Err(Error::new(at.then("trace"), "is given together with `rate`; allowed: one of the two"));
+        }
+        // One that names a file is checked when that has been read.
+        direction.rates(at)?;
+    }
+    if let Some(jitter) = direction.jitter {
+        let most = Jitter::most(jitter.0);
+        check_delay(most).map_err(|what| Error::new(at.then("jitter"), what))?;
+        if !direction.delays.is_empty() {
+            let what = "is given beside `delays`; allowed: one of the two";
+            return Err(Error::new(at.then("jitter"), what));
+        }
+    }
+    check_changes(direction, &at.then("changes"))
+}
+
+fn check_changes(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
+    if direction.changes.len() > CHANGES {
+        let what = format!("has {} changes; allowed: up to {CHANGES}", direction.changes.len());
+        return Err(Error::new(at.clone(), what));
+    }
+    for (n, change) in direction.changes.iter().enumerate() {
+        let at = at.then(n);
+        up_to(change.at.0, &TIME, || at.then("at"))?;
+        if let Some(every) = change.every {
+            positive(every.0, at.then("every"))?;
+            up_to(every.0, &TIME, || at.then("every"))?;
+        }
+        if let Some(rate) = change.rate {
+            check_rate(rate.0).map_err(|what| Error::new(at.then("rate"), what))?;
+            if direction.trace.is_some() {
+                let what = "changes a rate that follows a trace; allowed: a direction with a `rate`";
+                return Err(Error::new(at.then("rate"), what));
+            }
+        }
+        let queue = [("rate", change.rate.is_some()), ("scheme", change.scheme.is_some())];
+        if let Some((key, _)) = queue.into_iter().find(|(_, given)| *given && direction.scheme.is_none()) {
+            let what = "changes a direction without a queue; allowed: a direction with `scheme`";
+            return Err(Error::new(at.then(key), what));
+        }
+        if let Some(delay) = change.delay {
+            check_delay(delay.0).map_err(|what| Error::new(at.then("delay"), what))?;
+        }
+        if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() && change.scheme.is_none() {
+            let what = "changes nothing; allowed: at least one of rate, delay, loss and scheme";
+            return Err(Error::new(at, what));
+        }
+    }
+    Ok(())
+}
+
+impl DirectionTable {
+    /// The rates that it follows; `None` without a trace, and before the file that it names has been read.
+    ///
+    /// # Errors
+    /// What is wrong with the trace of this table, whose key is `at`.
+    pub(super) fn rates(&self, at: &Path) -> Result<Option<Rates>, Error> {
+        let Some(table) = self.trace.as_ref().filter(|table| table.file.is_none()) else { return Ok(None) };
+        let at = at.then("trace");
+        let framed = match self.framing {
+            Some(_) => Some("framing"),
+            None => (self.overhead.0 > Bytes::ZERO).then_some("overhead"),
+        };
+        match table.written(framed, TraceBounds { time: &TIME, rate: &RATE, window: &WINDOW }, &at)? {
+            Written::Fixed(rates) => Ok(Some(rates)),
+            Written::States(_) => {
+                let what = "are drawn for a run whose length is known; allowed: in scenarios, or here `file`, `opportunities` or `rates`";
+                Err(Error::new(at.then("states"), what))
+            }
+        }
+    }
 }
 
 /// Refuses a rate that is none; the API asks as well.
@@ -254,6 +350,10 @@ fn check_schedule(schedule: &ScheduleTable, config: &Config) -> Result<(), Error
     if !(SHORTEST_SLOT..=LONGEST_SLOT).contains(&schedule.every.0) {
         let what = format!("is {}; allowed: {SHORTEST_SLOT} to {LONGEST_SLOT}", schedule.every.0);
         return Err(Error::new(at.then("every"), what));
+    }
+    if config.direction(schedule.direction.into()).changes.iter().any(|change| change.scheme.is_some()) {
+        let what = "switches a direction whose `changes` have a scheme, too; allowed: one of the two";
+        return Err(Error::new(at.then("direction"), what));
     }
     if config.direction(schedule.direction.into()).scheme.is_none() {
         let name = schedule.direction.name();

@@ -43,6 +43,8 @@ pub fn reference() -> String {
         ("[ports.a], [ports.b]", "PortTable"),
         ("[ports.a.faults], [ports.b.faults]", "FaultsTable"),
         ("[a_to_b], [b_to_a]", "DirectionTable"),
+        ("[a_to_b.trace], [b_to_a.trace]", "TraceTable"),
+        ("[[a_to_b.changes]], [[b_to_a.changes]]", "ChangeTable"),
         ("[dpdk]", "DpdkTable"),
         ("[frames]", "FramesTable"),
         ("[windows]", "WindowsTable"),
@@ -84,7 +86,7 @@ fn takes(value: &Value) -> String {
     if let Some(reference) = value["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();
         return match name {
-            "FaultsTable" => "a table".to_owned(),
+            "FaultsTable" | "TraceTable" => "a table".to_owned(),
             "path_or_none" => "a path or `\"none\"`".to_owned(),
             "address" => "a loopback address with a port, or `\"none\"`".to_owned(),
             name => name.to_owned(),

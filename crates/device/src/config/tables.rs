@@ -4,8 +4,9 @@ use super::choices::{Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
 use crate::port::BackEnd;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use sojourn_document::{Quantity, Scheme};
-use sojourn_units::{BitRate, Bytes, Span};
+use sojourn_aqm::{Framing, Jitter, Loss};
+use sojourn_document::{Quantity, Scheme, TraceTable};
+use sojourn_units::{BitRate, Bytes, Probability, Span};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -121,7 +122,8 @@ pub struct FaultsTable {
     pub seed: u64,
 }
 
-/// One direction of forwarding. `scheme` and `rate` belong together; without them frames are forwarded immediately.
+/// One direction of forwarding. `scheme` belongs together with `rate` or `trace`; without them frames are forwarded immediately.
+/// The keys of the link behind the queue have the names and values that they have in scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct DirectionTable {
@@ -131,6 +133,14 @@ pub struct DirectionTable {
     /// Rate to which the direction is shaped, 1 kbit/s to 10 Tbit/s. It can be changed while sojournd runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Quantity<BitRate>>,
+    /// A rate that changes over time, in place of `rate`: a table as in scenarios, except `states`. Its time begins with
+    /// sojournd. A `file` is relative to the folder of the configuration. `opportunities` count bytes from the IP header on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceTable>,
+    /// What the link adds to a packet, its least frame and its cells, in place of `overhead`: words of tc-cake(8), which count
+    /// from the IP header on. `raw` makes `rate` that of IP packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Quantity<Framing>>,
     /// Bytes that the link adds to every frame, besides those from the destination address to the end of the payload.
     /// `24 B` makes `rate` that of an Ethernet line (FCS, preamble, gap).
     #[serde(default)]
@@ -153,6 +163,42 @@ pub struct DirectionTable {
     /// delay up to 60 s.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delays: BTreeMap<String, Quantity<Span>>,
+    /// Random loss of frames that have left the queue; no drops of the scheme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Quantity<Loss>>,
+    /// Random changes of `delay` from frame to frame. Frames may overtake each other unless it says `ordered`; a delay is never
+    /// below 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Quantity<Jitter>>,
+    /// Probability that a frame that has left the queue and is not lost arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Quantity<Probability>>,
+    /// Changes at given times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeTable>,
+}
+
+/// A change of a direction at a given time; what is left out stays. A delay that changes lets frames overtake those on their way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ChangeTable {
+    /// Time since the start of sojournd.
+    pub at: Quantity<Span>,
+    /// Repeat the change after each such time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Quantity<Span>>,
+    /// The new rate; not of a direction with a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Quantity<BitRate>>,
+    /// The new delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Quantity<Span>>,
+    /// The new random loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Quantity<Loss>>,
+    /// The new scheme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
 }
 
 impl Default for DirectionTable {
@@ -160,11 +206,17 @@ impl Default for DirectionTable {
         Self {
             scheme: None,
             rate: None,
+            trace: None,
+            framing: None,
             overhead: Quantity::default(),
             burst: burst(),
             stale_after: stale_after(),
             delay: Quantity::default(),
             delays: BTreeMap::new(),
+            loss: None,
+            jitter: None,
+            duplicate: None,
+            changes: Vec::new(),
         }
     }
 }

@@ -105,6 +105,18 @@ fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
         ("[frames]", "[frames", "dir/d.toml:14:8: unclosed table, expected `]`"),
         ("\"loopback\"", "\"dpdk\"", "dir/d.toml:5:1: key `ports.b.device`: is missing; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
         ("\"loopback\"", "\"dpdk\"\ndevice = \"eth0\"", "dir/d.toml:7:10: key `ports.b.device`: is \"eth0\"; allowed: a virtual device as DPDK's --vdev takes it, as in \"net_af_packet0,iface=eth0\", or a PCI address, as in \"0000:01:00.0\""),
+        ("overhead = \"24 B\"", "trace = { opportunities = \"5\" }", "dir/d.toml:11:9: key `a_to_b.trace`: is given together with `rate`; allowed: one of the two"),
+        ("rate = \"100 Mbit/s\"", "trace = { opportunities = \"5\" }", "dir/d.toml:10:27: key `a_to_b.trace.opportunities`: counts bytes of IP, and the link has `overhead`; allowed: no `overhead`, or `rates`"),
+        ("rate = \"100 Mbit/s\"", "trace = { states = [] }", "dir/d.toml:10:20: key `a_to_b.trace.states`: are drawn for a run whose length is known; allowed: in scenarios, or here `file`, `opportunities` or `rates`"),
+        ("scheme = \"fq_codel target 5ms\"\nrate = \"100 Mbit/s\"", "framing = \"raw\"", "dir/d.toml:9:11: key `a_to_b.framing`: is given without `scheme`; allowed: together with it"),
+        ("delay = \"10 ms\"", "framing = \"docsis\"", "dir/d.toml:11:12: key `a_to_b.overhead`: is given beside `framing`, which says it; allowed: one of the two"),
+        ("delay = \"10 ms\"", "jitter = \"2 min\"", "dir/d.toml:12:10: key `a_to_b.jitter`: is 120 s; allowed: 0 s to 60 s"),
+        ("delay = \"10 ms\"", "jitter = \"1 ms\"\ndelays = { \"10.0.0.0/8\" = \"1 ms\" }", "dir/d.toml:12:10: key `a_to_b.jitter`: is given beside `delays`; allowed: one of the two"),
+        ("delay = \"10 ms\"", "changes = [{ at = \"1 s\" }]", "dir/d.toml:12:12: key `a_to_b.changes[0]`: changes nothing; allowed: at least one of rate, delay, loss and scheme"),
+        ("delay = \"10 ms\"", "changes = [{ at = \"1 s\", rate = \"1 bit/s\" }]", "dir/d.toml:12:33: key `a_to_b.changes[0].rate`: is 1 bit/s; allowed: 1 kbit/s to 10000 Gbit/s, as in \"10 Mbit/s\""),
+        ("delay = \"10 ms\"", "changes = [{ at = \"1 s\", every = \"0 s\", loss = \"1%\" }]", "dir/d.toml:12:34: key `a_to_b.changes[0].every`: is 0; allowed: a time above 0, as in \"5 ms\""),
+        ("delay = \"10 ms\"", "[b_to_a]\nchanges = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]", "dir/d.toml:13:33: key `b_to_a.changes[0].rate`: changes a direction without a queue; allowed: a direction with `scheme`"),
+        ("delay = \"10 ms\"", "changes = [{ at = \"1 s\", scheme = \"codel\" }]", "dir/d.toml:17:1: key `schedule.direction`: switches a direction whose `changes` have a scheme, too; allowed: one of the two"),
         ("[frames]", "[dpdk]\ncores = [0]\n[frames]", "dir/d.toml:15:9: key `dpdk.cores`: is set, but no port uses DPDK; allowed: with back_end = \"dpdk\""),
     ];
     let mut wrong = Vec::new();
@@ -211,4 +223,30 @@ fn every_key_of_a_port_is_of_all_back_ends_or_belongs_to_those_that_read_it() {
             assert!(text.contains(&format!("`{owner}`")), "{key}: say \"For `{owner}`.\" in its description");
         }
     }
+}
+
+#[test]
+fn a_trace_takes_the_place_of_its_file_and_a_wrong_one_names_its_line() {
+    let folder = std::env::temp_dir().join(format!("sojournd-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("d.toml");
+    let text = GOOD.replace("rate = \"100 Mbit/s\"\noverhead = \"24 B\"", "trace = { file = \"t.txt\" }");
+    std::fs::write(&file, text).unwrap();
+    std::fs::write(folder.join("t.txt"), "0\n3\n4\n").unwrap();
+    let config = super::load(&file).unwrap();
+    // Three opportunities of 1500 B in a period of 4 ms: 9 Mbit/s.
+    assert_eq!(config.a_to_b.path().rate.bit_s(), 9_000_000);
+    let link = config.a_to_b.link();
+    assert!(link.trace.is_some() && link.framing.is_none());
+    assert_eq!(parse(&config.to_json(), Path::new("")).unwrap(), config);
+    std::fs::write(folder.join("t.txt"), "0\n3\n2\n").unwrap();
+    let wrong = super::load(&file).unwrap_err().to_string();
+    assert!(
+        wrong.ends_with("key `a_to_b.trace.file`: t.txt: line 3: is 2, after 3; allowed: times that never fall"),
+        "{wrong}"
+    );
+    std::fs::remove_file(folder.join("t.txt")).unwrap();
+    let absent = super::load(&file).unwrap_err().to_string();
+    assert!(absent.contains("d.toml:10:18: key `a_to_b.trace.file`: t.txt: No such file"), "{absent}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -5,6 +5,7 @@
 //! the port takes what comes. Where it was found full within the last two D, what it took during D may be under way as well:
 //! that is what a wire to so slow a port would hold.
 
+use crate::delay::Carried;
 use crate::pool::{Frame, Pool};
 use sojourn_aqm::Backlog;
 use sojourn_units::{BitRate, Instant, Span};
@@ -97,6 +98,16 @@ impl Room {
     pub(super) fn released(&mut self, bytes: u32) {
         self.behind.packets += 1;
         self.behind.bytes += u64::from(bytes);
+    }
+
+    /// What the link did to a frame that was released.
+    #[inline]
+    pub(super) fn carried(&mut self, carried: Carried, bytes: u32) {
+        match carried {
+            Carried::Once => {}
+            Carried::Lost => self.lost(u64::from(bytes)),
+            Carried::Twice => self.released(bytes),
+        }
     }
 
     /// A frame goes back to the pool on its way.

@@ -1,16 +1,8 @@
 //! The most that a scenario may ask for, and why. What lies beyond is a slip of the pen rather than an experiment.
 
-use sojourn_document::{Error, Path};
+pub(crate) use sojourn_document::{up_to, Bound};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt::Display;
-
-/// What keys of one kind may be at most.
-pub(crate) struct Bound<T> {
-    pub most: T,
-    /// The keys, for the reference.
-    keys: &'static str,
-    why: &'static str,
-}
 
 pub(crate) const TIME: Bound<Span> = Bound {
     most: Span::from_secs(366 * 86_400),
@@ -105,19 +97,6 @@ pub(crate) const COPIES: f64 = 64.0;
 
 /// Entries of the tables of flows of all queues: 4 B to 16 B each.
 pub(crate) const TABLE_ENTRIES: u64 = 200_000_000;
-
-/// Refuses a value beyond its bound.
-pub(crate) fn up_to<T: PartialOrd + Display>(
-    value: T,
-    bound: &Bound<T>,
-    path: impl FnOnce() -> Path,
-) -> Result<(), Error> {
-    // Not `>`, so that NaN is refused.
-    if value <= bound.most {
-        return Ok(());
-    }
-    Err(Error::new(path(), format!("is {value}; allowed: up to {}", bound.most)))
-}
 
 /// Every bound for the reference: the keys, the most, and why.
 #[must_use]

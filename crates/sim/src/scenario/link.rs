@@ -4,7 +4,7 @@ use super::bounds::{self, up_to};
 use super::document::default_queue;
 use super::network::{Port, PortKind};
 use super::resolve::{device, moving, names::Names};
-use super::trace::{Trace, TraceTable};
+use super::trace::{self, Trace, TraceTable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Framing, Impairments, Jitter, Loss};
@@ -277,7 +277,9 @@ impl LinkTable {
                     moving(rate, said.places[at].clone())?;
                     Some(Rate::Constant(rate))
                 }
-                (None, Some(table)) => Some(Rate::Trace(Arc::new(table.resolve(framed, duration, &path.then(key))?))),
+                (None, Some(table)) => {
+                    Some(Rate::Trace(Arc::new(trace::resolve(table, framed, duration, &path.then(key))?)))
+                }
                 (None, None) => None,
             })
         };

@@ -11,6 +11,7 @@ use super::link::LinkTable;
 use super::network::{Bus, Cell, Network, Port, PortKind};
 pub(super) use names::slips;
 use names::Names;
+pub(crate) use sojourn_document::positive;
 use sojourn_document::{Error, Path};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,13 +231,6 @@ fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Err
             let what = format!("is \"{name}\", which is the name of `{other}` too; allowed: a name that is not in use");
             return Err(Error::new(path.then("name"), what));
         }
-    }
-    Ok(())
-}
-
-pub(crate) fn positive(span: Span, path: Path) -> Result<(), Error> {
-    if span.is_zero() {
-        return Err(Error::new(path, "is 0; allowed: a time above 0, as in \"5 ms\""));
     }
     Ok(())
 }

@@ -1,67 +1,13 @@
 //! `trace` of links: rates that change over time.
 
 use super::bounds::{self, up_to};
-use super::resolve::{moving, positive};
+use super::resolve::moving;
 use crate::random::Stream;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use sojourn_aqm::{Opportunities, Random, Rates, Steps, Traced};
-use sojourn_document::{Error, Path, Quantity};
+use sojourn_aqm::{Random, Rates, Steps};
+use sojourn_document::{positive, Error, Path, TraceBounds, Written};
+pub use sojourn_document::{StateTable, TraceTable};
 use sojourn_units::{BitRate, Instant, Span};
 use std::sync::Arc;
-
-/// A rate that changes over time: a file, or one of `opportunities`, `rates` and `states`. A file's content takes their place in
-/// the canonical form of a scenario, so that results say what they are of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table, as in {file = \"lte\"}")]
-pub struct TraceTable {
-    /// Name of the trace in reports; by default that of its file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// File of the trace, found from the scenario's folder, or the name of one that comes with Sojourn: `lte`, `starlink`. A line
-    /// of Mahimahi's format is the time in milliseconds of an opportunity to send 1500 bytes of IP. The first line of a table
-    /// with commas names its columns, `time_s` (or `time_ms`) and `rate_mbit_s` (or `rate_kbit_s`, `rate_bit_s`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// Opportunities to send 1500 bytes of IP, each as milliseconds since the one before; `5x3` stands for `5 5 5`. Small packets
-    /// share an opportunity, a packet may span several, and unused bytes are lost. The period is the last instant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opportunities: Option<String>,
-    /// Rates, each with the time since the start at which it begins to hold; the first begins at 0 s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rates: Option<Vec<(Quantity<Span>, Quantity<BitRate>)>>,
-    /// States of a Markov-modulated rate, drawn for each replication and direction; the first state is drawn by the share of
-    /// time that each has where all are equally likely to follow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub states: Option<Vec<StateTable>>,
-    /// Of rates: the time after which the first holds again. By default the last rate holds as long as the one before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub period: Option<Quantity<Span>>,
-    /// Of rates: the last one holds until the end, in place of a repetition.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub hold: bool,
-    /// Schemes that use the rate of their link see its mean over so much time before the present. At the start, a trace that
-    /// repeats counts as if it had run before.
-    #[serde(default = "window")]
-    pub window: Quantity<Span>,
-}
-
-/// A state of a Markov-modulated rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct StateTable {
-    /// Rate in this state; 0 for an outage.
-    pub rate: Quantity<BitRate>,
-    /// Mean time in this state; the times are exponentially distributed.
-    pub mean: Quantity<Span>,
-    /// Weights of the states that follow, one for each state, this one's 0. By default all others are equally likely.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Vec<f64>>,
-}
-
-fn window() -> Quantity<Span> {
-    Quantity(Traced::WINDOW)
-}
 
 /// A trace, ready to be followed.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,84 +33,23 @@ struct State {
     next: Vec<f64>,
 }
 
-impl TraceTable {
-    /// Takes the content of the file that it names.
-    ///
-    /// # Errors
-    /// The line that is wrong, and what is allowed.
-    pub(super) fn take(&mut self, text: &str) -> Result<(), String> {
-        let rates = Rates::read(text, !self.hold, self.period.map(|period| period.0))?;
-        (self.opportunities, self.rates, self.states) = (None, None, None);
-        match rates {
-            Rates::Opportunities(trace) => self.opportunities = Some(trace.text()),
-            Rates::Steps(steps) => {
-                self.rates = Some(steps.entries().map(|(at, rate)| (Quantity(at), Quantity(rate))).collect());
-            }
-        }
-        let file = self.file.take();
-        if self.name.is_none() {
-            self.name = file.map(|file| file.rsplit('/').next().unwrap_or_default().to_owned());
-        }
-        Ok(())
+/// Checks the table of the key at `path`, of a link whose packets are framed by the key `framed`, for a run of `duration`.
+///
+/// # Errors
+/// What is wrong, and what is allowed.
+pub(super) fn resolve(table: &TraceTable, framed: Option<&str>, duration: Span, path: &Path) -> Result<Trace, Error> {
+    let limits = TraceBounds { time: &bounds::TIME, rate: &bounds::RATE, window: &bounds::DELAY };
+    let kind = match table.written(framed, limits, path)? {
+        Written::Fixed(rates) => Kind::Fixed(Arc::new(rates)),
+        Written::States(states) => Kind::Markov(markov(states, &path.then("states"))?),
+    };
+    let trace = Trace { kind, window: table.window.0 };
+    let entries = trace.entries(duration);
+    if entries > bounds::TRACE_ENTRIES {
+        let what = format!("makes {entries:.0} changes in a run; allowed: up to {}", bounds::TRACE_ENTRIES);
+        return Err(Error::new(path.then("states"), what));
     }
-
-    /// Checks the table of the key at `path`, of a link whose packets are framed by the key `framed`, for a run of `duration`.
-    ///
-    /// # Errors
-    /// What is wrong, and what is allowed.
-    pub(super) fn resolve(&self, framed: Option<&str>, duration: Span, path: &Path) -> Result<Trace, Error> {
-        if let Some(file) = &self.file {
-            let what = format!("is {file:?}, which has not been read; allowed: a trace that is written out");
-            return Err(Error::new(path.then("file"), what));
-        }
-        positive(self.window.0, path.then("window"))?;
-        up_to(self.window.0, &bounds::DELAY, || path.then("window"))?;
-        if self.rates.is_none() {
-            let own = [("hold", self.hold), ("period", self.period.is_some())].into_iter().find(|(_, given)| *given);
-            if let Some((key, _)) = own {
-                return Err(Error::new(path.then(key), "is of `rates` alone; allowed: together with them"));
-            }
-        }
-        if let Some(period) = self.period {
-            positive(period.0, path.then("period"))?;
-            up_to(period.0, &bounds::TIME, || path.then("period"))?;
-        }
-        if self.hold && self.period.is_some() {
-            return Err(Error::new(path.then("period"), "is given together with `hold`; allowed: one of the two"));
-        }
-        let kind = match (&self.opportunities, &self.rates, &self.states) {
-            (Some(text), None, None) => {
-                if let Some(key) = framed {
-                    let what = format!("counts bytes of IP, and the link has `{key}`; allowed: no `{key}`, or `rates`");
-                    return Err(Error::new(path.then("opportunities"), what));
-                }
-                let trace = Opportunities::parse(text).map_err(|why| Error::new(path.then("opportunities"), why))?;
-                Kind::Fixed(Arc::new(Rates::Opportunities(trace)))
-            }
-            (None, Some(rates), None) => {
-                let path = path.then("rates");
-                for (k, (at, rate)) in rates.iter().enumerate() {
-                    up_to(at.0, &bounds::TIME, || path.then(k))?;
-                    up_to(rate.0, &bounds::RATE, || path.then(k))?;
-                }
-                let rates: Vec<_> = rates.iter().map(|(at, rate)| (at.0, rate.0)).collect();
-                let steps = Steps::new(&rates, !self.hold, self.period.map(|period| period.0));
-                Kind::Fixed(Arc::new(Rates::Steps(steps.map_err(|why| Error::new(path, why))?)))
-            }
-            (None, None, Some(states)) => Kind::Markov(markov(states, &path.then("states"))?),
-            _ => {
-                let what = "has none or several of `file`, `opportunities`, `rates` and `states`; allowed: one of them";
-                return Err(Error::new(path.clone(), what));
-            }
-        };
-        let trace = Trace { kind, window: self.window.0 };
-        let entries = trace.entries(duration);
-        if entries > bounds::TRACE_ENTRIES {
-            let what = format!("makes {entries:.0} changes in a run; allowed: up to {}", bounds::TRACE_ENTRIES);
-            return Err(Error::new(path.then("states"), what));
-        }
-        Ok(trace)
-    }
+    Ok(trace)
 }
 
 fn markov(states: &[StateTable], path: &Path) -> Result<Vec<State>, Error> {
