@@ -80,7 +80,7 @@ pub fn load(file: &Path) -> Result<Config, Error> {
 }
 
 /// Longest configuration and longest trace.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: u64 = 1 << 24;
 const LONGEST_TRACE: u64 = 1 << 28;
 
 fn read_text(file: &Path) -> std::io::Result<String> {

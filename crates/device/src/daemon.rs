@@ -7,6 +7,7 @@ use crate::control::{Control, MakeSchedule, Parts, Recent, Schedules, SharedWind
 use crate::engine::{Direction, Engine};
 use crate::frame::Key;
 use crate::hardening::{self, Account, HardeningError};
+use crate::lines::Lines;
 use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
@@ -109,6 +110,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     if let Err(error) = held.unwrap_or_else(|_| Err(io::Error::other("the runtime for signals panicked"))) {
         tracing::warn!(%error, "a signal that comes before the control interface listens ends the device");
     }
+    let lines = config.run.status_lines.then(|| Lines::start(Arc::clone(&board), publish_every)).transpose()?;
     let heart = Arc::clone(&board);
     let heartbeat = move || heart.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|status| status.uptime_s);
     if let Err(error) = service.watch(heartbeat) {
@@ -133,6 +135,9 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     answer(&sockets, &Arc::new(Api::new(Control::new(parts))), &service, dated, store.as_mut(), end);
     // The schedule has ended with the interface; without senders the packet thread ends in any case.
     let outcome = thread.join();
+    if let Some(lines) = lines {
+        lines.finish();
+    }
     match store.map(Store::close) {
         Some(Ok(health)) => {
             let Health { stored, lost, lost_slots, error, .. } = health;

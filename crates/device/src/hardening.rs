@@ -75,7 +75,11 @@ impl Account {
                 remove_capability_from_bounding_set(capability).map_err(refused("bounding set"))?;
             }
         }
-        initgroups(&self.name, self.gid).map_err(refused("groups"))?;
+        match initgroups(&self.name, self.gid) {
+            // In a user namespace that may not set groups, and as the user that it is already: there is nothing to give up.
+            Err(nix::errno::Errno::EPERM) if self.uid == geteuid() => {}
+            outcome => outcome.map_err(refused("groups"))?,
+        }
         setresgid(self.gid, self.gid, self.gid).map_err(refused("group"))?;
         setresuid(self.uid, self.uid, self.uid).map_err(refused("user"))
     }

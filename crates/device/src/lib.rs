@@ -16,6 +16,7 @@ pub mod engine;
 mod ethtool;
 pub mod frame;
 pub mod hardening;
+mod lines;
 mod memory;
 pub mod offline;
 pub mod orders;

@@ -14,7 +14,7 @@ use sojourn_measure::Sampled;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the status is found; the packet thread never waits for it.
 pub type Board = Arc<Mutex<Option<Status>>>;
@@ -71,6 +71,9 @@ pub fn run(
         }
     };
     let now = clock.now();
+    // The last state, whoever reads it meanwhile: nothing is forwarded any more.
+    let last = publisher.state(engine, now);
+    *board.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
     for direction in Direction::ALL {
         let (path, pool) = engine.path_mut(direction);
         path.recorder.finish(now);
@@ -197,6 +200,15 @@ impl Publisher {
     /// Puts the state at `now` on the board; the next is due `every` later.
     pub fn publish(&mut self, engine: &mut Engine, now: Instant, every: Span, board: &Board) {
         self.due = now + every;
+        let status = self.state(engine, now);
+        // A reader that holds the board costs one publication, not a wait.
+        if let Ok(mut place) = board.try_lock() {
+            *place = Some(status);
+        }
+    }
+
+    /// The state at `now`.
+    fn state(&mut self, engine: &mut Engine, now: Instant) -> Status {
         let ports = engine.ports().each_mut().map(|port| {
             let counters = port.counters();
             let (name, mode) = (port.name().to_owned(), port.mode().to_owned());
@@ -217,16 +229,12 @@ impl Publisher {
             describe(path, direction, now, elapsed, past)
         });
         self.last = now;
-        let status = Status {
+        Status {
             uptime_s: now.seconds(),
             directions,
             ports,
             frames_free: engine.pool.free() as u64,
             frames: engine.pool.frames() as u64,
-        };
-        // A reader that holds the board costs one publication, not a wait.
-        if let Ok(mut place) = board.try_lock() {
-            *place = Some(status);
         }
     }
 }

@@ -352,6 +352,10 @@ pub struct RunTable {
     /// Interval at which the state is updated, 10 ms to 10 s: for the page, the metrics and the live quantiles.
     #[serde(default = "status_every")]
     pub status_every: Quantity<Span>,
+    /// Print the state to standard output whenever it is updated, and once more at the end: one JSON document a line, as
+    /// `GET /status` answers.
+    #[serde(default)]
+    pub status_lines: bool,
     /// Format of the log lines on standard error. Like all keys of `run` it takes effect only at a start.
     #[serde(default)]
     pub log: Log,
@@ -369,6 +373,7 @@ impl Default for RunTable {
             niceness: niceness(),
             real_time: false,
             status_every: status_every(),
+            status_lines: false,
             log: Log::default(),
             level: Level::default(),
         }
