@@ -142,7 +142,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
 
 def describe(results: Results, command: str | None = None) -> dict[str, Any]:
     """Return the meta data of results: what made them, when and where."""
-    kept = {key: results.meta[key] for key in ("date", "platform", "python") if key in results.meta}
+    kept = {key: results.meta[key] for key in ("date", "platform", "python", "world") if key in results.meta}
     return {
         "format": FORMAT,
         "kind": results.kind,

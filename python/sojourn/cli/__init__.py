@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
     "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),
     "trace": ("cli.trace", "look at the rate of a link over time, or make a trace"),
+    "shell": ("shell.command", "run a command behind an emulated link, on real packets"),
     "device": ("device.command", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "new": (

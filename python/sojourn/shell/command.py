@@ -1,0 +1,147 @@
+"""``sojourn shell``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sojourn import folder
+from sojourn.cli.options import add_out, add_seed
+from sojourn.core import SojournError
+
+_TEXTS = {
+    "down": ("RATE", 'rate towards the command, as in "50 Mbit/s"'),
+    "up": ("RATE", "rate in the other direction (default: that of --down)"),
+    "rtt": ("TIME", "round-trip time of the empty link, half in each direction (default 0 ms)"),
+    "aqm": ("SCHEME", "queueing scheme towards the command (default pfifo)"),
+    "up_aqm": ("SCHEME", "queueing scheme in the other direction (default pfifo)"),
+    "loss": ("LOSS", 'random loss behind the queue, as in "1%%" or "gemodel 1%% 20%%"'),
+    "up_loss": ("LOSS", "random loss in the other direction"),
+    "jitter": ("JITTER", 'random changes of the delay, as in "5 ms" or "5 ms normal ordered"'),
+    "up_jitter": ("JITTER", "random changes of the delay in the other direction"),
+    "duplicate": ("P", 'probability that a packet arrives twice, as in "0.1%%"'),
+    "up_duplicate": ("P", "the same in the other direction"),
+    "trace_down": ("FILE", "a rate that changes, in place of --down: Mahimahi's format, a table, lte or starlink"),
+    "trace_up": ("FILE", "a rate that changes, in place of --up"),
+    "framing": ("WORDS", 'what the link adds to packets, as tc-cake(8) writes it: "docsis", "pppoe-ptm"'),
+    "changes": ("FILE", "changes at given times, a table as for scenarios: at,rate,delay,loss,scheme"),
+}
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``shell`` to `verbs`."""
+    parser = verbs.add_parser(
+        "shell",
+        description="Run a command, or an interactive shell, behind an emulated access link. The command is on the "
+        "host `client`, what --serve starts is on the host `server`, and sojournd forwards between them. The values are "
+        "those of scenarios. The table at the end goes to standard error.",
+        epilog="example: sojourn shell --down 50Mbit/s --up 10Mbit/s --rtt 40ms --aqm fq_codel "
+        "--serve 'python3 -m http.server 80' -- curl -so /dev/null http://server/",
+    )
+    for name, (metavar, help_text) in _TEXTS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=help_text)
+    parser.add_argument("--serve", metavar="COMMAND", help="run this command on the far side, and wait until it listens")
+    parser.add_argument(
+        "--host", action="store_true", help="the far side is this machine's own network; as root, or within a shell"
+    )
+    parser.add_argument("--pcapng", metavar="DIR", help="write the packets that pass both ends into this folder")
+    add_out(parser, help="write a run folder with a report")
+    add_seed(parser, "seed of losses, delays and random drops; drawn if it is not given")
+    parser.add_argument("--quiet", action="store_true", help="print no table")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command and its arguments")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command, and return its exit status."""
+    from sojourn.shell.emulation import Emulation
+    from sojourn.shell.link import Link
+    from sojourn.shell.world import check_command, own_level
+
+    words = options.words[1:] if options.words[:1] == ["--"] else options.words
+    interactive = not words
+    command = words or [os.environ.get("SHELL") or "/bin/sh"]
+    check_command(command, "the command")
+    served = _words("--serve", options.serve)
+    if served:
+        check_command(served, "--serve")
+    if options.host and own_level() == 0 and os.geteuid() != 0:
+        raise SojournError(
+            "--host connects to this machine's own network, which needs root; allowed: sudo, or --serve COMMAND, "
+            "which needs none"
+        )
+    link = Link(**{one.name: getattr(options, one.name) for one in fields(Link) if _given(options, one.name)})
+    for place in (options.out, options.pcapng):
+        if place is not None:
+            _free(Path(place), force=options.force)
+    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host) as lab:
+        if served:
+            lab.serve(served)
+        if interactive and not options.quiet:
+            print("sojourn shell: leave it with `exit`", file=sys.stderr)
+        with _foreground():
+            lab.begin()
+            status = lab.start("client", command).wait() or 0
+        outcome = lab.finish(status)
+    if not options.quiet:
+        print(outcome.table(), file=sys.stderr)
+    if options.out is not None:
+        with folder.staged(options.out, force=options.force) as staging:
+            folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+        if not options.quiet:
+            print(options.out, file=sys.stderr)
+    return status if status >= 0 else 128 - status
+
+
+def _given(options: argparse.Namespace, name: str) -> bool:
+    return getattr(options, name) is not None
+
+
+def _words(option: str, text: str | None) -> list[str]:
+    """Split a command as a shell does; one with more than words is left to a shell."""
+    if text is None:
+        return []
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise SojournError(f"{option}: {text!r} cannot be read: {error}") from None
+    if not words:
+        raise SojournError(f"{option} is empty; allowed: a command, as in --serve 'python3 -m http.server 80'")
+    return words
+
+
+def _free(place: Path, *, force: bool) -> None:
+    """Refuse a place for results that is taken or cannot be written, before anything runs."""
+    folder.refuse_foreign(place)
+    folder.refuse_results(place, force=force)
+    above = next(parent for parent in (place, *place.absolute().parents) if parent.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise SojournError(f"cannot write {str(place)!r}: Permission denied")
+
+
+@contextmanager
+def _foreground() -> Iterator[None]:
+    """Leave the terminal and its signals to the command."""
+    own = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
+    for number in own:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if sys.stdin is not None and sys.stdin.isatty():
+            # A shell with job control has taken the terminal.
+            before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            os.tcsetpgrp(sys.stdin.fileno(), os.getpgrp())
+            signal.signal(signal.SIGTTOU, before)
+        for number, handler in own.items():
+            signal.signal(number, handler)
+
+
