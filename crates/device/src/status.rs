@@ -70,6 +70,8 @@ pub struct LiveSojourn {
     pub p95_s: Option<f64>,
     /// 99 % quantile.
     pub p99_s: Option<f64>,
+    /// Longest, to the 0.8 % of the histogram.
+    pub max_s: Option<f64>,
 }
 
 impl LiveSojourn {
@@ -83,6 +85,7 @@ impl LiveSojourn {
             p50_s: quantile(0.5),
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),
+            max_s: quantile(1.0),
         }
     }
 }

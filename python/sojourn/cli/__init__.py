@@ -1,8 +1,9 @@
 """The command line: ``sojourn VERB``; the verbs are in :func:`parser`.
 
 Standard output carries results alone: a table, or with ``--json`` one JSON document. Progress and messages go to
-standard error. Exit status: 0 done, 1 a crosscheck that does not agree, a plan with failed runs or a damaged store, 2
-bad input or a file that cannot be read or written (one message, nothing half-written), 130 interrupted.
+standard error. Exit status: 0 done, 1 a crosscheck that does not agree, a plan with failed runs, a damaged store or a
+machine that cannot run the shell, 2 bad input or a file that cannot be read or written (one message, nothing
+half-written), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ COMMANDS: Final = {
     "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),
     "trace": ("cli.trace", "look at the rate of a link over time, or make a trace"),
     "shell": ("shell.command", "run a command behind an emulated link, on real packets"),
+    "doctor": ("shell.doctor", "say whether this machine can run the shell, and how fast"),
     "device": ("device.command", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "new": (

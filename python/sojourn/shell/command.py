@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -122,9 +123,12 @@ def _free(place: Path, *, force: bool) -> None:
     """Refuse a place for results that is taken or cannot be written, before anything runs."""
     folder.refuse_foreign(place)
     folder.refuse_results(place, force=force)
-    above = next(parent for parent in (place, *place.absolute().parents) if parent.exists())
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise SojournError(f"cannot write {str(place)!r}: Permission denied")
+    above = next(parent for parent in (place.absolute(), *place.absolute().parents) if parent.is_dir())
+    try:
+        # The only way to know.
+        tempfile.TemporaryFile(dir=above).close()
+    except OSError as error:
+        raise SojournError(f"cannot write {str(place)!r}: {error.strerror}") from None
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +43,7 @@ class Way:
     throughput_bit_s
         What left the queue, in bytes of the link.
     lateness_s
-        How much later than their nominal times frames left: ``mean_s``, ``p50_s``, ``p95_s``, ``p99_s``.
+        How much later than their nominal times frames left: ``mean_s``, ``p50_s``, ``p95_s``, ``p99_s``, ``max_s``.
     lost_rate_s
         Time that the rate lost because the device came too late.
     blocked_s
@@ -80,6 +80,8 @@ class Outcome:
         Of queueing delays and lateness of the direction down, as a run's report has them.
     status
         The exit status of the command, negative for a signal.
+    states
+        What ``GET /status`` of the device would have answered, from the state before the command to the last one.
     """
 
     scenario: Document
@@ -89,6 +91,7 @@ class Outcome:
     series: Sequence[Mapping[str, Any]]
     distributions: Mapping[str, Any]
     status: int
+    states: Sequence[Mapping[str, Any]] = field(repr=False)
 
     @property
     def late(self) -> str | None:
@@ -257,6 +260,7 @@ def measured(
         series=[series for number, (_, queue) in enumerate(DIRECTIONS) for series in _series(between, number, queue)],
         distributions=distributions,
         status=status,
+        states=between,
     )
 
 
@@ -302,7 +306,7 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
     return Way(
         metrics=metrics,
         throughput_bit_s=throughput,
-        lateness_s={name: new["lateness"][name] for name in ("mean_s", "p50_s", "p95_s", "p99_s")},
+        lateness_s={name: new["lateness"][name] for name in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")},
         lost_rate_s=new["late_s"] - old["late_s"],
         blocked_s=new["blocked_s"] - old["blocked_s"],
         missed=missed,

@@ -135,7 +135,8 @@ class World:
                     "peer_mac": macs["client"],
                     # What is in shells within the client.
                     "routes": [] if outside else [f"{_NETWORK}.0.0/16 via {client}"],
-                    "sysctls": {"net/ipv4/ip_forward": "1"} if outside else {},
+                    # Of a shell around this one. The machine's own network stays as it is.
+                    "sysctls": {"net/ipv4/ip_forward": "1"} if level > 0 else {},
                 },
                 {
                     "host": "client",
