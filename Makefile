@@ -143,7 +143,7 @@ system-demo:
 	@.ci/system python3-venv gcc cargo
 
 system-test:
-	@.ci/system python3-venv gcc cargo chromium chromium-driver tshark iproute2 iputils-ping iperf3 ethtool strace fish zsh pkg-config libdpdk-dev
+	@.ci/system python3-venv gcc cargo chromium chromium-driver tshark iproute2 iputils-ping iperf3 curl ethtool strace fish zsh pkg-config libdpdk-dev
 
 system-service:
 	@.ci/system gcc cargo qemu-system-x86 mmdebstrap e2fsprogs binutils

@@ -286,7 +286,7 @@ WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
     (Step(AQM, "dequeue", "Discipline and Aqm: the next packet", "dequeue"), None),
     (
         Step(SIM, "give", "the previous packet is sent", "depart"),
-        Step(DEVICE, "serve", "at the nominal time", "depart"),
+        Step(DEVICE, "serve_until", "at the nominal time", "depart"),
     ),
     (Step(SIM, "go", "crosses the link, if it is not lost", "travel"), Step(DEVICE, "push", "the delay line")),
     (Step(SIM, "deliver", "the receiver has it", "receive"), Step(DEVICE, "hand_over", "to the other port", "send")),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
     from sojourn.runner import compare, run
     from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
+    from sojourn.shell import Emulation, emulate
     from sojourn.stats import Estimate
     from sojourn.stats.harm import harm
     from sojourn.stats.outcome import Requirements, quality_of_outcome
@@ -75,6 +76,7 @@ __all__ = [
     "DEFAULT_SCHEMES",
     "ApplicationSummary",
     "DecisionLogs",
+    "Emulation",
     "Estimate",
     "Network",
     "PacketTraces",
@@ -98,6 +100,7 @@ __all__ = [
     "compare",
     "draw",
     "dumbbell",
+    "emulate",
     "every",
     "gaming",
     "gbit_s",
@@ -151,6 +154,7 @@ _HOME = {
     "sojourn.stats.harm": ("harm",),
     "sojourn.stats.outcome": ("Requirements", "quality_of_outcome"),
     "sojourn.stats.smoothness": ("goodput_over_intervals",),
+    "sojourn.shell": ("Emulation", "emulate"),
     "sojourn.stepping": ("Simulation", "Window"),
     "sojourn.topologies": ("dumbbell", "lan"),
     "sojourn.traces": ("DecisionLogs", "PacketTraces"),

@@ -42,14 +42,16 @@ def add(verbs: Any) -> None:
     parser = verbs.add_parser(
         "shell",
         description="Run a command, or an interactive shell, behind an emulated access link. The command is on the "
-        "host `client`, what --serve starts is on the host `server`, and sojournd forwards between them. The values are "
-        "those of scenarios. The table at the end goes to standard error.",
+        "host `client`, what --serve starts is on the host `server`, and sojournd forwards between them. The values "
+        "are those of scenarios. The table at the end goes to standard error.",
         epilog="example: sojourn shell --down 50Mbit/s --up 10Mbit/s --rtt 40ms --aqm fq_codel "
         "--serve 'python3 -m http.server 80' -- curl -so /dev/null http://server/",
     )
     for name, (metavar, help_text) in _TEXTS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=help_text)
-    parser.add_argument("--serve", metavar="COMMAND", help="run this command on the far side, and wait until it listens")
+    parser.add_argument(
+        "--serve", metavar="COMMAND", help="run this command on the far side, and wait until it listens"
+    )
     parser.add_argument(
         "--host", action="store_true", help="the far side is this machine's own network; as root, or within a shell"
     )
@@ -147,5 +149,3 @@ def _foreground() -> Iterator[None]:
             signal.signal(signal.SIGTTOU, before)
         for number, handler in own.items():
             signal.signal(number, handler)
-
-

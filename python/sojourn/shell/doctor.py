@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
     """Add the verb ``doctor`` to `verbs`."""
     parser = verbs.add_parser(
         "doctor",
-        description="Say whether `sojourn shell` can run on this machine, and measure how fast a link it can emulate. "
+        description="Say whether `sojourn shell` can run on this machine, and measure the fastest link. "
         "For the configuration of a forwarder between real interfaces there is `sojournd doctor FILE`.",
         epilog="example: sojourn doctor",
     )
@@ -71,7 +71,9 @@ def examine(*, measure: bool = True) -> dict[str, tuple[bool, str]]:
     measure
         Whether to measure the fastest link.
     """
-    found = {"system": (sys.platform == "linux", "Linux" if sys.platform == "linux" else f"{sys.platform}, not Linux")}
+    found = {
+        "system": (sys.platform == "linux", "Linux" if sys.platform == "linux" else f"{sys.platform}, not Linux")
+    }
     try:
         found["sojournd"] = (True, str(find_sojournd()))
     except LabError as error:

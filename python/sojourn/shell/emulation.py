@@ -128,7 +128,9 @@ class Emulation:
             status = program.poll()
             if status is not None:
                 if status != 0:
-                    raise SojournError(f"{command[0]!r} on the far side ended with status {status} before it listened")
+                    raise SojournError(
+                        f"{command[0]!r} on the far side ended with status {status} before it listened"
+                    )
                 break
             time.sleep(0.02)
         return program

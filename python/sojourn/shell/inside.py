@@ -1,8 +1,8 @@
 """The process that holds a world of network namespaces; run as a script: ``python inside.py SOCKET`` with a plan.
 
-It needs only the standard library, so it starts quickly. It makes a PID namespace, and in it a process 1 that makes the
-hosts' network namespaces, which have no names. Everything runs below process 1, so the kernel ends all of it, and with
-it all interfaces, when process 1 ends. Process 1 ends when the socket to its user closes, or its parent dies.
+It needs only the standard library, so it starts quickly. It makes a PID namespace, and in it a process 1 that makes
+the hosts' network namespaces, which have no names. Everything runs below process 1, so the kernel ends all of it, and
+with it all interfaces, when process 1 ends. Process 1 ends when the socket to its user closes, or its parent dies.
 
 Requests and answers are JSON documents over a sequential-packet socket; a request to start a program comes with its
 standard input, output and error as descriptors.
@@ -42,7 +42,7 @@ TOOLS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Failed(Exception):
+class ImpossibleError(Exception):
     """The world cannot be made; the message says why and what to do."""
 
 
@@ -69,10 +69,10 @@ def _enter_user_namespace() -> None:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123
                 file.write(text)
     except OSError as error:
-        raise Failed(
-            f"this system does not let an ordinary user make user namespaces ({error.strerror or error}); allowed: root, "
-            "or a system with kernel.unprivileged_userns_clone = 1, user.max_user_namespaces above 0 and "
-            "kernel.apparmor_restrict_unprivileged_userns = 0"
+        raise ImpossibleError(
+            f"this system does not let an ordinary user make user namespaces ({error.strerror or error}); "
+            "allowed: root, or a system with kernel.unprivileged_userns_clone = 1, user.max_user_namespaces above 0 "
+            "and kernel.apparmor_restrict_unprivileged_userns = 0"
         ) from None
 
 
@@ -85,7 +85,7 @@ def _isolate() -> None:
         _unshare(flags)
     except OSError as error:
         if error.errno != errno.EPERM:
-            raise Failed(f"this system makes no namespaces: {error}") from None
+            raise ImpossibleError(f"this system makes no namespaces: {error}") from None
         _enter_user_namespace()
         _unshare(flags)
 
@@ -97,10 +97,10 @@ def _run(command: list[str], *, stdin: str = "", pass_fds: tuple[int, ...] = ())
             command, input=stdin, text=True, capture_output=True, check=False, pass_fds=pass_fds, env=path
         )
     except FileNotFoundError:
-        raise Failed(f"{command[0]} was not found: apt-get install iproute2") from None
+        raise ImpossibleError(f"{command[0]} was not found: apt-get install iproute2") from None
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise Failed(f"`{' '.join(command)}` failed: {said[0] if said else done.returncode}")
+        raise ImpossibleError(f"`{' '.join(command)}` failed: {said[0] if said else done.returncode}")
 
 
 class World:
@@ -131,6 +131,7 @@ class World:
             self.plan["own_proc"] = False
 
     def enter(self, host: str) -> None:
+        """Make the network of a host that of this process."""
         _call("setns", self.net[host], CLONE_NEWNET)
 
     def _ip(self, host: str, lines: list[str], *, pass_fds: tuple[int, ...] = ()) -> None:
@@ -159,7 +160,7 @@ class World:
                 try:
                     fcntl.ioctl(any_socket, SIOCETHTOOL, request)
                 except OSError as error:
-                    raise Failed(f"{name} of {interface} cannot be switched off: {error.strerror}") from None
+                    raise ImpossibleError(f"{name} of {interface} cannot be switched off: {error.strerror}") from None
 
     def _address(self, end: dict[str, Any]) -> None:
         name = end["interface"]
@@ -179,7 +180,7 @@ class World:
                 f"neighbour replace {end['peer6']} lladdr {end['peer_mac']} dev {name} nud permanent",
             ]
             self._ip(end["host"], more)
-        except Failed:
+        except ImpossibleError:
             # A kernel without IPv6.
             pass
         for key, value in end["sysctls"].items():
@@ -209,6 +210,7 @@ class Server:
         self.children: set[int] = set()
 
     def tell(self, **what: Any) -> None:
+        """Send an answer."""
         self.user.send(json.dumps(what).encode())
 
     def serve(self) -> NoReturn:
@@ -217,7 +219,8 @@ class Server:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker)
         while True:
-            ready, _, _ = select.select([self.user, woken], [], [])
+            sources: list[Any] = [self.user, woken]
+            ready = select.select(sources, [], [])[0]
             if woken in ready:
                 os.read(woken, 4096)
             self._reap()
@@ -306,7 +309,7 @@ def _first(plan: dict[str, Any], user: socket.socket, parent: int) -> NoReturn:
     server = Server(world, user)
     try:
         world.build()
-    except (Failed, OSError) as error:
+    except (ImpossibleError, OSError) as error:
         server.tell(impossible=str(error))
         os._exit(2)
     server.tell(built=True)
@@ -322,7 +325,7 @@ def main(fd: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     try:
         _isolate()
-    except (Failed, OSError) as error:
+    except (ImpossibleError, OSError) as error:
         user.send(json.dumps({"impossible": str(error)}).encode())
         return 2
     watched, held = os.pipe2(os.O_CLOEXEC)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-
 from sojourn.core import Document, SojournError
 from sojourn.network import Network
 from sojourn.units import from_ns, to_ns
@@ -97,7 +96,11 @@ class Link:
         """
         if self.down is None and self.trace_down is None:
             raise SojournError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')
-        delay_ns = to_ns("--rtt", self.rtt) // 2
+        try:
+            delay_ns = to_ns("--rtt", self.rtt) // 2
+        except ValueError:
+            what = f'--rtt: "{self.rtt}" is not a time; allowed: a time with its unit, as in "40 ms"'
+            raise SojournError(what) from None
         link: dict[str, Any] = {
             "name": NAME,
             "from": "server",
@@ -175,7 +178,6 @@ def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path |
             "control": {"listen": "none", "socket": "none"},
             "run": {
                 "user": "root",
-                "niceness": 0,
                 "status_every": "100 ms",
                 "status_lines": True,
                 "level": "error",

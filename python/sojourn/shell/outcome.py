@@ -147,8 +147,9 @@ class Outcome:
             "rate lost, %",
         ]
         table = text.table(headers, rows, numbers=True)
-        late = self.late
-        return table if late is None else f"{table}\nMARKED: {late}; repeat it on a quieter machine or at a lower rate"
+        if self.late is None:
+            return table
+        return f"{table}\nMARKED: {self.late}; repeat it on a quieter machine or at a lower rate"
 
     def document(self) -> Document:
         """Return the run as a report of the simulator has it."""

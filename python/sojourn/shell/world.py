@@ -33,6 +33,7 @@ _NETWORK: Final = "10.77"
 _START_S: Final = 20.0
 _INSIDE: Final = Path(__file__).with_name("inside.py")
 _STOP_S: Final = 10.0
+_ENDED: Final = "the process that holds the network was ended; everything in it ended with it"
 
 
 class WorldError(SojournError):
@@ -45,7 +46,7 @@ class World:
     Parameters
     ----------
     configuration
-        The device's configuration as TOML, with ports ``port-a`` towards the server and ``port-b`` towards the client.
+        The device's configuration, with the ports ``port-a`` towards the server and ``port-b`` towards the client.
     attached
         Whether the far side is the network in which this process runs, in place of a host of its own.
     traced
@@ -95,7 +96,7 @@ class World:
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
             )
-        ours.send(json.dumps(self._plan()).encode())
+        self._ask(self._plan())
         answer = self._answer("built", "impossible", limit_s=_START_S)
         if "impossible" in answer:
             raise WorldError(f"cannot make the network: {answer['impossible']}")
@@ -247,7 +248,7 @@ class World:
             "env": environment,
             "cwd": cwd or os.getcwd(),  # noqa: PTH109
         }
-        socket.send_fds(self._user, [json.dumps(request).encode()], list(streams))
+        self._ask(request, streams)
         answer = self._answer("started", "failed", limit_s=_START_S)
         if "failed" in answer:
             raise SojournError(f"cannot start {command[0]!r}: {answer['failed']}")
@@ -277,11 +278,11 @@ class World:
 
     def signal(self, number: int, which: int) -> None:
         """Send a signal to a program."""
-        self._user.send(json.dumps({"do": "signal", "pid": number, "signal": which}).encode())
+        self._ask({"do": "signal", "pid": number, "signal": which})
 
     def is_listening(self, number: int) -> bool:
         """Whether anything accepts connections in the host in which a program runs."""
-        self._user.send(json.dumps({"do": "listening", "pid": number}).encode())
+        self._ask({"do": "listening", "pid": number})
         return bool(self._answer("listening", "failed", limit_s=_START_S).get("listening"))
 
     def finish(self) -> list[dict[str, Any]]:
@@ -318,6 +319,13 @@ class World:
 
     # The socket
 
+    def _ask(self, request: Mapping[str, Any], streams: Sequence[int] = ()) -> None:
+        try:
+            socket.send_fds(self._user, [json.dumps(request).encode()], list(streams))
+        except OSError as error:
+            # A broken pipe would pass for a reader of our output that has gone.
+            raise WorldError(_ENDED) from error
+
     def _answer(self, *names: str, limit_s: float) -> dict[str, Any]:
         """Return the next message that has one of these names."""
         until = time.monotonic() + limit_s
@@ -341,7 +349,7 @@ class World:
         except ConnectionResetError:
             data = b""
         if not data:
-            raise WorldError("the process that holds the network was ended; everything in it ended with it")
+            raise WorldError(_ENDED)
         message: dict[str, Any] = json.loads(data)
         if "ended" in message:
             self._ended[message["ended"]] = message["status"]
