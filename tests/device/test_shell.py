@@ -75,6 +75,11 @@ def test_the_example_of_the_readme_passes_output_and_status_on_and_writes_a_run_
             subprocess.run([sys.executable, "-m", "sojourn", action, "out/run"], check=False, cwd=served).returncode
             == 0
         )
+    # The report says what is true of real packets, and how late they were.
+    page = (served / "out/run/report.html").read_text()
+    assert "of real packets, one run" in page
+    assert "Lateness, down" in page
+    assert "bit for bit" not in page
     # Every frame of both ends: GSO, TSO and GRO are off, so none is longer than Ethernet's header and the MTU.
     lengths = [
         length for name in ("server", "client") for _, length, _ in frames(served / f"out/packets/{name}.pcapng")

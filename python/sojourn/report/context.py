@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from sojourn import groups, metrics, stats
 from sojourn.metrics import Metric
-from sojourn.report import svg, words
+from sojourn.report import real, svg, words
 from sojourn.scheme import Scheme
 from sojourn.stats import Estimate
 
@@ -253,15 +253,16 @@ def facts(results: Results) -> list[tuple[str, str]]:
     scenario = results.scenario
     warm_up = scenario.get("warm_up")
     runs = len(results.runs)
-    found = [
-        ("Scenario", results.name),
+    world = real.world(results)
+    simulated = [
         (
             "Simulated",
             f"{scenario['duration']}" + (f", statistics from {warm_up} on" if _is_time(warm_up) else ""),
         ),
         ("Replications", f"{results.replications} per scheme, {runs} runs, seed {results.seed}"),
-        ("Sojourn", results.build),
     ]
+    measured = simulated if world is None else real.facts(results, world)
+    found = [("Scenario", results.name), *measured, ("Sojourn", results.build)]
     if results.meta.get("date"):
         found.append(("Run on", str(results.meta["date"])))
     return found
@@ -360,6 +361,8 @@ def waited(results: Results) -> bool:
 
 def command(results: Results) -> str:
     """Return the command that repeats the runs from inside the run folder."""
+    if real.world(results) is not None:
+        return str(results.meta.get("command") or "sojourn shell")
     words_ = ["sojourn", results.kind, "scenario.toml"]
     if results.kind == "compare":
         for scheme in results.schemes:
@@ -379,9 +382,11 @@ def scheme_parameters(scheme: Scheme) -> list[tuple[str, str, bool]]:
 
 def sections(results: Results, prefix: str = "") -> dict[str, Any]:
     """Return everything that the template's sections show of one set of results."""
+    world = real.world(results)
     return {
         "results": results,
         "prefix": prefix,
+        "is_real": world is not None,
         "headlines": headlines(results),
         "verdict": groups.verdict(results),
         "summary": summary_table(results),
@@ -392,7 +397,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "phases": phase_tables(results),
         "figures": figures(results, prefix),
         "facts": facts(results),
-        "elements": words.elements(results.scenario),
+        "elements": words.elements(results.scenario if world is None else real.without_traffic(results.scenario)),
         "schemes": [
             (scheme, svg.swatch(results.plot.looks[scheme.label]), scheme_parameters(scheme))
             for scheme in results.schemes
@@ -403,7 +408,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "has_quantiles": any(
             metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
         ),
-        "warnings": [found.text for found in results.warnings],
+        "warnings": [*real.warnings(world or {}), *(found.text for found in results.warnings)],
     }
 
 

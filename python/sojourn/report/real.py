@@ -1,0 +1,46 @@
+"""What a report says of a run on real packets, in place of what is true of simulations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sojourn.core import Document
+    from sojourn.results import Results
+
+
+def world(results: Results) -> Mapping[str, Any] | None:
+    """Return what is known of a run on real packets; None of a simulated one."""
+    found = results.meta.get("world")
+    return found if isinstance(found, Mapping) else None
+
+
+def facts(results: Results, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts under the title, with how late packets left."""
+    measured = [
+        ("Measured", f"{float(results.runs['measured_s'].iloc[0]):.1f} s of real packets, one run"),
+        ("Exit status", str(found.get("exit_status", 0))),
+    ]
+    for name, way in dict(found.get("ways", {})).items():
+        late = way["lateness_s"]
+        shown = [
+            f"{title} {late[key] * 1e3:.2f} ms"
+            for title, key in (("mean", "mean_s"), ("median", "p50_s"), ("99 %", "p99_s"), ("longest", "max_s"))
+            if late.get(key) is not None
+        ]
+        what = ", ".join(shown) if shown else "no packet"
+        lost = f"{way['lost_rate_s']:.3f} s of the rate lost, {way['missed_frames']} frames missed"
+        measured.append((f"Lateness, {name}", f"{what}; {lost}"))
+    return measured
+
+
+def warnings(found: Mapping[str, Any]) -> list[str]:
+    """Return a warning if the machine was too late to trust the run."""
+    late = found.get("late")
+    return [f"The machine was too late to trust this run: {late}."] if late else []
+
+
+def without_traffic(scenario: Document) -> Document:
+    """Return the link alone: the traffic was that of a real program."""
+    return {**scenario, "flows": []}
