@@ -390,8 +390,8 @@ def test_a_trace_delivers_its_opportunities_in_every_100_ms(tmp_path: Path) -> N
     assert sum(sent == offered(at) - skipped for at, sent in full) > len(full) / 2
     assert all(sent >= offered(at - longest - 0.002) - skipped for at, sent in full)
 
-    # On the wire, once the queue is full: each frame at its opportunity, later by at most the longest lateness that the
-    # device shows. Between its look at the clock and the note in the file lies at most a turn of its thread.
+    # On the wire, once the queue is full: each frame at its opportunity, later by at most the longest lateness
+    # that the device shows. Between its look at the clock and the note in the file lies at most a turn of its thread.
     instants = [(period * 200 + at) / 1e3 for period in range(100) for at in opportunities][skipped:]
     every = [at for at, length, _ in frames(packets / "client.pcapng") if length == 1514]
     # Reports that were sent before.

@@ -26,12 +26,18 @@ pub struct Delay {
     lateness: Sampled,
 }
 
+/// Frames that may travel an impaired line before its memory grows: those of 1 Gbit/s for 60 ms at 114 B each, or 0.8 s at
+/// 1514 B.
+const TRAVELLING: usize = 1 << 16;
+
 /// A line whose frames may overtake each other.
 struct Impaired {
     channel: Channel<Drawn>,
     /// By the instant at which each arrives; those of one instant in the order in which they were sent.
     frames: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     sent: u64,
+    /// Copies for which there was no frame.
+    uncopied: u64,
 }
 
 impl Impaired {
@@ -91,7 +97,8 @@ impl Delay {
     pub fn impair(&mut self, impairments: &Impairments, stream: impl FnMut(&'static str) -> Drawn) {
         self.most_jitter = impairments.jitter.map_or(Span::ZERO, Jitter::most);
         let channel = Channel::new(self.span, impairments, stream);
-        self.impaired = Some(Box::new(Impaired { channel, frames: BinaryHeap::new(), sent: 0 }));
+        self.impaired =
+            Some(Box::new(Impaired { channel, frames: BinaryHeap::with_capacity(TRAVELLING), sent: 0, uncopied: 0 }));
     }
 
     /// Another model of losses, where the line has one.
@@ -105,6 +112,12 @@ impl Delay {
     #[must_use]
     pub fn counts(&self) -> ChannelCounts {
         self.impaired.as_ref().map_or_else(ChannelCounts::default, |impaired| impaired.channel.counts())
+    }
+
+    /// Copies that were not made, because no frame was free.
+    #[must_use]
+    pub fn uncopied(&self) -> u64 {
+        self.impaired.as_ref().map_or(0, |impaired| impaired.uncopied)
     }
 
     /// What the host's clock shows.
@@ -204,7 +217,7 @@ impl Delay {
 }
 
 impl Impaired {
-    /// As [`Delay::push`], over a line of length `span`. A copy for which there is no frame is not made.
+    /// As [`Delay::push`], over a line of length `span`. A copy for which there is no frame is not made, and counted.
     fn carry(&mut self, at: Instant, span: Span, frame: Frame, pool: &mut Pool) -> Carried {
         self.channel.set_delay(span);
         let Some(Arrival { at, copy }) = self.channel.carry(at) else {
@@ -212,7 +225,11 @@ impl Impaired {
             return Carried::Lost;
         };
         self.push(at, frame);
-        let Some((at, copy)) = copy.and_then(|at| Some((at, pool.take()?))) else { return Carried::Once };
+        let Some(at) = copy else { return Carried::Once };
+        let Some(copy) = pool.take() else {
+            self.uncopied += 1;
+            return Carried::Once;
+        };
         pool.copy(frame, copy);
         self.push(at, copy);
         Carried::Twice

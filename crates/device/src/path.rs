@@ -156,7 +156,7 @@ impl Path {
             room: Room::new(queue.as_ref().map(|_| config.rate), STALE_AFTER),
             queue,
             line: Delay::new(config.delay),
-            ready: VecDeque::new(),
+            ready: VecDeque::with_capacity(RING_UNQUEUED as usize),
             stale: 0,
             no_room: 0,
             recorder,

@@ -282,7 +282,7 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         no_room: path.no_room(),
         lost: link.lost,
         overtakes: link.overtakes,
-        duplicates: link.duplicates,
+        duplicates: link.duplicates.map(|doubled| doubled - path.uncopied()),
         lateness: LiveSojourn::of(path.lateness()),
         passed: path.passed(),
         counts: counters.into(),

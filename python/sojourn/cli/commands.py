@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 DEMO: Final = "out/demo"
+WORLDS: Final = ("simulated", "real", "both")
 NONE: Final = "none"
 """What ``--series`` says for no time series at all."""
 
@@ -55,6 +56,13 @@ def add(verbs: Any) -> None:
         "(default: one of each family; see `sojourn list aqms`)",
     )
     _options_of(several, replicates="number of replications (default: as in the scenario)")
+    several.add_argument(
+        "--world",
+        choices=WORLDS,
+        default=WORLDS[0],
+        help="real: on real packets and the kernel's own TCP, for scenarios of one link, bulk TCP and constant UDP; "
+        "both: the simulation beside it, with the differences (default simulated)",
+    )
     several.set_defaults(command=compare)
 
     listed = verbs.add_parser(
@@ -194,7 +202,32 @@ def compare(options: argparse.Namespace) -> int:
     """Compare schemes on a scenario."""
     from sojourn.scheme import DEFAULT_SCHEMES, labelled
 
-    return _execute(options, [labelled(text) for text in options.aqm or DEFAULT_SCHEMES])
+    schemes = [labelled(text) for text in options.aqm or DEFAULT_SCHEMES]
+    return _execute(options, schemes) if options.world == WORLDS[0] else _real(options, schemes)
+
+
+def _real(options: argparse.Namespace, schemes: Schemes) -> int:
+    from sojourn import folder, runner
+    from sojourn.shell import compare as real
+
+    given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
+    with ExitStack() as stack:
+        if options.out:
+            staging = stack.enter_context(folder.staged(options.out, force=options.force))
+
+        def say(line: str) -> None:
+            print(f"sojourn: {line}", file=sys.stderr, flush=True)
+
+        results = real.compare(options.file, schemes, say=say, **given)
+        if options.out:
+            folder.write(results, staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+    if late := results.meta["world"]["late"]:
+        print(f"sojourn: warning: MARKED: {late}", file=sys.stderr)
+    _print(options, results)
+    if options.world == "both":
+        simulated = runner.compare(options.file, schemes, jobs=options.jobs, **given)
+        print(f"\n{real.beside(results, simulated)}")
+    return 0
 
 
 def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from sojourn.results import Results
 
 
+COMMAND = "command"
+"""The name of the flow that stands for a command, which a scenario needs."""
+
+
 def world(results: Results) -> Mapping[str, Any] | None:
     """Return what is known of a run on real packets; None of a simulated one."""
     found = results.meta.get("world")
@@ -19,9 +23,13 @@ def world(results: Results) -> Mapping[str, Any] | None:
 def facts(results: Results, found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the facts under the title, with how late packets left."""
     measured = [
-        ("Measured", f"{float(results.runs['measured_s'].iloc[0]):.1f} s of real packets, one run"),
-        ("Exit status", str(found.get("exit_status", 0))),
+        (
+            "Measured",
+            f"{float(results.runs['measured_s'].iloc[0]):.1f} s of real packets, {_runs(len(results.runs))}",
+        ),
     ]
+    if "exit_status" in found:
+        measured.append(("Exit status", str(found["exit_status"])))
     for name, way in dict(found.get("ways", {})).items():
         late = way["lateness_s"]
         shown = [
@@ -35,6 +43,10 @@ def facts(results: Results, found: Mapping[str, Any]) -> list[tuple[str, str]]:
     return measured
 
 
+def _runs(count: int) -> str:
+    return "one run" if count == 1 else f"{count} runs"
+
+
 def warnings(found: Mapping[str, Any]) -> list[str]:
     """Return a warning if the machine was too late to trust the run."""
     late = found.get("late")
@@ -42,5 +54,5 @@ def warnings(found: Mapping[str, Any]) -> list[str]:
 
 
 def without_traffic(scenario: Document) -> Document:
-    """Return the link alone: the traffic was that of a real program."""
-    return {**scenario, "flows": []}
+    """Return the link alone where the traffic was that of a command."""
+    return {**scenario, "flows": [flow for flow in scenario["flows"] if flow["name"] != COMMAND]}

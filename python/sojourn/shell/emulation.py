@@ -191,6 +191,15 @@ class Emulation:
             self._first = self._world.states - 1
             self._began_s = time.monotonic()
 
+    def states(self) -> list[dict[str, Any]]:
+        """End the link, and return every state that the device showed."""
+        return self._world.finish()
+
+    @property
+    def state_times(self) -> list[float]:
+        """When each state came, by the monotonic clock."""
+        return self._world.times
+
     def finish(self, status: int = 0) -> Outcome:
         """End the link, and return what it measured since the first program that was run.
 
@@ -201,7 +210,7 @@ class Emulation:
         """
         self.begin()
         duration_s = time.monotonic() - self._began_s
-        states = self._world.finish()
+        states = self.states()
         return measured(
             self.scenario, states, first=self._first or 0, seed=self.seed, duration_s=duration_s, status=status
         )

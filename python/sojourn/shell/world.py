@@ -65,6 +65,7 @@ class World:
         self._holder: subprocess.Popen[bytes] | None = None
         self._device = 0
         self._lines: list[bytes] = []
+        self._times: list[float] = []
         self._ended: dict[int, int] = {}
         self._reader: threading.Thread | None = None
         self._said: IO[bytes] | None = None
@@ -190,6 +191,7 @@ class World:
     def _read(self, status: int) -> None:
         with os.fdopen(status, "rb") as lines:
             for line in lines:
+                self._times.append(time.monotonic())
                 self._lines.append(line)
 
     def _log(self) -> str:
@@ -296,6 +298,11 @@ class World:
         if self._ended.get(self._device) != 0:
             self._check_device()
         return [json.loads(line) for line in self._lines]
+
+    @property
+    def times(self) -> list[float]:
+        """When each state came, by the monotonic clock."""
+        return list(self._times)
 
     @property
     def states(self) -> int:

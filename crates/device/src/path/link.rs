@@ -100,6 +100,12 @@ impl Path {
         self.line.counts()
     }
 
+    /// Copies among the doubled frames that were not made, because no frame was free.
+    #[must_use]
+    pub fn uncopied(&self) -> u64 {
+        self.line.uncopied()
+    }
+
     /// The rate follows a trace.
     #[must_use]
     pub fn is_traced(&self) -> bool {

@@ -1,10 +1,10 @@
 //! What holds of any order of arrivals, waits, changes and faults of the ports: every frame is in one place at every step.
 
-use sojourn_aqm::{Backlog, Config};
+use sojourn_aqm::{Backlog, Config, Impairments, Rates, Traced};
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::frame::Fault;
 use sojourn_device::orders::{orders, Command, Commands, Order, Orders};
-use sojourn_device::path::{Path, PathConfig};
+use sojourn_device::path::{Link, LinkChange, Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError, BURST};
 use sojourn_device::random::Stream;
@@ -145,6 +145,34 @@ fn frame(kind: usize, flow: u8, length: usize) -> Vec<u8> {
     frame
 }
 
+/// Links from A to B.
+const LINKS: usize = 4;
+
+fn link(kind: usize) -> Link {
+    let trace = |text: &str| Rates::read(text, true, None).ok().map(|rates| (Arc::new(rates), Traced::WINDOW));
+    let change = |at_ms: u64| LinkChange { at: Instant::ZERO + Span::from_millis(at_ms), ..LinkChange::default() };
+    match kind {
+        1 => {
+            let impairments = Impairments {
+                loss: "gemodel 20% 30%".parse().ok(),
+                jitter: "3 ms".parse().ok(),
+                duplicate: "20%".parse().ok(),
+            };
+            Link { impairments, framing: "atm overhead 10".parse().ok(), ..Link::default() }
+        }
+        2 => Link { trace: trace("0\n0\n3\n4\n4\n9\n"), ..Link::default() },
+        3 => {
+            let changes = vec![
+                LinkChange { delay: Some(Span::from_millis(20)), every: Some(Span::from_millis(7)), ..change(0) },
+                LinkChange { delay: Some(Span::ZERO), every: Some(Span::from_millis(11)), ..change(3) },
+                LinkChange { loss: "30%".parse().ok(), scheme: "codel".parse().ok(), ..change(40) },
+            ];
+            Link { trace: trace("time_ms,rate_mbit_s\n0,20\n5,0\n9,1.7\n"), changes, ..Link::default() }
+        }
+        _ => Link::default(),
+    }
+}
+
 struct World {
     engine: Engine,
     commands: Commands,
@@ -153,12 +181,12 @@ struct World {
     now: Instant,
     put: [u64; 2],
     switches: u64,
-    /// Neither rate nor delay has been changed.
+    /// Neither rate nor delay has been changed, and the link is a plain one.
     is_steady: bool,
 }
 
 impl World {
-    fn new(scheme: &str) -> Self {
+    fn new(scheme: &str, kind: usize) -> Self {
         let forgets_after = if std::env::var_os("FUZZ_DEFECT").is_some() { 40 } else { 0 };
         let sides = [(); 2].map(|()| Arc::new(Mutex::new(Side { room: BURST, forgets_after, ..Side::default() })));
         let ports = sides.each_ref().map(|side| {
@@ -174,11 +202,12 @@ impl World {
             delay: Span::ZERO,
         };
         let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::new(seed)), 5, Recorder::idle());
-        let paths = [path(&config, 1), path(&PathConfig { scheme: None, ..config.clone() }, 2)];
+        let mut paths = [path(&config, 1), path(&PathConfig { scheme: None, ..config.clone() }, 2)];
+        paths[0].set_link(link(kind), |name| Box::new(Stream::new(name.len() as u64)));
         let (commands, orders) = orders();
         let pool = Pool::new(POOL as u32, 2048, 64).expect("memory");
         let engine = Engine::new(pool, ports, paths);
-        Self { engine, commands, orders, sides, now: Instant::ZERO, put: [0; 2], switches: 0, is_steady: true }
+        Self { engine, commands, orders, sides, now: Instant::ZERO, put: [0; 2], switches: 0, is_steady: kind == 0 }
     }
 
     fn order(&mut self, order: Order) {
@@ -209,7 +238,10 @@ impl World {
                 direction.name()
             );
             let left = ports[to].sent + ports[to].send_failed;
-            assert_eq!(port.received, left + dropped + here, "{}: in = out + dropped + waiting", direction.name());
+            let link = path.link_counts();
+            let doubled = link.duplicates.unwrap_or(0) - path.uncopied();
+            let gone = left + dropped + link.lost.unwrap_or(0);
+            assert_eq!(port.received + doubled, gone + here, "{}: in = out + dropped + waiting", direction.name());
             assert_eq!(path.backlog().packets, at.queued);
             if self.is_steady && direction == Direction::AToB {
                 assert!(at.delayed + at.ready <= MOST_BEHIND, "{} frames lie behind the queue", at.delayed + at.ready);
@@ -243,7 +275,8 @@ impl Choices<'_> {
 /// With what it broke.
 pub fn check_input(input: &[u8]) -> (u64, u64) {
     let mut choices = Choices(input);
-    let mut world = World::new(choices.of(SCHEMES));
+    let first = choices.one();
+    let mut world = World::new(SCHEMES[first % SCHEMES.len()], first / SCHEMES.len() % LINKS);
     for _ in 0..OPERATIONS {
         if choices.0.is_empty() {
             break;
