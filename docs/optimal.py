@@ -61,8 +61,7 @@ def simulated() -> dict[str, dict[str, np.ndarray]]:
     """Values by measure and scheme, one a block: the runs of the protocol."""
     paper = document.load("dropping-functions")
     schemes = tuple(document.Scheme(one["id"], one["name"], one["text"]) for one in PROTOCOL["scheme"])
-    # The quick size as it was when the protocol was written.
-    paper, size = replace(paper, schemes=schemes), replace(paper.sizes["quick"], packets=400_000, measured_s=14)
+    paper, size = replace(paper, schemes=schemes), paper.sizes["quick"]
     keeper = Keeper(DOCS.parent / "out/optimal")
     results = []
     for block in PROTOCOL["blocks"]:
