@@ -421,7 +421,8 @@ def test_losses_delays_and_copies_are_those_of_the_link() -> None:
     # A few frames are the hosts' own: they join multicast groups.
     assert 0 <= down["arrivals_packets"] - down["link_losses_packets"] - len(answered) <= 3
     assert abs(down["link_losses_packets"] - 40) < 23
-    assert done.stdout.count("DUP!") == down["link_duplicates_packets"] != 0
+    assert 0 <= down["link_duplicates_packets"] - done.stdout.count("DUP!") <= 3
+    assert done.stdout.count("DUP!") > 0
     times = [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
     assert min(times) >= 18.0
 
