@@ -97,6 +97,7 @@ fn links() -> Vec<(&'static str, Between)> {
     let change = |at_ms: u64| LinkChange { at: Instant::ZERO + Span::from_millis(at_ms), ..LinkChange::default() };
     let changes = vec![
         LinkChange { rate: Some(BitRate::from_bit_s(3_000_000)), every: Some(Span::from_secs(2)), ..change(500) },
+        LinkChange { rate: Some(BitRate::from_bit_s(5_000_000)), ..change(1700) },
         LinkChange { rate: Some(BitRate::from_bit_s(11_000_000)), loss: "5%".parse().ok(), ..change(1700) },
         LinkChange { scheme: "red min 5p max 15p limit 40p".parse().ok(), ..change(3100) },
     ];
@@ -115,6 +116,7 @@ fn links() -> Vec<(&'static str, Between)> {
             "changing",
             Between {
                 changes: "[[changes]]\nat = \"500 ms\"\nevery = \"2 s\"\nrate = \"3 Mbit/s\"\n\
+                      [[changes]]\nat = \"1700 ms\"\nrate = \"5 Mbit/s\"\n\
                       [[changes]]\nat = \"1700 ms\"\nrate = \"11 Mbit/s\"\nloss = \"5%\"\n\
                       [[changes]]\nat = \"3100 ms\"\nscheme = \"red min 5p max 15p limit 40p\"\n",
                 ..of_ip(rate, Link { changes, framing: "raw".parse().ok(), ..Link::default() })
@@ -333,9 +335,15 @@ fn a_live_run_is_repeated_from_its_log_alone() {
 #[test]
 fn the_device_decides_as_the_simulator_does_over_any_link() {
     for (name, between) in links() {
-        for scheme in
-            ["pfifo limit 20p", "codel ecn target 2ms interval 20ms", "pie ecn target 2ms", "fq_codel limit 60p"]
-        {
+        for scheme in [
+            "pfifo limit 20p",
+            "codel ecn target 2ms interval 20ms",
+            "pie ecn target 2ms",
+            "fq_codel limit 60p",
+            // What these decide depends on the rate that they are shown.
+            "red min 5p max 15p limit 40p",
+            "avq limit 40p",
+        ] {
             let expected = simulated_over(&between, scheme, &known());
             for host in [Host::Prompt, Host::Late] {
                 let (found, link) = device_over(&between, scheme, &expected, host, KEY.into());
