@@ -88,6 +88,7 @@ PYTHON: Final = {
     "sojourn.papers": "Executable papers",
     "sojourn.crosscheck": "Cross-checks",
     "sojourn.tc": "Linux's tc",
+    "sojourn.shell.emulation": "Real programs on an emulated link",
     "sojourn.device.windows": "Windows of the device",
     "sojourn.core": "Errors and version",
 }
