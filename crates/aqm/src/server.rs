@@ -27,7 +27,15 @@ impl<R: Random> Server<R> {
     #[inline(always)]
     fn at<'a>(&'a mut self, now: Instant, observer: &'a mut dyn Observer) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
         let Self { discipline, random, wire, counters, .. } = self;
-        (discipline, Cx { now, rate: wire.rate(), random, observer, counters })
+        (discipline, Cx { now, rate: wire.rate(), random, observer, counters, told: false })
+    }
+
+    /// The discipline, for several packets in a row.
+    #[inline(always)]
+    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> Session<'a> {
+        let Self { discipline, random, wire, counters, serial } = self;
+        let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
+        Session { discipline: &mut **discipline, cx, wire, serial }
     }
 
     /// Number of the next arrival: [`Packet::serial`] of the packet given to [`Self::arrive`] next.
@@ -100,6 +108,46 @@ impl<R: Random> Server<R> {
     /// Shows every named internal of the scheme, as of `now`.
     pub fn internals(&mut self, now: Instant, visit: &mut Internal<'_>) {
         self.discipline.internals(now, self.wire.rate(), visit);
+    }
+}
+
+/// A discipline at work on several packets in a row: what it is told besides the instant is put together once.
+pub struct Session<'a> {
+    discipline: &'a mut dyn Discipline,
+    cx: Cx<'a>,
+    /// The wire that the discipline feeds; its rate stays.
+    pub wire: &'a mut Wire,
+    serial: &'a mut u64,
+}
+
+impl Session<'_> {
+    /// As [`Server::number`].
+    #[inline(always)]
+    pub fn number(&mut self) -> u64 {
+        let serial = *self.serial;
+        *self.serial += 1;
+        serial
+    }
+
+    /// As [`Server::arrive`].
+    #[inline(always)]
+    pub fn arrive(&mut self, now: Instant, packet: Packet) {
+        self.cx.now = now;
+        self.discipline.enqueue(&mut self.cx, packet);
+    }
+
+    /// As [`Server::depart`].
+    #[inline(always)]
+    pub fn depart(&mut self, now: Instant) -> Dequeued {
+        self.cx.now = now;
+        self.discipline.dequeue(&mut self.cx)
+    }
+
+    /// The observer has been told of a drop since the session was opened.
+    #[must_use]
+    #[inline(always)]
+    pub fn has_dropped(&self) -> bool {
+        self.cx.told
     }
 }
 

@@ -8,10 +8,11 @@ use sojourn_units::Instant;
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    /// A TCP segment.
-    Data(Load, Data),
+    // First, so that the others are told apart by the byte that it has no room for.
     /// A TCP acknowledgement.
     Ack(Packed),
+    /// A TCP segment.
+    Data(Load, Data),
     /// A UDP datagram.
     Datagram(Load, Datagram),
     /// One that its receiver returns.

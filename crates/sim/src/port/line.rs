@@ -13,19 +13,20 @@ use sojourn_units::{Bytes, Instant, Span, Wire};
 #[repr(align(64))]
 pub(crate) struct Line {
     wire: Wire,
-    /// Packets that have arrived, and their bytes. Not side by side: two of them would be counted at once, which takes longer.
-    packets: u64,
+    /// The latest arrivals, all of one size, which are not counted in the queue yet.
+    alike: u64,
     pub busy_until: Instant,
-    bytes: u64,
     pub delay: Span,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// What only a packet that waits or is dropped touches.
+/// What only a packet that waits, is dropped or has another size than the one before touches.
 #[derive(Clone, Debug)]
 pub(crate) struct LineQueue {
     limit: u32,
+    /// Packets that have arrived and their bytes, but those that the line counts.
+    arrived: [u64; 2],
     /// When the measurement began.
     since: Instant,
     /// Packets and bytes that had arrived then, and time spent sending.
@@ -76,6 +77,7 @@ impl LineQueue {
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
+            arrived: [0; 2],
             since: Instant::ZERO,
             arrived_before: [0; 2],
             sent_before: Span::ZERO,
@@ -148,7 +150,7 @@ impl Used {
 
 impl Line {
     pub fn new(wire: Wire, delay: Span) -> Self {
-        Self { wire, busy_until: Instant::ZERO, delay, packets: 0, bytes: 0 }
+        Self { wire, busy_until: Instant::ZERO, delay, alike: 0 }
     }
 
     /// The least time that a packet of `bytes` takes to the far end.
@@ -161,24 +163,41 @@ impl Line {
     #[inline(always)]
     pub fn enter(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, bytes: u32) -> Option<Instant> {
         let framed = bytes + self.wire.overhead();
-        self.packets += 1;
-        self.bytes += u64::from(framed);
-        if self.busy_until > now {
-            return self.enter_busy(queues, place, now, framed);
+        if framed != self.wire.bytes() {
+            self.resize(&mut queues[place as usize], framed);
         }
-        self.busy_until = now + self.wire.take_framed(framed);
+        self.alike += 1;
+        if self.busy_until > now {
+            return self.enter_busy(queues, place, now);
+        }
+        self.busy_until = now + self.wire.take_alike();
         Some(self.busy_until + self.delay)
     }
 
     /// As [`Line::enter`], while another packet is being sent.
     #[inline(never)]
-    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, framed: u32) -> Option<Instant> {
+    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant) -> Option<Instant> {
+        let queue = &mut queues[place as usize];
         let start = self.busy_until;
-        if !queues[place as usize].wait(now, start, framed, self.packets - 1) {
+        if !queue.wait(now, start, self.wire.bytes(), queue.arrived[0] + self.alike - 1) {
             return None;
         }
-        self.busy_until = start + self.wire.take_framed(framed);
+        self.busy_until = start + self.wire.take_alike();
         Some(self.busy_until + self.delay)
+    }
+
+    /// Packets are of another size from now on, framing included: those before are counted.
+    #[inline(never)]
+    fn resize(&mut self, queue: &mut LineQueue, framed: u32) {
+        queue.arrived = self.arrived(queue);
+        self.alike = 0;
+        self.wire.resize(framed);
+    }
+
+    /// Packets that have arrived, and their bytes.
+    fn arrived(&self, queue: &LineQueue) -> [u64; 2] {
+        let [packets, bytes] = queue.arrived;
+        [packets + self.alike, bytes + self.alike * u64::from(self.wire.bytes())]
     }
 
     /// Begins the measurement.
@@ -192,7 +211,7 @@ impl Line {
         }
         queue.since = now;
         queue.sent_before = self.sending(queue, now);
-        queue.arrived_before = [self.packets, self.bytes];
+        queue.arrived_before = self.arrived(queue);
     }
 
     /// Ends the measurement.
@@ -208,7 +227,7 @@ impl Line {
         let waiting = queue.used.as_ref().and_then(|used| used.starts.front()).map(|(start, ())| *start);
         let next = waiting.unwrap_or(self.busy_until);
         let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
-        self.wire.taken(self.bytes - queue.dropped()[1]).saturating_sub(ahead)
+        self.wire.taken(self.arrived(queue)[1] - queue.dropped()[1]).saturating_sub(ahead)
     }
 
     /// Time spent sending since the measurement began.
@@ -219,8 +238,9 @@ impl Line {
     /// Packets and bytes arrived, packets and bytes dropped since the measurement began.
     pub fn counted(&self, queue: &LineQueue) -> [u64; 4] {
         let before = queue.used.as_ref().map_or([0; 2], |used| used.dropped_before);
-        let ([dropped, dropped_bytes], [packets, bytes]) = (queue.dropped(), queue.arrived_before);
-        [self.packets - packets, self.bytes - bytes, dropped - before[0], dropped_bytes - before[1]]
+        let [dropped, dropped_bytes] = queue.dropped();
+        let ([packets, bytes], [packets_before, bytes_before]) = (self.arrived(queue), queue.arrived_before);
+        [packets - packets_before, bytes - bytes_before, dropped - before[0], dropped_bytes - before[1]]
     }
 }
 

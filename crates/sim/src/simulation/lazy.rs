@@ -2,12 +2,13 @@
 //! before what they send can be seen.
 
 use super::net::{Hashes, Net, Next};
+use super::ports::stamped;
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::Slab;
-use crate::port::{Dropped, Port};
-use sojourn_aqm::{Dequeued, Ecn};
-use sojourn_units::Instant;
+use crate::port::{Dropped, Port, Probe};
+use sojourn_aqm::{Dequeued, Ecn, Session};
+use sojourn_units::{Instant, Span};
 
 /// A packet on its way from a port.
 #[derive(Clone, Copy)]
@@ -106,14 +107,17 @@ impl Net {
         let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, .. } = self;
         let port = &mut ports[index as usize];
         let plain = port.probe.watch.is_none() && port.channel.is_none();
+        let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
+        let (session, delay) = (server.open(dropped), *delay);
+        let mut work = Work { session, probe, busy_until, waking, unasked, delay };
         loop {
-            if port.waking && port.busy_until <= port.pending.first.min(until) {
-                let now = port.busy_until;
+            if *work.waking && *work.busy_until <= pending.first.min(until) {
+                let now = *work.busy_until;
                 if !plain {
                     return Turn::Free(now);
                 }
-                let gone = port.give(now, slab, dropped);
-                if !dropped.packets.is_empty() {
+                let gone = work.give(now, slab);
+                if work.session.has_dropped() {
                     return Turn::Dropped(now, gone);
                 }
                 let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
@@ -125,12 +129,12 @@ impl Net {
                     None => return Turn::Lost(handle, at),
                 }
             } else {
-                let Some((now, handle)) = port.pending.pop_until(until) else { return Turn::Over };
-                if !(plain && port.waking) {
+                let Some((now, handle)) = pending.pop_until(until) else { return Turn::Over };
+                if !(plain && *work.waking) {
                     return Turn::Arrival(now, handle);
                 }
-                port.take(now, handle, slab, hashes, dropped);
-                if !dropped.packets.is_empty() {
+                work.take(now, handle, slab, hashes);
+                if work.session.has_dropped() {
                     return Turn::Dropped(now, None);
                 }
             }
@@ -138,23 +142,34 @@ impl Net {
     }
 }
 
-impl Port {
-    /// A packet arrives at `now` where nobody watches, while another is being sent: the discipline takes it, or drops some.
+/// A lazy port that nobody watches, at work.
+struct Work<'a> {
+    session: Session<'a>,
+    probe: &'a mut Probe,
+    busy_until: &'a mut Instant,
+    waking: &'a mut bool,
+    unasked: &'a mut bool,
+    delay: Span,
+}
+
+impl Work<'_> {
+    /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
-    fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes], dropped: &mut Dropped) {
+    fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
         let sent = slab.get(handle);
-        let packet = self.stamp(handle, sent, &hashes[sent.flow as usize]);
+        let (serial, overhead) = (self.session.number(), self.session.wire.overhead());
+        let packet = stamped(serial, overhead, handle, sent, &hashes[sent.flow as usize]);
         self.probe.count_offered(now);
-        self.server.arrive(now, dropped, packet);
+        self.session.arrive(now, packet);
         self.probe.count_joined(now);
     }
 
-    /// A transmission ends at `now` where nobody watches, and the discipline gives the next packet, if it has one.
+    /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
     #[inline(always)]
-    fn give(&mut self, now: Instant, slab: &mut Slab, dropped: &mut Dropped) -> Option<Gone> {
+    fn give(&mut self, now: Instant, slab: &mut Slab) -> Option<Gone> {
         self.probe.out(now);
-        let Dequeued::Packet(packet) = self.server.depart(now, dropped) else {
-            self.waking = false;
+        let Dequeued::Packet(packet) = self.session.depart(now) else {
+            *self.waking = false;
             return None;
         };
         let record = slab.get_mut(packet.handle);
@@ -162,15 +177,18 @@ impl Port {
         if packet.ecn == Ecn::Ce {
             record.mark();
         }
-        let span = self.server.wire.take_framed(packet.bytes);
-        self.busy_until = now + span;
-        self.probe.busy.extend(span, self.busy_until);
-        self.waking = self.probe.waiting.get() > 0;
-        self.unasked = !self.waking;
-        let bytes = packet.bytes - self.server.wire.overhead();
-        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: self.busy_until + self.delay })
+        let span = self.session.wire.take_framed(packet.bytes);
+        let until = now + span;
+        *self.busy_until = until;
+        self.probe.busy.extend(span, until);
+        *self.waking = self.probe.waiting.get() > 0;
+        *self.unasked = !*self.waking;
+        let bytes = packet.bytes - self.session.wire.overhead();
+        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: until + self.delay })
     }
+}
 
+impl Port {
     /// Packets have been dropped after the discipline gave one.
     fn left_behind(&mut self) {
         self.waking &= self.probe.waiting.get() > 0;
