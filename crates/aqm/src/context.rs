@@ -140,7 +140,8 @@ impl Cx<'_> {
     /// Gives `packet` away as dropped.
     #[inline(always)]
     pub fn drop(&mut self, packet: Packet, reason: Reason) {
-        self.hand_over(&packet, reason);
+        // A copy, so that a packet whose way is known here need not lie in memory on the way of one that is queued.
+        self.hand_over(&packet.clone(), reason);
     }
 
     /// Tells the observer of a drop.

@@ -1,5 +1,7 @@
-use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Internal, Observer, Packet, Random};
+use crate::pfifo::Pfifo;
+use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random};
 use alloc::boxed::Box;
+use core::any::Any;
 use sojourn_units::{BitRate, Bytes, Instant, Wire};
 
 /// A discipline in front of a wire: the one way in which the simulator and the device drive a discipline.
@@ -30,12 +32,17 @@ impl<R: Random> Server<R> {
         (discipline, Cx { now, rate: wire.rate(), random, observer, counters, told: false })
     }
 
-    /// The discipline, for several packets in a row.
+    /// The discipline and what it is told, for several packets in a row.
     #[inline(always)]
-    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> Session<'a> {
+    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Session<'a>, Cx<'a>) {
         let Self { discipline, random, wire, counters, serial } = self;
         let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
-        Session { discipline: &mut **discipline, cx, wire, serial }
+        let is_tail_drop = (&**discipline as &dyn Any).is::<Fifo<Pfifo>>();
+        let at_work = match is_tail_drop {
+            true => AtWork { tail_drop: (&mut **discipline as &mut dyn Any).downcast_mut(), other: None },
+            false => AtWork { tail_drop: None, other: Some(&mut **discipline) },
+        };
+        (Session { at_work, wire, serial }, cx)
     }
 
     /// Number of the next arrival: [`Packet::serial`] of the packet given to [`Self::arrive`] next.
@@ -111,13 +118,19 @@ impl<R: Random> Server<R> {
     }
 }
 
-/// A discipline at work on several packets in a row: what it is told besides the instant is put together once.
+/// A discipline at work on several packets in a row: what it is told besides the instant, a [`Cx`], is put together once.
+// Apart from the `Cx`, whose address the discipline gets, so that the rest of it need not lie in memory.
 pub struct Session<'a> {
-    discipline: &'a mut dyn Discipline,
-    cx: Cx<'a>,
+    at_work: AtWork<'a>,
     /// The wire that the discipline feeds; its rate stays.
     pub wire: &'a mut Wire,
     serial: &'a mut u64,
+}
+
+/// The discipline: tail drop, which most queues have, without a table of functions.
+struct AtWork<'a> {
+    tail_drop: Option<&'a mut Fifo<Pfifo>>,
+    other: Option<&'a mut dyn Discipline>,
 }
 
 impl Session<'_> {
@@ -131,23 +144,24 @@ impl Session<'_> {
 
     /// As [`Server::arrive`].
     #[inline(always)]
-    pub fn arrive(&mut self, now: Instant, packet: Packet) {
-        self.cx.now = now;
-        self.discipline.enqueue(&mut self.cx, packet);
+    pub fn arrive(&mut self, cx: &mut Cx<'_>, now: Instant, packet: Packet) {
+        cx.now = now;
+        match &mut self.at_work {
+            AtWork { tail_drop: Some(discipline), .. } => discipline.enqueue(cx, packet),
+            AtWork { other: Some(discipline), .. } => discipline.enqueue(cx, packet),
+            AtWork { .. } => {}
+        }
     }
 
     /// As [`Server::depart`].
     #[inline(always)]
-    pub fn depart(&mut self, now: Instant) -> Dequeued {
-        self.cx.now = now;
-        self.discipline.dequeue(&mut self.cx)
-    }
-
-    /// The observer has been told of a drop since the session was opened.
-    #[must_use]
-    #[inline(always)]
-    pub fn has_dropped(&self) -> bool {
-        self.cx.told
+    pub fn depart(&mut self, cx: &mut Cx<'_>, now: Instant) -> Dequeued {
+        cx.now = now;
+        match &mut self.at_work {
+            AtWork { tail_drop: Some(discipline), .. } => discipline.dequeue(cx),
+            AtWork { other: Some(discipline), .. } => discipline.dequeue(cx),
+            AtWork { .. } => Dequeued::Empty,
+        }
     }
 }
 

@@ -161,29 +161,30 @@ impl Line {
     /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped. The queue
     /// of this line is the one at `place`; what need not wait does not touch it.
     #[inline(always)]
-    pub fn enter(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, bytes: u32) -> Option<Instant> {
+    pub fn enter(&mut self, queues: &mut Vec<LineQueue>, place: u32, now: Instant, bytes: u32) -> Option<Instant> {
         let framed = bytes + self.wire.overhead();
         if framed != self.wire.bytes() {
             self.resize(&mut queues[place as usize], framed);
         }
         self.alike += 1;
         if self.busy_until > now {
-            return self.enter_busy(queues, place, now);
+            let at = self.enter_busy(&mut queues[place as usize], now);
+            return (at != Instant::NEVER).then_some(at);
         }
         self.busy_until = now + self.wire.take_alike();
         Some(self.busy_until + self.delay)
     }
 
-    /// As [`Line::enter`], while another packet is being sent.
+    /// As [`Line::enter`], while another packet is being sent; `NEVER` when this one is dropped.
+    // No `Option`, which the caller would look into where the line is free, too.
     #[inline(never)]
-    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant) -> Option<Instant> {
-        let queue = &mut queues[place as usize];
+    fn enter_busy(&mut self, queue: &mut LineQueue, now: Instant) -> Instant {
         let start = self.busy_until;
         if !queue.wait(now, start, self.wire.bytes(), queue.arrived[0] + self.alike - 1) {
-            return None;
+            return Instant::NEVER;
         }
         self.busy_until = start + self.wire.take_alike();
-        Some(self.busy_until + self.delay)
+        self.busy_until + self.delay
     }
 
     /// Packets are of another size from now on, framing included: those before are counted.
@@ -253,31 +254,31 @@ mod tests {
     fn a_burst_waits_in_line_and_the_rest_is_dropped() {
         // 1000 B at 8 Mbit/s take 1 ms. Four at once with room for two: starts 0, 1, 2 ms, the fourth is dropped.
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::from_millis(10));
-        let mut queue = LineQueue::new(2);
+        let mut queue = vec![LineQueue::new(2)];
         let ms = |n: u64| Instant::ZERO + Span::from_millis(n);
-        let arrivals: Vec<_> = (0..4).map(|_| line.enter(std::slice::from_mut(&mut queue), 0, ms(0), 1000)).collect();
+        let arrivals: Vec<_> = (0..4).map(|_| line.enter(&mut queue, 0, ms(0), 1000)).collect();
         assert_eq!(arrivals, [Some(ms(11)), Some(ms(12)), Some(ms(13)), None]);
         // At 1 ms the second starts, so there is room again: behind the third, which starts at 2 ms.
-        assert_eq!(line.enter(std::slice::from_mut(&mut queue), 0, ms(1), 1000), Some(ms(14)));
-        line.finish(&mut queue, ms(4));
+        assert_eq!(line.enter(&mut queue, 0, ms(1), 1000), Some(ms(14)));
+        line.finish(&mut queue[0], ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
-        assert_eq!(queue.level(ms(4)).mean(), Some(1.25));
-        assert_eq!(line.counted(&queue), [5, 5000, 1, 1000]);
-        assert_eq!(line.busy(&queue, ms(4)), Span::from_millis(4));
+        assert_eq!(queue[0].level(ms(4)).mean(), Some(1.25));
+        assert_eq!(line.counted(&queue[0]), [5, 5000, 1, 1000]);
+        assert_eq!(line.busy(&queue[0], ms(4)), Span::from_millis(4));
     }
 
     #[test]
     fn a_measurement_cuts_through_transmissions() {
         // 1 ms a packet. Four sent back to back from 0; measured from 1.5 ms to 3.25 ms: busy all of the 1.75 ms.
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
-        let mut queue = LineQueue::new(10);
+        let mut queue = vec![LineQueue::new(10)];
         for _ in 0..4 {
-            line.enter(std::slice::from_mut(&mut queue), 0, Instant::ZERO, 1000);
+            line.enter(&mut queue, 0, Instant::ZERO, 1000);
         }
-        line.restart(&mut queue, Instant::from_nanos(1_500_000));
+        line.restart(&mut queue[0], Instant::from_nanos(1_500_000));
         let end = Instant::from_nanos(3_250_000);
-        line.finish(&mut queue, end);
-        assert_eq!(line.busy(&queue, end), Span::from_micros(1750));
-        assert_eq!(line.counted(&queue), [0; 4]);
+        line.finish(&mut queue[0], end);
+        assert_eq!(line.busy(&queue[0], end), Span::from_micros(1750));
+        assert_eq!(line.counted(&queue[0]), [0; 4]);
     }
 }

@@ -7,7 +7,7 @@ use super::What;
 use crate::engine::Wheel;
 use crate::packet::Slab;
 use crate::port::{Dropped, Port, Probe};
-use sojourn_aqm::{Dequeued, Ecn, Session};
+use sojourn_aqm::{Cx, Dequeued, Ecn, Session};
 use sojourn_units::{Instant, Span};
 
 /// A packet on its way from a port.
@@ -108,7 +108,7 @@ impl Net {
         let port = &mut ports[index as usize];
         let plain = port.probe.watch.is_none() && port.channel.is_none();
         let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
-        let (session, delay) = (server.open(dropped), *delay);
+        let ((session, mut cx), delay) = (server.open(dropped), *delay);
         let mut work = Work { session, probe, busy_until, waking, unasked, delay };
         loop {
             if *work.waking && *work.busy_until <= pending.first.min(until) {
@@ -116,8 +116,8 @@ impl Net {
                 if !plain {
                     return Turn::Free(now);
                 }
-                let gone = work.give(now, slab);
-                if work.session.has_dropped() {
+                let gone = work.give(&mut cx, now, slab);
+                if cx.told {
                     return Turn::Dropped(now, gone);
                 }
                 let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
@@ -133,8 +133,8 @@ impl Net {
                 if !(plain && *work.waking) {
                     return Turn::Arrival(now, handle);
                 }
-                work.take(now, handle, slab, hashes);
-                if work.session.has_dropped() {
+                work.take(&mut cx, now, handle, slab, hashes);
+                if cx.told {
                     return Turn::Dropped(now, None);
                 }
             }
@@ -155,20 +155,20 @@ struct Work<'a> {
 impl Work<'_> {
     /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
-    fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
+    fn take(&mut self, cx: &mut Cx<'_>, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
         let sent = slab.get(handle);
         let (serial, overhead) = (self.session.number(), self.session.wire.overhead());
         let packet = stamped(serial, overhead, handle, sent, &hashes[sent.flow as usize]);
         self.probe.count_offered(now);
-        self.session.arrive(now, packet);
+        self.session.arrive(cx, now, packet);
         self.probe.count_joined(now);
     }
 
     /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
     #[inline(always)]
-    fn give(&mut self, now: Instant, slab: &mut Slab) -> Option<Gone> {
+    fn give(&mut self, cx: &mut Cx<'_>, now: Instant, slab: &mut Slab) -> Option<Gone> {
         self.probe.out(now);
-        let Dequeued::Packet(packet) = self.session.depart(now) else {
+        let Dequeued::Packet(packet) = self.session.depart(cx, now) else {
             *self.waking = false;
             return None;
         };
