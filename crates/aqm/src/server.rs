@@ -34,15 +34,17 @@ impl<R: Random> Server<R> {
 
     /// The discipline and what it is told, for several packets in a row.
     #[inline(always)]
-    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Session<'a>, Cx<'a>) {
+    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Opened<'a>, Cx<'a>) {
         let Self { discipline, random, wire, counters, serial } = self;
         let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
-        let is_tail_drop = (&**discipline as &dyn Any).is::<Fifo<Pfifo>>();
-        let at_work = match is_tail_drop {
-            true => AtWork { tail_drop: (&mut **discipline as &mut dyn Any).downcast_mut(), other: None },
-            false => AtWork { tail_drop: None, other: Some(&mut **discipline) },
-        };
-        (Session { at_work, wire, serial }, cx)
+        let mut opened = Opened { tail_drop: None, other: None };
+        if (&**discipline as &dyn Any).is::<Fifo<Pfifo>>() {
+            let discipline = (&mut **discipline as &mut dyn Any).downcast_mut();
+            opened.tail_drop = discipline.map(|discipline| Session { discipline, wire, serial });
+        } else {
+            opened.other = Some(Session { discipline: &mut **discipline, wire, serial });
+        }
+        (opened, cx)
     }
 
     /// Number of the next arrival: [`Packet::serial`] of the packet given to [`Self::arrive`] next.
@@ -118,22 +120,24 @@ impl<R: Random> Server<R> {
     }
 }
 
+/// The session of a discipline, by whether this is tail drop at a number of packets, which most queues have.
+pub struct Opened<'a> {
+    /// It is: to be called without a table of functions.
+    pub tail_drop: Option<Session<'a, Fifo<Pfifo>>>,
+    /// It is another.
+    pub other: Option<Session<'a, dyn Discipline>>,
+}
+
 /// A discipline at work on several packets in a row: what it is told besides the instant, a [`Cx`], is put together once.
 // Apart from the `Cx`, whose address the discipline gets, so that the rest of it need not lie in memory.
-pub struct Session<'a> {
-    at_work: AtWork<'a>,
+pub struct Session<'a, D: ?Sized> {
+    discipline: &'a mut D,
     /// The wire that the discipline feeds; its rate stays.
     pub wire: &'a mut Wire,
     serial: &'a mut u64,
 }
 
-/// The discipline: tail drop, which most queues have, without a table of functions.
-struct AtWork<'a> {
-    tail_drop: Option<&'a mut Fifo<Pfifo>>,
-    other: Option<&'a mut dyn Discipline>,
-}
-
-impl Session<'_> {
+impl<D: Discipline + ?Sized> Session<'_, D> {
     /// As [`Server::number`].
     #[inline(always)]
     pub fn number(&mut self) -> u64 {
@@ -146,22 +150,14 @@ impl Session<'_> {
     #[inline(always)]
     pub fn arrive(&mut self, cx: &mut Cx<'_>, now: Instant, packet: Packet) {
         cx.now = now;
-        match &mut self.at_work {
-            AtWork { tail_drop: Some(discipline), .. } => discipline.enqueue(cx, packet),
-            AtWork { other: Some(discipline), .. } => discipline.enqueue(cx, packet),
-            AtWork { .. } => {}
-        }
+        self.discipline.enqueue(cx, packet);
     }
 
     /// As [`Server::depart`].
     #[inline(always)]
     pub fn depart(&mut self, cx: &mut Cx<'_>, now: Instant) -> Dequeued {
         cx.now = now;
-        match &mut self.at_work {
-            AtWork { tail_drop: Some(discipline), .. } => discipline.dequeue(cx),
-            AtWork { other: Some(discipline), .. } => discipline.dequeue(cx),
-            AtWork { .. } => Dequeued::Empty,
-        }
+        self.discipline.dequeue(cx)
     }
 }
 

@@ -14,7 +14,7 @@
 use super::net::Net;
 use super::{Simulation, Tcp, TcpCounts, What};
 use crate::application::{Client, Get, Measured, Orders};
-use crate::packet::{Body, Datagram, Load, Packet};
+use crate::packet::{Body, Datagram, Load, Packet, Payload};
 use crate::random::Stream;
 use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
 use crate::transport::{self, Receiver, ReceiverConfig, Sender};
@@ -190,9 +190,9 @@ impl Clients {
     pub fn of_packet(&mut self, net: &Net, handle: u32) -> Option<&mut Tcp> {
         let packet = net.slab.get(handle);
         let sent = match packet.body {
-            Body::Data(_, data) => data.sent,
+            Body::Load(_, Payload::Data(data)) => data.sent,
             Body::Ack(packed) => packed.unpack().echo,
-            Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => return None,
+            Body::Load(..) => return None,
         };
         let connection = self.connection(packet.flow)?;
         (sent >= connection.opened).then_some(&mut connection.tcp)
@@ -407,7 +407,7 @@ impl Connection {
         let bytes = header - saved + if is_syn { 0 } else { self.get.request };
         let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct };
         let datagram = Datagram { sent: net.now, payload: self.asked };
-        net.launch(Packet { body: Body::Reply(load, datagram), flow: self.flow, hop: self.tcp.ack_route }, bytes);
+        net.launch(Packet { body: Body::Load(load, Payload::Reply(datagram)), flow: self.flow, hop: self.tcp.ack_route }, bytes);
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
         let timeout = Span::from_nanos(timeout.nanos().saturating_mul(1 << self.backoff.min(DOUBLINGS)));
         self.retry_at = net.now + timeout.min(self.sender.max_rto);
@@ -474,7 +474,7 @@ mod tests {
         }
         let Simulation { net, hosts, .. } = &mut simulation;
         let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct };
-        let data = |sent| Body::Data(load, Data { seq: 0, sent, len: 1448, flags: 0 });
+        let data = |sent| Body::Load(load, Payload::Data(Data { seq: 0, sent, len: 1448, flags: 0 }));
         let ack = |sent| {
             let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };
             Body::Ack(Packed::new(&ack, false))

@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
-use crate::packet::{Body, Datagram, Load, Packed, Packet};
+use crate::packet::{Body, Datagram, Load, Packed, Packet, Payload};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data, Path};
 use sojourn_aqm::Ecn;
@@ -148,8 +148,8 @@ impl Simulation {
             let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
-                None => Body::Datagram(load, datagram),
-                Some(_) => Body::Request(load, datagram),
+                None => Body::Load(load, Payload::Datagram(datagram)),
+                Some(_) => Body::Load(load, Payload::Request(datagram)),
             };
             meter.sent_packets += 1;
             meter.first_sent.get_or_insert(now);
@@ -211,7 +211,7 @@ impl Simulation {
         net.audit.delivered += 1;
         let packet = net.slab.remove(handle);
         let index = packet.flow;
-        if let Body::Data(load, Data { seq, sent, len, flags }) = packet.body {
+        if let Body::Load(load, Payload::Data(Data { seq, sent, len, flags })) = packet.body {
             // Field by field: a copy would take the padding along.
             hosts.receive(net, (index, handle), Data { seq, sent, len, flags }, load);
         } else if let Body::Ack(_) = packet.body {
@@ -236,8 +236,8 @@ impl Simulation {
         let packet = net.slab.get(handle);
         let index = packet.flow;
         match packet.body {
-            Body::Ack(_) | Body::Data(..) => {}
-            Body::Datagram(load, datagram) => {
+            Body::Ack(_) | Body::Load(_, Payload::Data(_)) => {}
+            Body::Load(load, Payload::Datagram(datagram)) => {
                 let ordinal = packet.ordinal();
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
@@ -246,15 +246,15 @@ impl Simulation {
                     listener.hear(now, ordinal, datagram.sent);
                 }
             }
-            Body::Request(load, datagram) => {
+            Body::Load(load, Payload::Request(datagram)) => {
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
                 if let Some(echo) = &hosts.flows[index as usize].echo {
-                    let body = Body::Reply(load, datagram);
+                    let body = Body::Load(load, Payload::Reply(datagram));
                     net.launch(Packet { body, flow: index, hop: echo.route }, load.bytes);
                 }
             }
-            Body::Reply(_, datagram) => {
+            Body::Load(_, Payload::Reply(datagram)) => {
                 let is_first = packet.ordinal().is_some();
                 let echo = hosts.flows[index as usize].echo.as_mut().filter(|_| is_first);
                 if let Some(echo) = echo {
@@ -369,7 +369,7 @@ impl Path for Host<'_> {
         let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
         let bytes = data.ip_bytes().get() as u32 - saved;
         let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-        self.net.launch(Packet { body: Body::Data(load, data), flow: self.flow, hop: self.route }, bytes);
+        self.net.launch(Packet { body: Body::Load(load, Payload::Data(data)), flow: self.flow, hop: self.route }, bytes);
     }
 }
 

@@ -1,13 +1,13 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{Hashes, Net, Next};
+use super::net::{Hashes, Hop, Net, Next};
 use super::ports::stamped;
 use super::What;
-use crate::engine::Wheel;
+use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Dropped, Port, Probe};
-use sojourn_aqm::{Cx, Dequeued, Ecn, Session};
+use crate::port::{Dropped, Line, LineQueue, Port, Probe};
+use sojourn_aqm::{Cx, Dequeued, Discipline, Ecn, Opened, Session};
 use sojourn_units::{Instant, Span};
 
 /// A packet on its way from a port.
@@ -108,51 +108,79 @@ impl Net {
         let port = &mut ports[index as usize];
         let plain = port.probe.watch.is_none() && port.channel.is_none();
         let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
-        let ((session, mut cx), delay) = (server.open(dropped), *delay);
-        let mut work = Work { session, probe, busy_until, waking, unasked, delay };
+        let (opened, mut cx) = server.open(dropped);
+        let around = Around { slab, hashes, routes, lines, line_queues, wheel };
+        let delay = *delay;
+        match opened {
+            Opened { tail_drop: Some(session), .. } => {
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }.go_on(&mut cx, around, until)
+            }
+            Opened { other: Some(session), .. } => {
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }.go_on(&mut cx, around, until)
+            }
+            Opened { .. } => Turn::Over,
+        }
+    }
+}
+
+/// What lies around a port.
+struct Around<'a> {
+    slab: &'a mut Slab,
+    hashes: &'a [Hashes],
+    routes: &'a [Hop],
+    lines: &'a mut [Line],
+    line_queues: &'a mut Vec<LineQueue>,
+    wheel: &'a mut Wheel<What>,
+}
+
+/// A lazy port at work.
+struct Work<'a, D: ?Sized> {
+    session: Session<'a, D>,
+    probe: &'a mut Probe,
+    pending: &'a mut Lane<u32>,
+    busy_until: &'a mut Instant,
+    waking: &'a mut bool,
+    unasked: &'a mut bool,
+    delay: Span,
+    /// Nobody watches, and the link does no more than to carry packets.
+    plain: bool,
+}
+
+impl<D: Discipline + ?Sized> Work<'_, D> {
+    /// As [`Net::proceed`].
+    #[inline(always)]
+    fn go_on(&mut self, cx: &mut Cx<'_>, around: Around<'_>, until: Instant) -> Turn {
         loop {
-            if *work.waking && *work.busy_until <= pending.first.min(until) {
-                let now = *work.busy_until;
-                if !plain {
+            if *self.waking && *self.busy_until <= self.pending.first.min(until) {
+                let now = *self.busy_until;
+                if !self.plain {
                     return Turn::Free(now);
                 }
-                let gone = work.give(&mut cx, now, slab);
+                let gone = self.give(cx, now, around.slab);
                 if cx.told {
                     return Turn::Dropped(now, gone);
                 }
                 let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
-                let Next::Last(line) = routes[hop as usize].next() else {
+                let Next::Last(line) = around.routes[hop as usize].next() else {
                     return Turn::Gone(Gone { handle, hop, bytes, at });
                 };
-                match lines[line as usize].enter(line_queues, line, at, bytes) {
-                    Some(at) => wheel.push(at, What::Deliver(handle)),
+                match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
+                    Some(at) => around.wheel.push(at, What::Deliver(handle)),
                     None => return Turn::Lost(handle, at),
                 }
             } else {
-                let Some((now, handle)) = pending.pop_until(until) else { return Turn::Over };
-                if !(plain && *work.waking) {
+                let Some((now, handle)) = self.pending.pop_until(until) else { return Turn::Over };
+                if !(self.plain && *self.waking) {
                     return Turn::Arrival(now, handle);
                 }
-                work.take(&mut cx, now, handle, slab, hashes);
+                self.take(cx, now, handle, around.slab, around.hashes);
                 if cx.told {
                     return Turn::Dropped(now, None);
                 }
             }
         }
     }
-}
 
-/// A lazy port that nobody watches, at work.
-struct Work<'a> {
-    session: Session<'a>,
-    probe: &'a mut Probe,
-    busy_until: &'a mut Instant,
-    waking: &'a mut bool,
-    unasked: &'a mut bool,
-    delay: Span,
-}
-
-impl Work<'_> {
     /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
     fn take(&mut self, cx: &mut Cx<'_>, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {

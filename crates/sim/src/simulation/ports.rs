@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::{Body, Packet as Sent};
+use crate::packet::Packet as Sent;
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
@@ -500,9 +500,9 @@ impl Port {
 pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
     let Hashes { flow, source, destination, dscp } = *hashes;
     // The two directions of a connection are two flows, as a five-tuple hash has it.
-    let (flow, source, destination) = match sent.body {
-        Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-        Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
+    let (flow, source, destination) = match sent.goes_back() {
+        true => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
+        false => (flow, source, destination),
     };
     let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
     Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
