@@ -366,10 +366,25 @@ impl Path for Host<'_> {
 
     #[inline(always)]
     fn send(&mut self, data: Data, number: u64) {
+        let (packet, bytes) = self.packet(data, number);
+        self.net.launch(packet, bytes);
+    }
+
+    #[inline(always)]
+    fn send_next(&mut self, data: Data, number: u64) {
+        let (packet, bytes) = self.packet(data, number);
+        self.net.launch_next(packet, bytes);
+    }
+}
+
+impl Host<'_> {
+    /// A segment as a packet, and its IP size.
+    #[inline(always)]
+    fn packet(&self, data: Data, number: u64) -> (Packet, u32) {
         let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
         let bytes = data.ip_bytes().get() as u32 - saved;
         let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-        self.net.launch(Packet { body: Body::Load(load, Payload::Data(data)), flow: self.flow, hop: self.route }, bytes);
+        (Packet { body: Body::Load(load, Payload::Data(data)), flow: self.flow, hop: self.route }, bytes)
     }
 }
 

@@ -167,6 +167,27 @@ impl Net {
         }
     }
 
+    /// As [`Net::launch`], of one of several segments in a row, which are on their way to a port.
+    #[inline(always)]
+    pub fn launch_next(&mut self, mut packet: Packet, bytes: u32) {
+        let Next::Fused(line) = self.routes[packet.hop as usize].next() else { return self.launch_apart(packet, bytes) };
+        let hop = packet.hop + 1;
+        let Next::Port(port) = self.routes[hop as usize].next() else { return self.launch_apart(packet, bytes) };
+        packet.hop = hop;
+        let handle = self.slab.insert(packet);
+        self.audit.sent += 1;
+        match self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) {
+            Some(at) => self.approach_port(port, handle, at),
+            None => self.lose_at_line(handle, self.now),
+        }
+    }
+
+    /// As [`Net::launch`], out of the way.
+    #[inline(never)]
+    fn launch_apart(&mut self, packet: Packet, bytes: u32) {
+        self.launch(packet, bytes);
+    }
+
     /// A packet of `bytes` leaves its host over a line of its own, on its way to the hop `hop`.
     #[inline(never)]
     fn set_out(&mut self, handle: u32, line: u32, hop: u32, bytes: u32) {
