@@ -56,7 +56,10 @@ impl<T: Copy> Lane<T> {
         let place = self.place(self.tail);
         self.slots[place] = (at, item);
         self.tail = self.tail.wrapping_add(1);
-        (self.first, self.last) = (self.first.min(at), at);
+        self.last = at;
+        if self.first == Instant::NEVER {
+            self.first = at;
+        }
     }
 
     /// Adds an item behind all of the same instant; false when it would come in before too many.
@@ -82,6 +85,7 @@ impl<T: Copy> Lane<T> {
             self.slots.swap(here, before);
         }
         self.last = self.slots[self.place(self.tail.wrapping_sub(1))].0;
+        self.first = self.first.min(at);
         true
     }
 

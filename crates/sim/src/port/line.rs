@@ -86,13 +86,13 @@ impl LineQueue {
         }
     }
 
-    fn used(&mut self) -> &mut Used {
-        let since = self.since;
-        self.used.get_or_insert_with(|| {
-            let mut used = Box::<Used>::default();
-            used.level.restart(since);
-            used
-        })
+    /// The first packet waits.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self) {
+        let mut used = Box::<Used>::default();
+        used.level.restart(self.since);
+        self.used = Some(used);
     }
 
     /// Packets waiting over time, from the beginning of the measurement to `end`.
@@ -121,15 +121,15 @@ impl LineQueue {
     }
 
     /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
-        let limit = self.limit as usize;
-        let used = self.used();
+        if self.used.is_none() {
+            self.begin();
+        }
+        let Some(used) = &mut self.used else { return false };
         used.settle(now);
-        if used.starts.len() >= limit {
-            used.dropped_packets += 1;
-            used.dropped_bytes += u64::from(bytes);
-            used.losses.add(serial);
+        if used.starts.len() >= self.limit as usize {
+            used.lose(bytes, serial);
             return false;
         }
         used.starts.push(start, ());
@@ -140,6 +140,15 @@ impl LineQueue {
 }
 
 impl Used {
+    /// A packet is dropped.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, bytes: u32, serial: u64) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += u64::from(bytes);
+        self.losses.add(serial);
+    }
+
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
         while let Some((start, ())) = self.starts.pop_until(now) {

@@ -46,7 +46,10 @@ impl Net {
         if !(port.lazy && port.pending.insert(at, handle)) {
             return self.wheel.push(at, What::Enqueue(handle));
         }
-        port.call_back(index, &mut self.wheel);
+        // While it sends, it will be called back for what it sends now, which comes first.
+        if !port.waking {
+            port.call_back(index, &mut self.wheel);
+        }
     }
 
     /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.

@@ -74,6 +74,16 @@ pub(super) struct Hashes {
     pub dscp: u8,
 }
 
+impl Hashes {
+    /// Of packets that go back: the two directions of a connection are two flows, as a five-tuple hash has it.
+    #[cold]
+    #[inline(never)]
+    pub fn back(&self) -> Self {
+        let Self { flow, source, destination, dscp } = *self;
+        Self { flow: flow.rotate_left(16) ^ 0x9e37_79b9, source: destination, destination: source, dscp }
+    }
+}
+
 /// Packets of one flow that were dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {

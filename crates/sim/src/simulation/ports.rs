@@ -498,11 +498,9 @@ impl Port {
 /// The packet number `serial` that a discipline sees of `sent`, with so much framing.
 #[inline(always)]
 pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-    let Hashes { flow, source, destination, dscp } = *hashes;
-    // The two directions of a connection are two flows, as a five-tuple hash has it.
-    let (flow, source, destination) = match sent.goes_back() {
-        true => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-        false => (flow, source, destination),
+    let Hashes { flow, source, destination, dscp } = match sent.goes_back() {
+        true => hashes.back(),
+        false => *hashes,
     };
     let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
     Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
