@@ -109,7 +109,7 @@ impl Net {
     fn proceed(&mut self, index: u32, until: Instant) -> Turn {
         let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, .. } = self;
         let port = &mut ports[index as usize];
-        let plain = port.probe.watch.is_none() && port.channel.is_none();
+        let plain = port.probe.watch.is_none() && port.probe.system.is_none() && port.channel.is_none();
         let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
         let (opened, mut cx) = server.open(dropped);
         let around = Around { slab, hashes, routes, lines, line_queues, wheel };
@@ -145,7 +145,7 @@ struct Work<'a, D: ?Sized> {
     waking: &'a mut bool,
     unasked: &'a mut bool,
     delay: Span,
-    /// Nobody watches, and the link does no more than to carry packets.
+    /// Nobody watches, what is in the system follows from what else is measured, and the link does no more than to carry packets.
     plain: bool,
 }
 
@@ -192,13 +192,12 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
         let packet = stamped(serial, overhead, handle, sent, &hashes[sent.flow as usize]);
         self.probe.count_offered(now);
         self.session.arrive(cx, now, packet);
-        self.probe.count_joined(now);
+        self.probe.waiting.up(now);
     }
 
     /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
     #[inline(always)]
     fn give(&mut self, cx: &mut Cx<'_>, now: Instant, slab: &mut Slab) -> Option<Gone> {
-        self.probe.out(now);
         let Dequeued::Packet(packet) = self.session.depart(cx, now) else {
             *self.waking = false;
             return None;
