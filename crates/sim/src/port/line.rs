@@ -127,13 +127,17 @@ impl LineQueue {
             self.begin();
         }
         let Some(used) = &mut self.used else { return false };
-        used.settle(now);
-        if used.starts.len() >= self.limit as usize {
-            used.lose(bytes, serial);
-            return false;
+        if let Some(started) = used.starts.replace_only(now, start, ()) {
+            used.level.down_and_up(started, now);
+        } else {
+            used.settle(now);
+            if used.starts.len() >= self.limit as usize {
+                used.lose(bytes, serial);
+                return false;
+            }
+            used.starts.push(start, ());
+            used.level.up(now);
         }
-        used.starts.push(start, ());
-        used.level.up(now);
         used.sojourn.add(start - now);
         true
     }
