@@ -192,15 +192,6 @@ impl<T: Copy> Wheel<T> {
         (self.pool.len() - 1) as u32
     }
 
-    /// No event happens before `until`; false may be wrong.
-    #[inline(always)]
-    pub fn rests_until(&self, until: Instant) -> bool {
-        let position = self.tick as usize % FINE;
-        let next = next_used(&self.fine_used, position);
-        // Whole ticks; and what lies behind the finest level's circle is later than what lies in front.
-        self.sorted == 0 && next.is_some_and(|slot| (self.tick + (slot - position) as u64) << self.shift >= until.nanos())
-    }
-
     /// Takes the next event, if it happens at `until` or before: when and what.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, T)> {
