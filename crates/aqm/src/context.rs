@@ -1,6 +1,5 @@
 use crate::{Ecn, Packet};
 use alloc::boxed::Box;
-use core::sync::atomic::{compiler_fence, Ordering};
 use sojourn_units::{BitRate, Instant};
 
 /// Why a packet was dropped.
@@ -91,8 +90,6 @@ impl Tally {
     #[inline]
     pub(crate) fn add(&mut self, packet: &Packet) {
         self.packets += 1;
-        // Two neighbours that are counted at once, in one vector, take longer.
-        compiler_fence(Ordering::AcqRel);
         self.bytes += u64::from(packet.bytes);
     }
 }
@@ -143,8 +140,7 @@ impl Cx<'_> {
     /// Gives `packet` away as dropped.
     #[inline(always)]
     pub fn drop(&mut self, packet: Packet, reason: Reason) {
-        // A copy, so that a packet whose way is known here need not lie in memory on the way of one that is queued.
-        self.hand_over(&packet.clone(), reason);
+        self.hand_over(&packet, reason);
     }
 
     /// Tells the observer of a drop.

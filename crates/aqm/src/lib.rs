@@ -33,7 +33,6 @@ mod queue;
 mod rates;
 pub mod registry;
 mod replace;
-mod ring;
 mod server;
 pub mod suggest;
 mod tc;

@@ -1,5 +1,5 @@
-use crate::ring::Ring;
 use crate::{Cx, Ecn, Packet, Reason};
+use alloc::collections::VecDeque;
 use sojourn_units::Instant;
 
 /// One first-in first-out queue of waiting packets, which an algorithm borrows.
@@ -8,7 +8,7 @@ use sojourn_units::Instant;
 /// after that no operation allocates.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    packets: Ring,
+    packets: VecDeque<Packet>,
     bytes: u64,
     beside: u64,
 }
@@ -25,7 +25,7 @@ impl Queue {
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.len() == 0
+        self.packets.is_empty()
     }
 
     /// Bytes waiting.
@@ -51,13 +51,13 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.bytes);
-        self.packets.push(packet);
+        self.packets.push_back(packet);
     }
 
     /// Takes the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop()?;
+        let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
     }
@@ -81,13 +81,13 @@ impl Queue {
     #[must_use]
     #[inline]
     pub fn head(&self) -> Option<&Packet> {
-        self.packets.get(0)
+        self.packets.front()
     }
 
     /// The head, to be changed where it waits: its size stays.
     #[inline]
     pub(crate) fn head_mut(&mut self) -> Option<&mut Packet> {
-        self.packets.get_mut(0)
+        self.packets.front_mut()
     }
 
     /// Takes the packet at `position`, moving the shorter side up: at most half the queue.
@@ -102,7 +102,7 @@ impl Queue {
     #[must_use]
     #[inline]
     pub fn head_sojourn(&self, now: Instant) -> Option<sojourn_units::Span> {
-        self.packets.get(0).map(|p| now.since(p.enqueued))
+        self.packets.front().map(|p| now.since(p.enqueued))
     }
 
     /// All waiting packets from the head.
