@@ -157,7 +157,10 @@ mod tests {
         assert!(lane.insert(at(40), 5));
         assert_eq!((lane.replace_only(at(39), at(41), 6), lane.replace_only(at(40), at(42), 7)), (None, Some(at(40))));
         assert!(lane.insert(at(43), 8));
-        assert_eq!((lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()), (None, Some((at(42), 7)), Some((at(43), 8))));
+        assert_eq!(
+            (lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()),
+            (None, Some((at(42), 7)), Some((at(43), 8)))
+        );
         // Before more than REACH others: not into the list.
         (0..=REACH as u32).for_each(|item| assert!(lane.insert(at(50), item)));
         assert!(!lane.insert(at(49), 99) && lane.insert(at(50), 99));

@@ -116,10 +116,12 @@ impl Net {
         let delay = *delay;
         match opened {
             Opened { tail_drop: Some(session), .. } => {
-                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }.go_on(&mut cx, around, until)
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
+                    .go_on(&mut cx, around, until)
             }
             Opened { other: Some(session), .. } => {
-                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }.go_on(&mut cx, around, until)
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
+                    .go_on(&mut cx, around, until)
             }
             Opened { .. } => Turn::Over,
         }
