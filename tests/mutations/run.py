@@ -156,13 +156,15 @@ def main() -> int:
     if not scratch.build():
         print(f"the tree does not build\n{scratch.said}", file=sys.stderr)
         return 1
-    for mutation in () if options.quick else chosen:
+    for number, mutation in enumerate(() if options.quick else chosen, 1):
+        print(f"{number} of {len(chosen)}: {mutation.algorithm}, not broken", file=sys.stderr, flush=True)
         results = scratch.noticed(mutation.algorithm, module(mutation))
         if any(results.values()):
             print(f"{mutation.algorithm} fails before it is broken: {results}\n{scratch.said}", file=sys.stderr)
             return 1
     print(f"| algorithm | broken | {' | '.join(KINDS)} |\n|---|---|---|---|---|", flush=True)
-    for mutation in chosen:
+    for number, mutation in enumerate(chosen, 1):
+        print(f"{number} of {len(chosen)}: {mutation.algorithm}, broken", file=sys.stderr, flush=True)
         original = (scratch.tree / mutation.file).read_text()
         mutation.apply(scratch.tree)
         if not scratch.build(extension=not options.quick):

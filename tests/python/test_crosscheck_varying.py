@@ -81,7 +81,7 @@ def test_a_full_tail_drop_queue_is_as_long_as_its_limit_says() -> None:
     # 417 packets of 1514 B take 505 ms at 10 Mbit/s. An
     # echo waits for 416 of them; the highest mean of 100 ms lies within 3 % of that. After a change to 100 Mbit/s the
     # queue of 0.5 s is gone in 50 ms, so echoes of the first 100 ms have 0 to 505 ms.
-    scenario = varying.scenario()
+    scenario = varying.scenario("pfifo")
     short = {**scenario, "duration": "61 s", "changes": scenario["changes"][:2]}
     loaded = core.load(json.dumps(short), source="test")
     tasks = [{"scheme": core.parse_aqm("pfifo limit 417p"), "seed": 1, "replication": 0, "series": "100 ms"}]
@@ -103,3 +103,17 @@ def test_the_comparison_notices_a_wrong_limit() -> None:
     assert abs(505.0 - theirs.value) <= metric.tolerance(theirs.value)
     assert abs(363.0 - theirs.value) > metric.tolerance(theirs.value)
     assert compare.is_too_few(metric, theirs) is False
+
+
+def test_a_smoothed_rtt_is_that_of_the_middle_of_its_interval() -> None:
+    # The delay falls by 1 ms in 10 ms from a change on, and the series is of instants 100 ms apart. 50 ms after the
+    # change it is 95 ms, 150 ms after it 85 ms, if the change is 50 ms before a point.
+    times = np.arange(1, 10 * (varying.TURN_S * (varying.CHANGES + 1) + 1)) / 10
+    change = next(one for one in varying.scenario("cake")["changes"])
+    since_s = times - float(change["at"].split()[0]) / 1000
+    values = [varying.RTT_MS + max(0.0, 100 - t * 100) for t in since_s]
+    series = {"name": "srtt_ms:bulk0", "t_s": times.tolist(), "value": values}
+    rate, delays = varying.phases(Run({"series": [series]}), "cake")[0]
+    assert rate == varying.RATES[1]
+    assert delays[:2] == pytest.approx([95.0, 85.0])
+    assert len(delays) == varying.TURN_S * 10

@@ -98,6 +98,13 @@ def test_pages_of_algorithms_begin_with_what_the_algorithm_does() -> None:
         assert all(f"| `preset {preset}` |" in rest for preset in entry["presets"])
 
 
+def test_pages_that_count_the_algorithms_count_the_registered_ones() -> None:
+    for page in ("README.md", "docs/index.md", "docs/comparison.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        counts = re.findall(r"(\d+) (?:queue management )?algorithms", text)
+        assert set(counts) == {str(len(core.aqms()))}, f"{page} says {counts}"
+
+
 def test_former_names_of_presets_warn_once_and_name_the_present_one() -> None:
     with pytest.warns(FutureWarning, match='red: "preset seed000" is now called "preset shu2023"') as seen:
         text = core.parse_aqm("red preset seed000")

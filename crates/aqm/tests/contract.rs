@@ -55,6 +55,18 @@ const ODD: &[&str] = &[
     "cobalt limit 5p target 0ns interval 1ns ecn p_inc 1 p_dec 0",
     "cobalt limit 30p target 1us interval 1ms p_inc 0.3 p_dec 0.01 blue_threshold 1ms control_law newton mtu 1514B",
     "fq_codel flows 1 limit 1p",
+    "fq_pfifo flows 2 limit 9p quantum 256B memory_limit 9kB drop_batch 1p",
+    "threshold limit 9p q_th 1p at exceeds ecn",
+    "threshold limit 9kB q_th 100p",
+    "dropping_function limit 9p function d8 count system ecn",
+    "dropping_function limit 20p table 0:0,1:1,2:0,3:0.5 between step",
+    "dropping_function formula 1/(n+1)",
+    "red limit 9kB min 1kB max 2kB w 1 max_p 1 wait bytemode avpkt 64B ecn harddrop",
+    "red min none max none w none adaptive interval 1us target 0ns ecn nodrop alpha 1 beta 0",
+    "ared limit 20p target 1us interval 1us alpha 1 beta 0 w 1 ecn harddrop",
+    "shred limit 20p min 0p max 3p w 1 window_w 1 max_p 1 gentle wait bytemode avpkt 64B ecn harddrop",
+    "pie limit 9p target 0ns tupdate 1us alpha 32 beta 32 max_burst 0ns ecn mark_ecnth 1 bytemode avpkt 64B derandomize",
+    "pie limit 20kB delay departure_rate dq_threshold 1B activate tupdate 1ns variant linux",
     "fq_codel flows 3 limit 9p drop_batch 2p quantum 256B target 0ns interval 1us mtu 0B",
     "fq_codel flows 2 memory_limit 9kB quantum 1MiB noecn",
     "fq_codel flows 65536 limit 40p ce_threshold 1us count_overflow control_law newton target 1us interval 10us",
@@ -125,6 +137,17 @@ fn main_texts() -> Vec<String> {
         texts.extend(entry.presets.iter().map(|preset| complete(entry, preset)));
     }
     texts
+}
+
+#[test]
+fn every_algorithm_has_odd_parameters() {
+    let mut missing = Vec::new();
+    for entry in registry::ALL {
+        let own = (entry.params)().iter().any(|parameter| parameter.name != "limit");
+        let odd = ODD.iter().any(|text| text.split(' ').next() == Some(entry.name));
+        missing.extend((own && !odd).then_some(entry.name));
+    }
+    assert!(missing.is_empty(), "no text in ODD, in crates/aqm/tests/contract.rs, of {missing:?}");
 }
 
 #[test]

@@ -29,6 +29,12 @@ impl Error {
     pub fn key(&self) -> &Path {
         &self.key
     }
+
+    /// What is wrong, and what is allowed.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
 }
 
 impl fmt::Display for Error {

@@ -215,6 +215,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_documented() {
+        assert!(METRICS.len() <= 256, "crates/sim/src/simulation/report/metrics.rs numbers metrics by one byte");
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[i + 1..].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(!metric.definition.is_empty() && !metric.unit.is_empty());

@@ -67,9 +67,12 @@ pub fn load_with(
         let (path, origin, what) = e.into_parts();
         Error::new(path, what).at(place(origin.unwrap_or(tree.origin)))
     })?;
-    let checked = document.take_files(read_file).and_then(|()| document.resolve());
+    let checked = document.take_files(read_file).and_then(|written| {
+        let resolved = document.resolve();
+        resolved.map(drop).map_err(|e| change::as_written(e, &written))
+    });
     match checked {
-        Ok(_) => {
+        Ok(()) => {
             document.links.iter_mut().for_each(LinkTable::normalise);
             Ok(document)
         }
@@ -81,8 +84,8 @@ pub fn load_with(
 }
 
 impl Document {
-    /// Puts the content of the files that the document names into their place.
-    fn take_files(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<(), Error> {
+    /// Puts the content of the files that the document names into their place. Returns where each change was written.
+    fn take_files(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<change::Written>, Error> {
         let text = |file: &str, path: &Path| read(file).map_err(|why| Error::new(path.then("file"), why));
         for (i, link) in self.links.iter_mut().enumerate() {
             for (key, table) in [("trace", &mut link.trace), ("reverse_trace", &mut link.reverse_trace)] {
@@ -112,21 +115,22 @@ impl Document {
             };
             taken.map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
         }
-        if self.changes.iter().any(|change| change.file.is_some()) {
-            let mut all = Vec::new();
-            for (i, change) in std::mem::take(&mut self.changes).into_iter().enumerate() {
-                let Some(file) = &change.file else {
-                    all.push(change);
-                    continue;
-                };
-                let path = Path::from(["changes".into(), i.into()]);
-                let text = text(file, &path)?;
-                let read = change.read(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
-                all.extend(read);
+        let mut written = Vec::new();
+        for (table, change) in std::mem::take(&mut self.changes).into_iter().enumerate() {
+            let Some(file) = &change.file else {
+                written.push(change::Written { table, line: None });
+                self.changes.push(change);
+                continue;
+            };
+            let path = Path::from(["changes".into(), table.into()]);
+            let text = text(file, &path)?;
+            let read = change.read(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+            for (line, change) in read {
+                written.push(change::Written { table, line: Some((file.clone(), line)) });
+                self.changes.push(change);
             }
-            self.changes = all;
         }
-        Ok(())
+        Ok(written)
     }
 
     /// What its writer should change although it is accepted, with the key of each: names of nodes that are probably

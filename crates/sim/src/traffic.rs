@@ -88,7 +88,8 @@ pub trait Process: Debug + Send + Sync {
     /// Time from one packet to the next, which has this many bytes. All random numbers come from `random`.
     fn gap(&mut self, bytes: u32, random: &mut dyn Random) -> Span;
 
-    /// Packets a second on average while it sends, about, with packets of this mean size.
+    /// Packets a second at its busiest (an ON period, the faster phase), on average, with packets of this mean size. Scenarios
+    /// that make more than `PACKET_RATE` are refused.
     fn packets_per_second(&self, bytes: f64) -> f64;
 
     /// A copy with its state.

@@ -42,6 +42,7 @@ COMMANDS: Final = {
         "theory.command",
         "compute queueing and control theory: queues, designs, stability, rules of thumb",
     ),
+    "characterize": ("characterize.command", "characterise a scheme by the guidelines of RFC 7928"),
     "topology": ("topology.command", "convert real topologies to scenarios"),
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
     "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),

@@ -101,7 +101,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
             Point(
                 name=f"cubic, {FLOWS} flows, {RTT_MS} ms, {RATES[0]} and {RATES[1]} Mbit/s, {changes} changes, "
                 f"{scheme}",
-                scenario=scenario(),
+                scenario=scenario(scheme),
                 scheme=_SCHEMES[scheme],
                 theirs=measured,
                 metrics=metrics,
@@ -143,6 +143,8 @@ def phases(run: Run, scheme: str) -> list[tuple[int, Floats]]:
     The delay is that of the ping, or that of the flows' smoothed RTT at schemes that give the ping its own queue.
     """
     is_rtt = scheme in _PER_FLOW
+    # A smoothed RTT is that of an instant, and the change is half an interval before a point of the series.
+    first_s = -BIN_S / 2 if is_rtt else BIN_S / 2
     name = f"srtt_ms:{linux.BULK}" if is_rtt else "rtt_ms:ping"
     chosen = [series for series in run.measured["series"] if series["name"].startswith(name)]
     t_s = np.array(chosen[0]["t_s"], dtype=np.float64)
@@ -153,12 +155,12 @@ def phases(run: Run, scheme: str) -> list[tuple[int, Floats]]:
     found = []
     for number in range(1, CHANGES + 1):
         rate = RATES[number % 2]
-        inside = (t_s > number * TURN_S + BIN_S / 2) & (t_s < (number + 1) * TURN_S + BIN_S / 2)
+        inside = (t_s > number * TURN_S + first_s) & (t_s < (number + 1) * TURN_S + first_s)
         found.append((rate, rtts[inside] - RTT_MS))
     return found
 
 
-def scenario() -> Document:
+def scenario(scheme: str) -> Document:
     """Return our form of the machine's network, with the changes of the rate."""
     length_s = TURN_S * (CHANGES + 1)
     network: dict[str, Any] = linux.network(
@@ -169,8 +171,9 @@ def scenario() -> Document:
         TURN_S,
         told_s=_PING_S / 2,
     )
-    # A point of the series is of what came back in 100 ms, half a base RTT after it left the queue.
-    lead_ms = RTT_MS // 2
+    # A point of the series is of what came back in 100 ms, half a base RTT after it left the queue. That of a
+    # smoothed RTT is of an instant; Linux's are sampled at any instant of an interval, in its middle on average.
+    lead_ms = round(BIN_S * 1000 / 2) if scheme in _PER_FLOW else RTT_MS // 2
     network["changes"] = [
         {"at": f"{number * TURN_S * 1000 - lead_ms} ms", "rate": f"{RATES[number % 2]} Mbit/s"}
         for number in range(1, CHANGES + 1)

@@ -7,12 +7,13 @@ import json
 import math
 import re
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from sojourn.cli import text
 from sojourn.cli.options import add_group, add_json
+from sojourn.cli.quantity import RATES, SIZES, TIMES, in_base_unit
 from sojourn.core import SojournError
 
 
@@ -137,26 +138,9 @@ def _service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="mean size (default 1500 B)")
 
 
-_RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
-_SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
-_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-
-
 def _packets_s(rate: str, packet: str) -> float:
     """Return the packets/s of a rate."""
-    return _base("--rate", rate, _RATES) / 8 / _base("--packet", packet, _SIZES)
-
-
-def _base(name: str, given: str, units: dict[str, float]) -> float:
-    """Return a quantity in the unit whose factor is 1."""
-    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
-    try:
-        value = float(found[1]) * units[found[2]] if found else 0.0
-    except (KeyError, ValueError):
-        value = 0.0
-    if not value > 0:
-        raise SojournError(f"{name}={given!r}; allowed: a number above 0 with a unit: {', '.join(units)}")
-    return value
+    return in_base_unit("--rate", rate, RATES) / 8 / in_base_unit("--packet", packet, SIZES)
 
 
 def _numbers(name: str, given: str, count: int) -> list[float]:
@@ -317,7 +301,7 @@ def _stability(options: argparse.Namespace) -> None:
 
     own, limit = controller(options.scheme)
     capacity = _packets_s(options.rate, options.packet)
-    rtt = _base("--rtt", options.rtt, _TIMES)
+    rtt = in_base_unit("--rtt", options.rtt, TIMES)
 
     def model(base: float) -> Fluid:
         link = Link(capacity_packets_s=capacity, controller=own, buffer_packets=limit)
@@ -358,7 +342,7 @@ def _rules(options: argparse.Namespace) -> None:
     from sojourn import theory
 
     capacity = _packets_s(options.rate, options.packet)
-    rtt = _base("--rtt", options.rtt, _TIMES)
+    rtt = in_base_unit("--rtt", options.rtt, TIMES)
     bdp = capacity * rtt
     window = bdp / options.flows
     loss = 1.5 / window**2 if window > 1.3 else math.nan

@@ -7,7 +7,7 @@ use super::resolve::{moving, positive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Loss};
-use sojourn_document::{did_you_mean, Error, Path, Quantity, Scheme};
+use sojourn_document::{did_you_mean, Error, Path, Quantity, Scheme, Step};
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -90,12 +90,11 @@ impl ChangeTable {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// The changes of a file's text, in place of this one, which names the file.
+    /// The changes of a file's text, each with its line, in place of this one, which names the file.
     ///
     /// # Errors
     /// The line that is wrong, and what is allowed.
-    pub(super) fn read(&self, text: &str) -> Result<Vec<Self>, String> {
-        const COLUMNS: [&str; 7] = ["at", "rate", "delay", "loss", "scheme", "parameters", "phase"];
+    pub(super) fn read(&self, text: &str) -> Result<Vec<(usize, Self)>, String> {
         let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let Some((n, head)) = lines.next() else {
@@ -143,12 +142,34 @@ impl ChangeTable {
                     _ => change.phase = Some(cell.to_owned()),
                 }
             }
-            changes.push(change);
+            changes.push((n, change));
             if changes.len() as u64 > bounds::CHANGES.most {
                 return Err(format!("has more than {0} changes; allowed: up to {0}", bounds::CHANGES.most));
             }
         }
         Ok(changes)
+    }
+}
+
+/// What a file of changes may have.
+const COLUMNS: [&str; 7] = ["at", "rate", "delay", "loss", "scheme", "parameters", "phase"];
+
+/// Where a change was written: the table of the document, and the file with its line where the table names one.
+pub(super) struct Written {
+    pub table: usize,
+    pub line: Option<(String, usize)>,
+}
+
+/// An error of the changes as they are applied, with the place where its change was written.
+pub(super) fn as_written(error: Error, written: &[Written]) -> Error {
+    let [Step::Key(list), Step::Index(index), rest @ ..] = error.key().0.as_slice() else { return error };
+    let Some(Written { table, line }) = written.get(*index).filter(|_| list == "changes") else { return error };
+    let path = Path::from(["changes".into(), (*table).into()]);
+    match (line, rest) {
+        (Some((file, line)), [Step::Key(key), ..]) if COLUMNS.contains(&key.as_ref()) => {
+            Error::new(path.then("file"), format!("{file}: line {line}: {key}: {}", error.what()))
+        }
+        _ => Error::new(rest.iter().fold(path, |path, step| path.then(step.clone())), error.what()),
     }
 }
 

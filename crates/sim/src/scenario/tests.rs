@@ -6,6 +6,7 @@ mod forms;
 mod networks;
 
 use super::{load, Document, Network};
+use crate::traffic::About;
 
 /// A small scenario that is good; tests change a piece of it.
 const GOOD: &str = r#"name = "pipe"
@@ -57,6 +58,19 @@ fn good(text: &str) -> Document {
 fn with(sets: &[&str]) -> Result<Document, String> {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     load(GOOD, "test.toml", &sets).map_err(|e| e.to_string())
+}
+
+/// The example of a kind of traffic, in a network of its own.
+fn one_flow(kind: &About) -> String {
+    let transport = if kind.own_rate { "udp" } else { "tcp" };
+    format!(
+        "{}\n[[flows]]\nname = \"f\"\nfrom = \"right\"\nto = \"client0\"\ntransport = {{ kind = \"{transport}\" }}\n\
+        traffic = {{ kind = \"{}\", {} }}\n",
+        &GOOD[..GOOD.find("\n[[flows]]").unwrap()],
+        kind.name,
+        kind.example
+    )
+    .replace(",  }", " }")
 }
 
 fn network(text: &str) -> Network {

@@ -1,7 +1,7 @@
 //! Bulk data: the transport always has some.
 
 use super::{Check, Kind, Traffic};
-use crate::scenario::bounds::{up_to, DATA};
+use crate::scenario::bounds::{up_to, DATA, TIME};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_document::{Error, Quantity};
@@ -41,8 +41,10 @@ impl Kind for Bulk {
         if after.is_zero() && first > Bytes::ZERO {
             return Err(check.refuse("first", "needs `after`: without it the stream begins at once"));
         }
+        up_to(after, &TIME, || check.path.then("after"))?;
         up_to(first, &DATA, || check.path.then("first"))?;
         let Quantity(self_probes) = self.self_probes;
+        up_to(self_probes, &TIME, || check.path.then("self_probes"))?;
         if !self_probes.is_zero() && self_probes < LEAST {
             return Err(
                 check.refuse("self_probes", format!("is {self_probes}; allowed: {LEAST} or more, or 0 s for none"))

@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// Packets a second on average while it sends, about.
+    /// As [`Process::packets_per_second`].
     #[must_use]
     pub fn packets_per_second(&self) -> f64 {
         match &self.0 {

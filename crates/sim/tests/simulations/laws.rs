@@ -138,11 +138,20 @@ fn reported_metrics_are_those_of_the_catalogue() {
     use sojourn_measure::catalogue::{Scope, METRICS};
     let same = |scope: Scope, reported: Vec<&str>| {
         for metric in METRICS.iter().filter(|metric| metric.scopes.contains(&scope)) {
-            assert!(reported.contains(&metric.name), "no {} reports `{}`", scope.name(), metric.name);
+            assert!(
+                reported.contains(&metric.name),
+                "no {} reports `{}` (crates/sim/src/simulation/report)",
+                scope.name(),
+                metric.name
+            );
         }
         for name in reported {
             let known = METRICS.iter().any(|metric| metric.name == name && metric.scopes.contains(&scope));
-            assert!(known, "a {} reports `{name}`, which the catalogue does not give it", scope.name());
+            assert!(
+                known,
+                "a {} reports `{name}`, which its line in crates/measure/src/catalogue.rs does not say",
+                scope.name()
+            );
         }
     };
     same(Scope::Run, report.metrics.keys().collect());

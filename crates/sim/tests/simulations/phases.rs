@@ -180,8 +180,19 @@ fn changes_come_from_a_file() {
     ] {
         assert!(refused(csv).contains(expected), "{csv:?}: {}", refused(csv));
     }
-    let late = refused("at,rate\n5 s,1 Mbit/s\n");
-    assert!(late.contains("key `changes[0].at`: is 7 s, the end of the run or later"), "{late}");
+    // The run lasts 6 s, and the table's 2 s are added.
+    let late = refused("at,rate\n1 s,1 Mbit/s\n5 s,1 Mbit/s\n");
+    let expected = "key `changes[0].file`: rates.csv: line 3: at: is 7 s, the end of the run or later";
+    assert!(late.contains(expected), "{late}");
+    // A later table keeps its own number, and keys of the table are not those of a line.
+    let refused = |more: &str| {
+        let read = |_: &str| Ok("at,rate\n0 s,1 Mbit/s\n1 s,2 Mbit/s\n".to_owned());
+        scenario::load_with(&(text.clone() + more), "t", &[], &read).expect_err("refused").to_string()
+    };
+    let late = refused("[[changes]]\nat = \"9 s\"\nrate = \"1 Mbit/s\"\n");
+    assert!(late.contains("key `changes[1].at`: is 9 s, the end of the run or later"), "{late}");
+    let missing = refused("[[changes]]\nat = \"1 s\"\nlink = \"m\"\nfile = \"rates.csv\"\n");
+    assert!(missing.contains("key `changes[1].link`: is \"m\""), "{missing}");
 }
 
 #[test]

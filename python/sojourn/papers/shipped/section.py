@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from sojourn.papers.checks import read_toml
 from sojourn.plot import Picture
-from sojourn.report import svg
+from sojourn.report.sections import Drawing, Section
 
-
-@dataclass(frozen=True)
-class Drawing:
-    """A picture with its caption, and the table below it.
-
-    Parameters
-    ----------
-    name
-        Unique on the page.
-    picture
-        None: a table alone.
-    caption
-        What it shows.
-    heads, rows
-        Of the table; none without heads.
-    is_folded
-        Whether the table is folded under its caption.
-    """
-
-    name: str
-    picture: Picture | None
-    caption: str
-    heads: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    is_folded: bool = False
-
-    @property
-    def svg(self) -> Markup | None:
-        """The picture for a page."""
-        return None if self.picture is None else svg.inline(self.picture, self.name, self.caption)
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section: a heading, paragraphs and drawings."""
-
-    name: str
-    title: str
-    text: tuple[str, ...] = ()
-    drawings: tuple[Drawing, ...] = field(default=())
+__all__ = ["Drawing", "Section", "Words"]
 
 
 @dataclass(frozen=True)

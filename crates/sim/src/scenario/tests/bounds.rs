@@ -1,7 +1,8 @@
 //! Values beyond what a run can hold or compute are refused where they are written; the largest that are allowed are not.
 
-use super::{load, with, GOOD};
+use super::{load, one_flow, with, GOOD};
 use crate::scenario::routes::Routes;
+use crate::traffic::KINDS;
 
 /// `GOOD` with one thing added to it.
 fn changed(old: &str, new: &str) -> Result<(), String> {
@@ -75,6 +76,33 @@ fn every_quantity_has_an_upper_bound() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The keys are those of the schema, so a key of a new kind that takes any value is found without a line of its own above.
+#[test]
+fn every_value_of_traffic_has_an_upper_bound() {
+    let schema = crate::scenario::schema();
+    let kinds = schema["$defs"]["TrafficTable"]["oneOf"].as_array().unwrap();
+    // A year is 8784 h, a rate 10 Tbit/s, data 10^9 MB, a packet 65,535 B at most; a type that a key does not have is refused
+    // as such. 2^32 - 1 is the most that an integer of 32 bits can be.
+    let much = ["1e308", "4294967295", "9000 h", "1000000 Tbit/s", "2000000000 MB"];
+    let mut accepted = String::new();
+    for (kind, table) in KINDS.iter().zip(kinds) {
+        let text = one_flow(kind);
+        assert_eq!(load(&text, "test.toml", &[]).err().map(|e| e.to_string()), None, "{}", kind.name);
+        for key in table["properties"].as_object().unwrap().keys() {
+            for value in much {
+                for value in [value.to_owned(), format!("[\"{value}\", \"{value}\"]"), format!("[{value}, {value}]")] {
+                    let set = format!("flows.f.traffic.{key}={value}");
+                    match load(&text, "test.toml", std::slice::from_ref(&set)) {
+                        Ok(_) => accepted += &format!("{}: {set}\n", kind.name),
+                        Err(e) => assert!(e.to_string().contains("flows[0].traffic"), "{set}: {e}"),
+                    }
+                }
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "without an upper bound (its check belongs into the kind's `resolve`):\n{accepted}");
 }
 
 /// Refused before routes are laid: a million flows that pass the bottleneck over and over.

@@ -256,15 +256,7 @@ fn every_kind_of_traffic_has_a_line_and_an_example_that_sends() {
         );
     }
     for kind in KINDS {
-        let transport = if kind.own_rate { "transport = { kind = \"udp\" }" } else { "" };
-        let text = format!(
-            "{}\n[[flows]]\nname = \"f\"\nfrom = \"right\"\nto = \"client0\"\n{transport}\n\
-            traffic = {{ kind = \"{}\", {} }}\n",
-            &GOOD[..GOOD.find("\n[[flows]]").unwrap()],
-            kind.name,
-            kind.example
-        );
-        let traffic = &super::network(&text.replace(",  }", " }")).flows[0].traffic;
+        let traffic = &super::network(&super::one_flow(kind)).flows[0].traffic;
         assert_eq!(matches!(traffic, Traffic::Packets(_) | Traffic::Heard(..)), kind.own_rate, "{}", kind.name);
         assert!(!kind.title.is_empty(), "{}", kind.name);
     }

@@ -38,7 +38,7 @@ impl Metrics {
     /// Sets a metric of the catalogue.
     pub(super) fn insert(&mut self, name: &'static str, value: Option<f64>) {
         let number = alphabet().binary_search(&name);
-        debug_assert!(number.is_ok(), "{name} is not in the catalogue");
+        debug_assert!(number.is_ok(), "{name} is not in the catalogue, crates/measure/src/catalogue.rs");
         let Some(number) = number.ok().and_then(|number| u8::try_from(number).ok()) else { return };
         match self.names.binary_search(&number) {
             Ok(place) => self.values[place] = value,

@@ -1,0 +1,147 @@
+"""Runs a characterisation: plans into a folder, their runs into its store, then the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from sojourn import folder
+from sojourn.characterize import cost, page, plans
+from sojourn.characterize.networks import Setting
+from sojourn.characterize.numbers import Found
+from sojourn.characterize.suite import SUITE, Scenario
+from sojourn.core import SojournError
+from sojourn.plan import Plan, dumps, execute
+from sojourn.plan.store import Store
+from sojourn.scheme import Scheme
+
+PLANS: Final = "plans"
+STORE: Final = "store"
+PAGE: Final = "index.html"
+TAIL_DROP: Final = Scheme("pfifo", "pfifo")
+"""Section 8.2.6 wants it beside every scheme."""
+
+Say = Callable[[str], None]
+
+
+def everyone(subject: Scheme, against: Sequence[Scheme]) -> tuple[Scheme, ...]:
+    """Return the subject, the others and tail drop, each once.
+
+    Raises
+    ------
+    SojournError
+        If two have one label.
+    """
+    made = [subject, *against]
+    if all(one.algorithm != TAIL_DROP.algorithm for one in made):
+        made.append(TAIL_DROP)
+    labels = [one.label for one in made]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise SojournError(f'the scheme {twice!r} is given twice; label one of them, as in "other=pie target 5ms"')
+    return tuple(made)
+
+
+def characterize(
+    subject: Scheme,
+    against: Sequence[Scheme],
+    out: str | Path,
+    *,
+    scenarios: Sequence[Scenario] = SUITE,
+    setting: Setting | None = None,
+    is_quick: bool = False,
+    with_cost: bool = True,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    say: Say = lambda _: None,
+) -> Path:
+    """Characterise a scheme by RFC 7928.
+
+    Parameters
+    ----------
+    subject
+        The scheme.
+    against
+        The schemes beside it; tail drop is added.
+    out
+        Folder, made if it is not there: ``plans/``, ``store/`` and ``index.html``. Runs that it holds are not
+        repeated.
+    scenarios
+        Which, in the order of the RFC.
+    setting
+        Rate, round-trip time, buffer and length.
+    is_quick
+        Five replications and fewer values of what varies, instead of ten.
+    with_cost
+        Measure CPU time and memory (section 11).
+    jobs
+        Number of threads.
+    scheduler
+        A Dask cluster instead.
+    force
+        Replace plans that differ, and write into a folder with other files.
+    say
+        Called with a line at every step.
+
+    Returns
+    -------
+    pathlib.Path
+        The report.
+
+    Raises
+    ------
+    SojournError
+        An impossible scheme or setting, a folder that cannot be written, failed runs.
+    """
+    common = setting or Setting()
+    schemes = everyone(subject, against)
+    place = Path(out)
+    skipped: dict[str, str] = {}
+    names: dict[str, str] = {}
+    documents: list[tuple[Scenario, Plan]] = []
+    say("pilot runs: the warm-up of each network")
+    for scenario in scenarios:
+        warm_up = plans.warm_up_s(scenario, common, schemes, jobs)
+        plan = plans.document(scenario, common, schemes, is_quick=is_quick, warm_up_s=warm_up)
+        if plan is None:
+            skipped[scenario.section] = f"no scheme has a parameter {scenario.parameter!r}"
+            continue
+        documents.append((scenario, plan))
+        names[scenario.section] = f"{PLANS}/{scenario.section}.toml"
+    store_folder = place / STORE
+    if place.exists() and any(place.iterdir()) and not (place / PLANS).is_dir() and not force:
+        raise SojournError(f"{place} holds other files; name another folder, or give --force")
+    texts = {names[scenario.section]: dumps(plan) for scenario, plan in documents}
+    for name, text in texts.items():
+        file = place / name
+        if file.exists() and file.read_text(encoding="utf-8") != text and not force:
+            raise SojournError(
+                f"{file} is not what this command writes: it was made by other options, or edited. Run an edited "
+                f"plan with "
+                f"`sojourn plan run {file} --store {store_folder}`; --force replaces it"
+            )
+    (place / PLANS).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        folder.write_text(place / name, text)
+    for number, (scenario, plan) in enumerate(documents, 1):
+        say(f"{number} of {len(documents)}: section {scenario.section}, {scenario.title}")
+        outcome = execute.run(plan, store_folder, jobs=jobs, scheduler=scheduler, watch=None)
+        if outcome.failures:
+            first = outcome.failures[0]
+            raise SojournError(
+                f"section {scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}"
+            )
+    costs: dict[str, cost.Cost] = {}
+    if with_cost:
+        say("section 11: CPU time and memory")
+        costs = {one.label: cost.measure(one) for one in schemes if one.algorithm != TAIL_DROP.algorithm}
+    store = Store.open(store_folder)
+    found = [Found(scenario, plan, store) for scenario, plan in documents]
+    whole = page.Characterisation(subject, common, tuple(found), costs, names, skipped)
+    folder.write_text(place / PAGE, page.html(whole))
+    return place / PAGE
+
+
+__all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone"]

@@ -1,0 +1,45 @@
+"""Quantities of options as numbers in a base unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from sojourn.core import SojournError
+
+RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
+TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def in_base_unit(name: str, given: str, units: Mapping[str, float]) -> float:
+    """Return a quantity in the unit whose factor is 1.
+
+    Parameters
+    ----------
+    name
+        Of the option.
+    given
+        Its value, as in ``20 Mbit/s``.
+    units
+        The units that are allowed, each with its factor.
+
+    Raises
+    ------
+    SojournError
+        If it is no number above 0 with such a unit.
+
+    Examples
+    --------
+    >>> in_base_unit("--rtt", "20 ms", TIMES)
+    0.02
+    """
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
+    try:
+        value = float(found[1]) * units[found[2]] if found else 0.0
+    except (KeyError, ValueError):
+        value = 0.0
+    if not value > 0:
+        raise SojournError(f"{name}={given!r}; allowed: a number above 0 with a unit: {', '.join(units)}")
+    return value
