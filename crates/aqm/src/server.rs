@@ -172,3 +172,51 @@ impl<R: Clone> Clone for Server<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::Stream;
+    use crate::Reason;
+    use alloc::vec::Vec;
+
+    #[derive(Default)]
+    struct Drops(Vec<u64>);
+
+    impl Observer for Drops {
+        fn dropped(&mut self, _now: Instant, packet: Packet, _reason: Reason) {
+            self.0.push(packet.serial);
+        }
+    }
+
+    /// Three packets for a queue of two, then all that it gives: serials given, dropped, and whether the session was told of drops.
+    fn session<D: Discipline + ?Sized>(mut session: Session<'_, D>, mut cx: Cx<'_>) -> (Vec<u64>, bool) {
+        for _ in 0..3 {
+            let serial = session.number();
+            session.arrive(&mut cx, Instant::ZERO, Packet { serial, bytes: 1000, ..Packet::default() });
+        }
+        let given = core::iter::from_fn(|| match session.depart(&mut cx, Instant::ZERO) {
+            Dequeued::Packet(packet) => Some(packet.serial),
+            _ => None,
+        });
+        (given.collect(), cx.told)
+    }
+
+    #[test]
+    fn a_session_of_tail_drop_needs_no_table_and_does_the_same() {
+        for (scheme, is_tail_drop) in [("pfifo limit 2p", true), ("bfifo limit 2000b", false)] {
+            let scheme: Config = scheme.parse().unwrap();
+            let wire = Wire::new(BitRate::from_bit_s(8_000_000), Bytes::ZERO);
+            let (mut server, mut drops) = (Server::new(&scheme, wire, Stream::new(1)), Drops::default());
+            let (opened, cx) = server.open(&mut drops);
+            let told = match opened {
+                Opened { tail_drop: Some(opened), .. } if is_tail_drop => session(opened, cx),
+                Opened { other: Some(opened), .. } if !is_tail_drop => session(opened, cx),
+                Opened { .. } => panic!("{} is opened as another", scheme.text()),
+            };
+            // Two fit; the third, number 2, is dropped, and the observer has been told.
+            assert_eq!((told, drops.0), ((alloc::vec![0, 1], true), alloc::vec![2]));
+            assert_eq!((server.number(), server.counters().forwarded.packets), (3, 2));
+        }
+    }
+}
