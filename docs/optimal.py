@@ -1,6 +1,7 @@
 """The simulations of the page on the best dropping function, as optimal.toml fixes them, and theory's front of C.
 
-``docs/optimal.py`` prints their tables: about ten minutes of CPU time. Finished runs are kept in ``out/optimal``.
+``docs/optimal.py`` prints their tables and draws their picture: about ten minutes of CPU time, five of them for the
+simulations. Finished runs are kept in ``out/optimal``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from practice import BLUE, RED, save
 
 from sojourn import stats
 from sojourn.papers.shipped.dropping_functions import document, simulate, store
 from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
 from sojourn.papers.shipped.results import Keeper
+from sojourn.plot import WIDTH, new_figure
 from sojourn.theory import optimal
 
 DOCS = Path(__file__).parent
@@ -106,6 +109,25 @@ def compared(values: dict[str, dict[str, np.ndarray]]) -> tuple[list[list[str]],
     return means, rows
 
 
+def picture(values: dict[str, dict[str, np.ndarray]]) -> None:
+    """Draw how C and utilisation of each scheme differ from the reference's: paired by block, 95 % intervals."""
+    with new_figure(WIDTH, 3.6) as figure:
+        axes = figure.add_subplot()
+        for one in PROTOCOL["scheme"]:
+            x, y = (
+                stats.paired(*(values[measure][key] for key in (one["id"], PROTOCOL["reference"])))
+                for measure in ("utilisation", "impairment_c")
+            )
+            color = RED if one.get("is_candidate") else BLUE
+            axes.errorbar(x.mean, y.mean, xerr=x.half_width, yerr=y.half_width, fmt="o", color=color, linewidth=1)
+            below = one["id"] in ("gradual", "threshold")
+            place = {"xytext": (6, -13 if below else 6), "textcoords": "offset points", "fontsize": 9}
+            axes.annotate(one["name"], (x.mean, y.mean), **place)
+        axes.set_xlabel("utilisation minus that of d1")
+        axes.set_ylabel("C minus that of d1")
+    save(figure, "optimal.png")
+
+
 def table(rows: list[list[str]]) -> str:
     """The rows of a Markdown table."""
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -113,5 +135,7 @@ def table(rows: list[list[str]]) -> str:
 
 if __name__ == "__main__":
     print(table(front()))
-    for rows in compared(simulated()):
+    found = simulated()
+    picture(found)
+    for rows in compared(found):
         print(table(rows))

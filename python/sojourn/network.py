@@ -360,7 +360,7 @@ class Network:
         stations
             Nodes and groups besides it.
         profile
-            ``802.11b``, ``802.11g`` (the default) or ``802.11n``: where what is not set comes from.
+            ``802.11``, ``802.11b``, ``802.11g`` (the default) or ``802.11n``: where what is not set comes from.
         rates
             Data rate of stations or groups that have another than the rest.
         queue, access_point_queue

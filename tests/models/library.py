@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cake
+import care
 import cobalt
 import codel
 import controllers
@@ -16,6 +17,7 @@ import red
 import red_family
 import schedulers
 import sfb
+import sred
 from base import Model
 
 MODELS: dict[str, type[Model]] = {
@@ -29,6 +31,8 @@ MODELS: dict[str, type[Model]] = {
     "fred": red_family.Fred,
     "choke": red_family.Choke,
     "black": red_family.Black,
+    "sred": sred.Sred,
+    "care": care.Care,
     "shred": red_family.Shred,
     "pie": pie.Pie,
     "pi": controllers.Pi,

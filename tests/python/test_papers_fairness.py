@@ -20,6 +20,7 @@ from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.fairness import shares
 from sojourn.papers.shipped.fairness.kinds import over_time
+from sojourn.plan.store import Store
 from sojourn.stats import jain
 
 PAPER = papers.load("fairness")
@@ -139,6 +140,22 @@ def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -
     assert raw["goodput_total_ratio"] == pytest.approx(3 * raw["goodput_ratio"])
     # 80 s are measured.
     assert raw["drops_packets_s"] == pytest.approx(raw["drops_packets"] / 80)
+
+
+def test_fast_flows_are_compared_with_those_of_slow_stations(tmp_path: Path, measured: execute.Measured) -> None:
+    rates = replace(CONDITIONS["rates"], schemes=("droptail",))
+    runner = execute.Runner(replace(PAPER, readings=(BASE,), conditions=(rates,)), tmp_path / "store")
+    found = runner.run(2, "full", [rates]).raw[BASE.name, "rates"]["goodput_ratio@slow"]["droptail"]
+    flows = Store.open(tmp_path / "store").read("flows", ["run", "group", "goodput_bit_s"]).to_pandas()
+    # Five stations at 54 Mbit/s and three at 6, all sending to the wire; stations that receive are in neither mean.
+    of = flows.groupby(["run", "group"], sort=False)["goodput_bit_s"]
+    assert of.size().unstack()[["tcp", "tcp_slow"]].to_numpy().tolist() == [[5, 3]] * 2
+    means = of.mean().unstack()
+    assert sorted(found) == pytest.approx(sorted(means["tcp"] / means["tcp_slow"]))
+    # The performance anomaly: a fast station gets no more than a slow one.
+    assert (found < 1.1).all()
+    # Nobody is slow in the study's own condition.
+    assert np.isnan(measured.raw[BASE.name, "wlan"]["goodput_ratio@slow"]["red"]).all()
 
 
 def test_the_index_is_structural_where_the_wire_is_full(measured: execute.Measured) -> None:

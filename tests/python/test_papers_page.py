@@ -106,6 +106,16 @@ def test_a_claim_shows_what_it_was_judged_on() -> None:
     assert line == "Table 8: HTTP, CBR, packets of 1400 B: dAQM_c1 2.5 ± 2.1 against PIE 12.5 ± 2.1"
 
 
+def test_a_predicate_names_every_scheme_of_its_groups() -> None:
+    (one,) = [claim for claim in PAPER.claims if claim.id == "fig11-configurations-queue-lowest-2"]
+    # Two groups of schemes.toml: dAQM's three, and those that the study did not propose.
+    assert one.subject == ("configurations",)
+    wanted = "best of dAQM_c1, dAQM_c2, dAQM_c3: lowest against RED, PIE, CoDel, FQ-CoDel, COBALT ("
+    assert page.predicate(PAPER, PAPER.printed, one).startswith(wanted)
+    shown = [page.predicate(PAPER, PAPER.printed, claim).partition(":")[0] for claim in PAPER.claims]
+    assert not any(group in text.split(", ") for group in PAPER.groups for text in shown)
+
+
 def test_a_claim_about_a_sweep_shows_its_ends() -> None:
     ends = [one.at for one in figures.of(FIGURES[10], PAPER.conditions)]
     (one, *_) = [

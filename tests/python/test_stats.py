@@ -55,6 +55,9 @@ def test_paired_differences() -> None:
     assert found.mean == 2
     assert found.low == pytest.approx(2 - 2.48414, abs=1e-5)
     assert not found.excludes_zero
+    # -0.48414 to 4.48414.
+    assert [found.covers(value) for value in (-0.5, -0.48, 4.48, 4.49)] == [False, True, True, False]
+    assert not stats.estimate([2]).covers(2)
 
 
 def test_pairing_takes_out_what_the_pairs_share() -> None:

@@ -45,6 +45,7 @@ pub mod avq;
 pub mod black;
 pub mod blue;
 pub mod cake;
+pub mod care;
 pub mod choke;
 pub mod cobalt;
 pub mod codel;
@@ -63,6 +64,7 @@ pub mod rem;
 pub mod sfb;
 pub mod sfq;
 pub mod shred;
+pub mod sred;
 pub mod threshold;
 
 pub use channel::{Arrival, Channel, ChannelCounts, Impairments};

@@ -41,6 +41,8 @@ registry! {
     "fred" => Fifo<crate::fred::Fred>,
     "choke" => Fifo<crate::choke::Choke>,
     "black" => Fifo<crate::black::Black>,
+    "sred" => Fifo<crate::sred::Sred>,
+    "care" => Fifo<crate::care::Care>,
     "shred" => Fifo<crate::shred::Shred>,
     "pie" => Fifo<crate::pie::Pie>,
     "blue" => Fifo<crate::blue::Blue>,

@@ -99,7 +99,6 @@ def characterize(
     schemes = everyone(subject, against)
     place = Path(out)
     skipped: dict[str, str] = {}
-    names: dict[str, str] = {}
     documents: list[tuple[Scenario, Plan]] = []
     say("pilot runs: the warm-up of each network")
     for scenario in scenarios:
@@ -107,41 +106,60 @@ def characterize(
         plan = plans.document(scenario, common, schemes, is_quick=is_quick, warm_up_s=warm_up)
         if plan is None:
             skipped[scenario.section] = f"no scheme has a parameter {scenario.parameter!r}"
-            continue
-        documents.append((scenario, plan))
-        names[scenario.section] = f"{PLANS}/{scenario.section}.toml"
-    store_folder = place / STORE
-    if place.exists() and any(place.iterdir()) and not (place / PLANS).is_dir() and not force:
-        raise SojournError(f"{place} holds other files; name another folder, or give --force")
-    texts = {names[scenario.section]: dumps(plan) for scenario, plan in documents}
-    for name, text in texts.items():
-        file = place / name
-        if file.exists() and file.read_text(encoding="utf-8") != text and not force:
-            raise SojournError(
-                f"{file} is not what this command writes: it was made by other options, or edited. Run an edited "
-                f"plan with "
-                f"`sojourn plan run {file} --store {store_folder}`; --force replaces it"
-            )
-    (place / PLANS).mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        folder.write_text(place / name, text)
-    for number, (scenario, plan) in enumerate(documents, 1):
-        say(f"{number} of {len(documents)}: section {scenario.section}, {scenario.title}")
-        outcome = execute.run(plan, store_folder, jobs=jobs, scheduler=scheduler, watch=None)
-        if outcome.failures:
-            first = outcome.failures[0]
-            raise SojournError(
-                f"section {scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}"
-            )
+        else:
+            documents.append((scenario, plan))
+    found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
     costs: dict[str, cost.Cost] = {}
     if with_cost:
         say("section 11: CPU time and memory")
         costs = {one.label: cost.measure(one) for one in schemes if one.algorithm != TAIL_DROP.algorithm}
-    store = Store.open(store_folder)
-    found = [Found(scenario, plan, store) for scenario, plan in documents]
-    whole = page.Characterisation(subject, common, tuple(found), costs, names, skipped)
+    names = {scenario.section: plan_file(scenario) for scenario, _ in documents}
+    whole = page.Characterisation(subject, common, found, costs, names, skipped)
     folder.write_text(place / PAGE, page.html(whole))
     return place / PAGE
 
 
-__all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone"]
+def plan_file(scenario: Scenario) -> str:
+    """Return the file of a scenario's plan in the folder."""
+    return f"{PLANS}/{scenario.section}.toml"
+
+
+def run_all(
+    documents: Sequence[tuple[Scenario, Plan]],
+    place: Path,
+    *,
+    jobs: int | None,
+    scheduler: str | None,
+    force: bool,
+    say: Say,
+) -> tuple[Found, ...]:
+    """Write plans into a folder and run what its store does not hold.
+
+    Raises
+    ------
+    SojournError
+        A folder with other files, a plan there that differs, failed runs.
+    """
+    if place.exists() and any(place.iterdir()) and not (place / PLANS).is_dir() and not force:
+        raise SojournError(f"{place} holds other files; name another folder, or give --force")
+    texts = {place / plan_file(scenario): dumps(plan) for scenario, plan in documents}
+    for file, text in texts.items():
+        if file.exists() and file.read_text(encoding="utf-8") != text and not force:
+            raise SojournError(
+                f"{file} is not what this command writes: it was made by other options, or edited. Run an edited "
+                f"plan with `sojourn plan run {file} --store {place / STORE}`; --force replaces it"
+            )
+    (place / PLANS).mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        folder.write_text(file, text)
+    for number, (scenario, plan) in enumerate(documents, 1):
+        say(f"{number} of {len(documents)}: {scenario.section}, {scenario.title}")
+        outcome = execute.run(plan, place / STORE, jobs=jobs, scheduler=scheduler, watch=None)
+        if outcome.failures:
+            first = outcome.failures[0]
+            raise SojournError(f"{scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}")
+    store = Store.open(place / STORE)
+    return tuple(Found(scenario, plan, store) for scenario, plan in documents)
+
+
+__all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone", "plan_file", "run_all"]

@@ -367,6 +367,7 @@ def _scheduling(whole: Characterisation) -> Section:
         "Where each scheme decides",
         ("Scheme", "Drops or marks", "By", "Queues or state for flows", "Can mark (ECN)"),
         tuple(rows),
+        is_text=True,
     )
     return Section(anchor("4.6"), "4.6 Interaction with scheduling", text, (table,))
 
@@ -435,7 +436,7 @@ def _control(whole: Characterisation) -> Section:
         anchor("12"),
         "12 Operator control and auto-tuning",
         text,
-        (Drawing("control", None, "Parameters", _CONTROL, rows),),
+        (Drawing("control", None, "Parameters", _CONTROL, rows, is_text=True),),
     )
 
 
@@ -449,5 +450,9 @@ def _summary(whole: Characterisation) -> Section:
         anchor("13"),
         "13 Checklist",
         (),
-        (Drawing("checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows),),
+        (
+            Drawing(
+                "checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows, is_text=True
+            ),
+        ),
     )

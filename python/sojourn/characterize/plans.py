@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from sojourn import core, plan, stats
 from sojourn.characterize.networks import Setting, text
 from sojourn.characterize.suite import WARM_UP_S, Scenario
+from sojourn.core import SojournError
 from sojourn.network import Network
 from sojourn.plan import Plan
 from sojourn.runner import compare
@@ -42,15 +44,27 @@ def schemes(
         if own.get("limit", {}).get("kind") in ("packets", "packets or bytes") and "limit" not in words:
             changed["limit"] = f"{buffer_packets}p"
         if ecn and own.get(_ECN, {}).get("kind") == "flag" and not {_ECN, "noecn"} & set(words):
-            changed[_ECN] = True
+            # A scheme may refuse to mark without another parameter, as sfq does without its RED.
+            with contextlib.suppress(SojournError):
+                with_parameters(one, {_ECN: True})
+                changed[_ECN] = True
         made.append(with_parameters(one, changed) if changed else one)
     return tuple(made)
 
 
 def document(
-    scenario: Scenario, common: Setting, given: Sequence[Scheme], *, is_quick: bool, warm_up_s: float = WARM_UP_S
+    scenario: Scenario,
+    common: Setting,
+    given: Sequence[Scheme],
+    *,
+    is_quick: bool,
+    warm_up_s: float = WARM_UP_S,
+    replications: int | None = None,
 ) -> Plan | None:
-    """Return the plan of a scenario; None where no scheme has the parameter that varies in it."""
+    """Return the plan of a scenario; None where no scheme has the parameter that varies in it.
+
+    By default there are 5 replications in quick plans and 10 in others.
+    """
     setting = scenario.setting(common)
     buffer = setting.buffer(scenario.largest_rtt_ms)
     own = schemes(given, buffer, ecn=scenario.ecn, parameter=scenario.parameter)
@@ -62,7 +76,7 @@ def document(
         scenario=text(scenario.build(setting, warm_up_s)),
         schemes=own,
         vary=tuple(plan.grid(key, values=list(values), name=name) for name, (key, *values) in vary.items()),
-        replications=5 if is_quick else 10,
+        replications=replications or (5 if is_quick else 10),
         series=_INTERVAL,
         series_replications=1,
         metrics=scenario.metrics,

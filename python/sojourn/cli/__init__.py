@@ -43,6 +43,8 @@ COMMANDS: Final = {
         "compute queueing and control theory: queues, designs, stability, rules of thumb",
     ),
     "characterize": ("characterize.command", "characterise a scheme by the guidelines of RFC 7928"),
+    "atlas": ("atlas.command", "rank every scheme, need by need"),
+    "advise": ("advise.command", "recommend a scheme and a shaper for an access line"),
     "topology": ("topology.command", "convert real topologies to scenarios"),
     "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
     "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),

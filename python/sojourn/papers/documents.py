@@ -18,7 +18,6 @@ DOCUMENTS: Final = ("claims.toml", "schemes.toml", "readings.toml", "traffic.tom
 _RENAMED: Final = {"except": "left_out", "negated": "is_negated", "best_of": "is_best_of", "slightly": "is_slight"}
 _NEEDED: Final = ("id", "section", "place", "quote", "subject", "comparison", "metric")
 
-
 STUDIES: Final = Path(__file__).parent / "studies"
 
 

@@ -25,7 +25,6 @@ _OF_FIGURE: Final = ("low", "high", "rank_better_in", "rank_alike_in")
 _ALIKE: Final = ("alike", "alike_in", "insensitive_to")
 _NEGATED_THEMSELVES: Final = ("best", "peaks_at")
 
-
 EMPTY_PACKETS: Final = 0.01
 """A queue that holds less on average, and loses nothing, is empty."""
 UNLOADED: Final = (0.5, 1.0)

@@ -15,10 +15,9 @@ from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, not_run
-from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.model import Claim, Condition, Paper, Study
 from sojourn.papers.runs import slug
 from sojourn.report import svg
-from sojourn.stats import Estimate
 
 
 def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Sequence[object] = ()) -> str:
@@ -117,7 +116,7 @@ class _Page:
                     "scheme": paper.printed[scheme],
                     "printed": one.text if one else "–",
                     "measured": [
-                        {"text": evidence.number(of[k]), "is_in": _covers(of[k], numbers[k])} for of in columns
+                        {"text": evidence.number(of[k]), "is_in": of[k].covers(numbers[k])} for of in columns
                     ],
                 }
                 for k, (scheme, one) in enumerate(zip(condition.schemes, own, strict=True))
@@ -149,10 +148,9 @@ class _Page:
 
     def by_outcome(self, claims: Sequence[Claim]) -> list[dict[str, Any]]:
         """Return claims by their outcome under the base."""
-        found: dict[Outcome, list[dict[str, Any]]] = {outcome: [] for outcome in Outcome}
-        for claim in claims:
-            found[self.judged.verdicts[claim.id][self.base].outcome].append(self.claim(claim))
-        return [{"key": one.key, "outcome": one.value, "claims": of} for one, of in found.items() if of]
+        found = [(self.judged.verdicts[claim.id][self.base].outcome, self.claim(claim)) for claim in claims]
+        of = {outcome: [one for its, one in found if its is outcome] for outcome in Outcome}
+        return [{"key": one.key, "outcome": one.value, "claims": own} for one, own in of.items() if own]
 
     def line(self, claim: Claim) -> dict[str, Any]:
         """Return a claim's outcome under every reading."""
@@ -160,7 +158,7 @@ class _Page:
         return {
             "id": claim.id,
             "quote": claim.quote,
-            "predicate": predicate(self.paper.printed, claim),
+            "predicate": predicate(self.paper, self.paper.printed, claim),
             "key": outcomes[0].key,
             "outcome": outcomes[0].value,
             "shares": [f"{one.value} {outcomes.count(one)}" for one in list(Outcome)[:-1] if one in outcomes],
@@ -181,7 +179,7 @@ class _Page:
             "also": ", ".join(claim.also),
             "is_recorded": of[base.name].is_recorded,
             "quote": claim.quote,
-            "predicate": predicate(self.paper.printed, claim),
+            "predicate": predicate(self.paper, self.paper.printed, claim),
             "outcome": of[base.name].said,
             "evidence": evidence.lines(self.paper, self.measured, claim, base),
             "turning": turning.name if turning else "",
@@ -217,11 +215,11 @@ def headline(judged: Ledger) -> list[str]:
     return found
 
 
-def predicate(printed: Mapping[str, str], claim: Claim) -> str:
-    """Return what is compared, in a line, with the names of schemes as they are printed."""
+def predicate(paper: Study, printed: Mapping[str, str], claim: Claim) -> str:
+    """Return what is compared, in a line, with every scheme of a group by the name that is printed of it."""
 
-    def names(of: Sequence[str]) -> str:
-        return ", ".join(printed.get(one, one.replace("_", " ")) for one in of)
+    def names(of: tuple[str, ...]) -> str:
+        return ", ".join(printed.get(one, one.replace("_", " ")) for one in paper.ids(of))
 
     parts = [
         "best of" if claim.is_best_of else "",
@@ -236,7 +234,3 @@ def predicate(printed: Mapping[str, str], claim: Claim) -> str:
         f"({evidence.label(claim.metric)})",
     ]
     return " ".join(part for part in parts if part)
-
-
-def _covers(of: Estimate, value: float) -> bool:
-    return of.low is not None and of.high is not None and of.low <= value <= of.high

@@ -231,9 +231,7 @@ def _better_ones(one: Setting, group: tuple[At, ...], metric: str, scheme: str) 
     """Return a statement for each other scheme of the figure: that it is better."""
     sign = 1.0 if metric in HIGHER_IS_BETTER else -1.0
     ours = mean_over(group, metric, scheme)
-    return [
-        above(sign * mean_over(group, metric, other), sign * ours) for other in one.figure if other != scheme
-    ]  # fmt: skip
+    return [above(sign * mean_over(group, metric, other), sign * ours) for other in one.figure if other != scheme]
 
 
 def _rank_better_in(claim: Claim, one: Setting, metric: str) -> Statement:

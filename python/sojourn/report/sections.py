@@ -28,6 +28,8 @@ class Drawing:
         Of the table; none without heads.
     is_folded
         Whether the table is folded under its caption.
+    is_text
+        Whether its cells are words rather than numbers.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Drawing:
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     is_folded: bool = False
+    is_text: bool = False
 
     @property
     def svg(self) -> Markup | None:

@@ -50,6 +50,10 @@ class Estimate:
         """Whether the interval lies wholly on one side of zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
+    def covers(self, value: float) -> bool:
+        """Return whether a value lies in the interval; false without one."""
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
+
     def without_interval(self) -> Estimate:
         """Return the mean alone."""
         return replace(self, low=None, high=None)

@@ -319,6 +319,7 @@ NEAREST: Final[dict[str, str]] = {
     "avq": "pie",
     "black": "choke",
     "blue": "sfb",
+    "care": "choke",
     "cobalt": "cake besteffort flowblind",
     "daqm": "codel",
     "dropping_function": "red",
@@ -335,6 +336,7 @@ NEAREST: Final[dict[str, str]] = {
     "pi": "pie",
     "rem": "pie",
     "shred": "red",
+    "sred": "red",
     "threshold": "pfifo",
 }
 """For algorithms that Linux does not have, the nearest that it has."""

@@ -114,6 +114,10 @@ pub struct CellTable {
 /// Parameters of a standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Profile {
+    /// 2 Mbit/s for data and 1 Mbit/s for control frames: the first standard with direct sequence (IEEE 802.11-1997,
+    /// clause 15). `data_rate = "1 Mbit/s"` gives its other rate.
+    #[serde(rename = "802.11")]
+    First,
     /// 11 Mbit/s for data and 1 Mbit/s for control frames, long preamble (IEEE 802.11-2016, clause 16).
     #[serde(rename = "802.11b")]
     B,
@@ -131,10 +135,11 @@ pub enum Profile {
 impl<'de> Deserialize<'de> for Profile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match String::deserialize(deserializer)?.as_str() {
+            "802.11" => Ok(Self::First),
             "802.11b" => Ok(Self::B),
             "802.11g" => Ok(Self::G),
             "802.11n" => Ok(Self::N),
-            unknown => Err(de::Error::unknown_variant(unknown, &["802.11b", "802.11g", "802.11n"])),
+            unknown => Err(de::Error::unknown_variant(unknown, &["802.11", "802.11b", "802.11g", "802.11n"])),
         }
     }
 }
@@ -174,6 +179,8 @@ impl Profile {
     /// Rates in Mbit/s, times in microseconds, lengths in bytes.
     fn standard(self) -> Standard {
         match self {
+            // 802.11b kept all but the rates.
+            Self::First => Standard { data_rate: 2, ..Self::B.standard() },
             // Long preamble and header: 144 and 48 bits at 1 Mbit/s. Data: 24 B of header, 8 B of LLC/SNAP, 4 B of check.
             Self::B => Standard {
                 data_rate: 11,

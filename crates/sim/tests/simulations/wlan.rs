@@ -183,6 +183,24 @@ fn a_station_alone_sends_as_computed_by_hand() {
 }
 
 #[test]
+fn the_first_standard_sends_as_computed_by_hand() {
+    // IEEE 802.11-1997, clause 15, 1000 B, one station, times in microseconds: DIFS 10 + 2 x 20 = 50; 15.5 slots of 20 in the
+    // mean; preamble 144 and header 48; 1036 B at 2 or 1 Mbit/s; 1 of propagation; SIFS 10; an acknowledgement of 192 and
+    // 14 B at 1 Mbit/s; 1: 5012 and 9156 a packet, so 1.596 and 0.874 Mbit/s.
+    for (keys, rate, cycle) in [("", 2.0, 5012.0), ("data_rate = \"1 Mbit/s\"\n", 1.0, 9156.0)] {
+        let by_hand = 50.0 + 15.5 * 20.0 + 192.0 + 8288.0 / rate + 1.0 + 10.0 + 192.0 + 112.0 + 1.0;
+        assert_eq!(by_hand, cycle);
+        let keys = format!("profile = \"802.11\"\n{keys}queue = \"pfifo limit 3p\"");
+        let report = runs(&uplink(1, 0, &keys, 1000, "5 Mbit/s"), None, 1, 1).remove(0);
+        let expected = 8000.0 / (cycle * 1e-6);
+        let goodput = metric(&report, "throughput_bit_s");
+        // Some 2000 to 4000 back-offs of variance (32^2 - 1)/12 slots^2: 185 us of a cycle each, 0.06 % of the mean; and one
+        // packet more or less in 20 s, 0.05 %.
+        assert!((goodput - expected).abs() < 0.003 * expected, "{goodput} against {expected}");
+    }
+}
+
+#[test]
 fn errors_cost_their_repetitions_and_wider_windows() {
     // 802.11g, 1000 B, one station; a frame is lost with p. Attempt i = 0, 1, ... happens with p^i and backs off for
     // min(2^(4+i), 1024) - 1 slots over 2; a lost one takes 182 us and the time-out of 10 + 9 + 26 us, a good one

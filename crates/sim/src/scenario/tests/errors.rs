@@ -206,7 +206,7 @@ fn a_bad_cell_is_refused() {
         ("stations = [\"left\"]", "stations[0]`: names node left twice; allowed: each node once"),
         (
             "profile = \"802.11a\"",
-            "profile`: \"802.11a\" is unknown (did you mean \"802.11b\"?); allowed: 802.11b, 802.11g, 802.11n",
+            "profile`: \"802.11a\" is unknown (did you mean \"802.11\"?); allowed: 802.11, 802.11b, 802.11g, 802.11n",
         ),
         (
             "rates = { right = \"1 Mbit/s\" }",

@@ -57,7 +57,11 @@ def render(paper: Experiment, of: Results) -> str:
     """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
     for claim in paper.claims:
-        row: dict[str, Any] = {"id": claim.id, "quote": claim.quote, "predicate": predicate(paper.printed, claim)}
+        row: dict[str, Any] = {
+            "id": claim.id,
+            "quote": claim.quote,
+            "predicate": predicate(paper, paper.printed, claim),
+        }
         row |= {"at": claim.at or "each range", "cells": _cells(of, claim)}
         places.setdefault(claim.place, []).append(row)
     counts = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]

@@ -42,7 +42,7 @@ def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: obj
     over that of all flows) and ``goodput_bit_s@tcp-1``, the least of its flows, upwards; ``jain_index@kinds`` of
     the kinds' means, ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under
     test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the
-    second's.
+    second's. ``goodput_ratio@slow``: the first kind's over its flows of slower stations, in the same direction.
     """
     kinds = paper.kinds
     names = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
@@ -74,7 +74,8 @@ def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: obj
         first, second = kinds
         for metric, name in _RATIOS.items():
             whole[name] = whole[f"{metric}@{first}"] / whole[f"{metric}@{second}"]
-    return whole
+    fast, slow = (flows[flows["group"] == group].groupby(KEY) for group in (kinds[0], f"{kinds[0]}_slow"))
+    return whole.assign(**{"goodput_ratio@slow": fast["goodput_bit_s"].mean() / slow["goodput_bit_s"].mean()})
 
 
 def over_time(samples: Mapping[str, pd.DataFrame], kinds: Sequence[str]) -> Raw:

@@ -1,0 +1,77 @@
+"""Writes the page of the atlas, its picture and its data.
+
+``docs/atlas.py FOLDER`` takes them from a folder of ``sojourn atlas``, which takes some 20 minutes of CPU time
+to make and goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from sojourn.atlas import NEEDS, execute, pictures
+from sojourn.atlas.page import number
+from sojourn.atlas.ranks import Cell
+from sojourn.stats import Estimate
+
+DOCS = Path(__file__).parent
+NOTE = (
+    "<!-- Made by docs/atlas.py from a folder of `sojourn atlas`; its words are in docs/templates/atlas.md.in. -->\n"
+)
+
+
+def read(folder: Path) -> execute.Atlas:
+    """Returns the atlas that a folder's data hold."""
+    data = pd.read_csv(folder / execute.DATA[0])
+    needs = tuple(need for need in (*NEEDS, execute.COST) if need.name in set(data["need"]))
+    schemes = {row.scheme: row.text for row in data.itertuples()}
+    cells: dict[str, dict[str, Cell]] = {need.name: {} for need in needs}
+    for row in data.itertuples():
+        low, high = (None if pd.isna(end) else float(end) for end in (row.low, row.high))
+        rank = None if pd.isna(row.rank) else int(row.rank)
+        cells[row.need][row.scheme] = Cell(Estimate(float(row.mean), low, high, int(row.replications)), rank)
+    from sojourn.scheme import Scheme
+
+    replications = int(data["replications"].max())
+    return execute.Atlas(tuple(Scheme(text, label) for label, text in schemes.items()), needs, cells, replications)
+
+
+def table(whole: execute.Atlas) -> str:
+    """Returns the best of each need."""
+    lines = [
+        "| need | what is measured | no scheme is certainly better than | value of the first |",
+        "| --- | --- | --- | --- |",
+    ]
+    for need in whole.needs:
+        cells = whole.cells[need.name]
+        best = sorted(
+            (label for label, cell in cells.items() if cell.rank == 1),
+            key=lambda label: cells[label].estimate.mean * (1 if need.lower else -1),
+        )
+        shown = ", ".join(f"`{label}`" for label in best[:6]) + (
+            f" and {len(best) - 6} more" if len(best) > 6 else ""
+        )
+        value = f"{number(need, cells[best[0]])} {need.unit}".strip() if best else "–"
+        lines.append(f"| {need.title} | {need.question} | {shown} | {value} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Writes the page."""
+    whole = read(Path(sys.argv[1]))
+    for name, picture in (
+        ("atlas-ranks", pictures.ranks(whole)),
+        ("atlas-two", pictures.two(whole, "delay", "goodput")),
+    ):
+        picture.savefig(DOCS / "images" / f"{name}.png", dpi=110, facecolor="white", metadata={"Software": None})
+    words = (DOCS / "templates" / "atlas.md.in").read_text()
+    words = words.replace("@COUNT@", str(len(whole.schemes))).replace("@TABLE@", table(whole))
+    words = words.replace("@REPLICATIONS@", str(whole.replications))
+    (DOCS / "concepts" / "atlas.md").write_text(NOTE + words)
+    (DOCS / "concepts" / "atlas.csv").write_text((Path(sys.argv[1]) / execute.DATA[0]).read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""The network that advice is about: a household behind a line whose own queues are long.
+
+    servers - operator ==line== gateway --shaper-- home - clients
+
+The line has the queues of the provider and of the modem at its own rate. The shaper stands behind them in the
+download, as an ingress device does (IFB), and before them in the upload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from sojourn import draw, suggest
+from sojourn.core import SojournError
+from sojourn.lines import TECHNOLOGIES
+from sojourn.network import Network
+from sojourn.trace import read
+from sojourn.traffic import bulk, cbr, gaming, tcp, udp, video, voip, web
+from sojourn.units import Quantity, bit_s, bytes_, gbit_s, ms, s
+
+NEEDS: Final = ("calls", "games", "web", "video", "bulk")
+LINE_MS: Final = 4.0
+"""Round trip of the line; the rest of a path's is beyond the operator."""
+LAN_MS: Final = 1.0
+LEAST_RTT_MS: Final = 8.0
+_FULL_BYTES: Final = 1500
+_LIMITS: Final = {"down_mbit_s": (0.2, 10_000.0), "up_mbit_s": (0.1, 10_000.0)}
+FLOWS_DOWN: Final = 4
+FLOWS_UP: Final = 2
+_FAST_MBIT_S: Final = 200.0
+PING: Final = "ping"
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access line and what passes it.
+
+    Parameters
+    ----------
+    down_mbit_s, up_mbit_s
+        Rates that the line has, framing included.
+    technology
+        Its framing, as :func:`sojourn.access` takes it.
+    rtt_ms
+        Smallest and largest base round-trip time.
+    needs
+        What the household does, of :data:`NEEDS`.
+    isp_buffer_ms
+        Length of the provider's and of the modem's queue, at the line's rate.
+    trace
+        A trace of the download's rate; `down_mbit_s` is its mean then.
+    least_mbit_s
+        With a trace: the rate that the line has in nine of ten seconds.
+    """
+
+    down_mbit_s: float
+    up_mbit_s: float
+    technology: str = "ethernet"
+    rtt_ms: tuple[float, float] = (20.0, 60.0)
+    needs: tuple[str, ...] = NEEDS
+    isp_buffer_ms: float = 200.0
+    trace: str | None = None
+    least_mbit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.technology not in TECHNOLOGIES:
+            raise SojournError(suggest.unknown("technology", self.technology, TECHNOLOGIES))
+        for name, (low, high) in _LIMITS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise SojournError(f"{name} is {value:g}; allowed: {low:g} to {high:g}")
+        least, most = self.rtt_ms
+        if not LEAST_RTT_MS <= least <= most <= 2_000.0:
+            raise SojournError(
+                f"rtt_ms is {least:g} to {most:g}; allowed: {LEAST_RTT_MS:g} to 2000, the smaller first"
+            )
+        if not 1.0 <= self.isp_buffer_ms <= 10_000.0:
+            raise SojournError(f"isp_buffer_ms is {self.isp_buffer_ms:g}; allowed: 1 to 10000")
+        for need in self.needs:
+            if need not in NEEDS:
+                raise SojournError(suggest.unknown("need", need, NEEDS))
+
+    @classmethod
+    def following(cls, trace: str, **more: Any) -> Line:
+        """Return a line whose download follows a trace: a file, or the name of one that comes with Sojourn."""
+        found = read(trace)
+        file = Path(trace)
+        rates = found.rate_bit_s(1.0) / 1e6
+        return cls(
+            found.mean_bit_s / 1e6,
+            trace=str(file.resolve()) if file.is_file() else trace,
+            least_mbit_s=max(0.2, float(np.quantile(rates, 0.1))),
+            **more,
+        )
+
+    @property
+    def criterion(self) -> str:
+        """The measure of latency that decides: of a varying line the mean, as its outages are beyond any shaper."""
+        return "latency" if self.trace is None else "latency_mean"
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Warm-up and measured time: fast lines send as many packets in less."""
+        if self.down_mbit_s > _FAST_MBIT_S:
+            return 5.0, 10.0
+        return 10.0, 60.0 if self.trace else 30.0
+
+    @property
+    def framing(self) -> str:
+        """The line's framing, in the words of tc-cake(8)."""
+        return TECHNOLOGIES[self.technology]
+
+    def buffer_packets(self, rate_mbit_s: float) -> int:
+        """Return the length of a queue of the line, in full packets."""
+        return max(4, round(rate_mbit_s * 1e6 * self.isp_buffer_ms / 1e3 / 8 / _FULL_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class Shaper:
+    """What stands at the gateway; None for a direction without one.
+
+    Parameters
+    ----------
+    scheme
+        As tc writes it, without a rate.
+    down_mbit_s, up_mbit_s
+        Rates, framing included.
+    """
+
+    scheme: str
+    down_mbit_s: float | None
+    up_mbit_s: float | None
+
+
+def network(line: Line, shaper: Shaper | None) -> Network:
+    """Return the household with a shaper, or as it is without."""
+    down, up = _rate(line.down_mbit_s), _rate(line.up_mbit_s)
+    warm_up, measured = line.seconds
+    net = Network(name="household", description="a household", duration=s(warm_up + measured), warm_up=s(warm_up))
+    limits = {
+        "down": f"pfifo limit {line.buffer_packets(line.down_mbit_s)}p",
+        "up": f"pfifo limit {line.buffer_packets(line.up_mbit_s)}p",
+    }
+    shared: dict[str, Any] = {"delay": ms(LINE_MS / 2), "framing": line.framing, "queue": limits}
+    if line.trace is None:
+        net = net.link(name="line", from_="operator", to="gateway", rate={"down": down, "up": up}, **shared)
+    else:
+        net = net.link(
+            name="line", from_="operator", to="gateway", trace={"file": line.trace}, reverse_rate=up,
+            delay=shared["delay"], queue=limits,
+        )  # fmt: skip
+    net = _shaped(net, line, shaper)
+    for name, rtt in zip(("near", "far"), line.rtt_ms, strict=True):
+        net = net.link(
+            name=name, from_=f"server_{name}", to="operator", rate=gbit_s(100), delay=ms((rtt - LINE_MS - LAN_MS) / 2)
+        )
+    net = net.link(name="lan", from_="home", to="client", rate=gbit_s(10), delay=ms(LAN_MS / 2))
+    return _loaded(net, line)
+
+
+def _rate(mbit_s: float) -> Quantity:
+    return bit_s(round(mbit_s * 1e6))
+
+
+def _shaped(net: Network, line: Line, shaper: Shaper | None) -> Network:
+    rates, queues = {}, {}
+    given = Shaper("pfifo", None, None) if shaper is None else shaper
+    for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):
+        rates[way] = gbit_s(100) if own is None else _rate(own)
+        queues[way] = "pfifo" if own is None else given.scheme
+    return net.link(
+        name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), framing=line.framing, queue=queues,
+        under_test={"down": True, "up": True},
+    )  # fmt: skip
+
+
+def _loaded(net: Network, line: Line) -> Network:
+    """Add what the household does: always downloads and uploads, to the nearest and to the farthest server."""
+    within = draw.uniform(s(0), s(1))
+    cubic = tcp(congestion_control="cubic", mss=bytes_(1440) if line.framing.startswith("pppoe") else None)
+
+    def flow(net: Network, name: str, server: str, *, up: bool = False, **more: Any) -> Network:
+        ends = ("client", f"server_{server}") if up else (f"server_{server}", "client")
+        return net.flow(name=name, from_=ends[0], to=ends[1], **more)
+
+    for server in ("near", "far"):
+        net = flow(
+            net, f"download_{server}", server, count=FLOWS_DOWN // 2, traffic=bulk(), transport=cubic, start=within
+        )
+        net = flow(
+            net,
+            f"upload_{server}",
+            server,
+            up=True,
+            count=FLOWS_UP // 2,
+            traffic=bulk(),
+            transport=cubic,
+            start=within,
+        )
+    echo = cbr(rate=bit_s(round(64 * 8 / 0.05)), packet_size=bytes_(64))
+    net = flow(net, PING, "near", up=True, traffic=echo, transport=udp(echo=True))
+    if "calls" in line.needs:
+        net = flow(net, "call_down", "near", traffic=voip(), transport=udp())
+        net = flow(net, "call_up", "near", up=True, traffic=voip(), transport=udp())
+    if "games" in line.needs:
+        net = flow(net, "game_down", "near", traffic=gaming(), transport=udp())
+    if "web" in line.needs:
+        net = flow(net, "web", "far", traffic=web(), transport=cubic)
+    if "video" in line.needs:
+        net = flow(net, "video", "far", traffic=video(), transport=cubic)
+    return net

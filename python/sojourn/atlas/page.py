@@ -1,0 +1,173 @@
+"""Pages of the atlas: an overview, and one of each scheme."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from sojourn import core
+from sojourn.atlas import pictures
+from sojourn.report import page as filled
+from sojourn.report.sections import Drawing, Section
+
+if TYPE_CHECKING:
+    from sojourn.atlas.execute import Atlas
+    from sojourn.atlas.needs import Need
+    from sojourn.atlas.ranks import Cell
+    from sojourn.characterize.networks import Setting
+    from sojourn.scheme import Scheme
+
+
+def file_name(label: str) -> str:
+    """Return a label as a file's name."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", label)
+
+
+def number(need: Need, cell: Cell) -> str:
+    """Return the number of a cell with the half-width of its interval."""
+    found = cell.estimate
+    if found.replications == 0:
+        return "–"
+    half = "" if found.half_width is None else f" ± {found.half_width:.{need.digits}f}"
+    return f"{found.mean:.{need.digits}f}{half}".replace("-", "−")
+
+
+def overview(whole: Atlas, setting: Setting) -> str:
+    """Return the overview."""
+    labels = whole.ordered()
+    first = {
+        need.name: [label for label in labels if whole.cells[need.name][label].rank == 1] for need in whole.needs
+    }
+    best = Drawing(
+        "best",
+        None,
+        "For each need, the schemes that no other scheme certainly beats, and the number of the first of them.",
+        ("Need", "What is measured", "Best", "Value"),
+        tuple(
+            (
+                need.title,
+                f"{need.question}; {'lower' if need.lower else 'higher'} is better",
+                ", ".join(first[need.name]),
+                f"{number(need, whole.cells[need.name][first[need.name][0]])} {need.unit}".strip()
+                if first[need.name]
+                else "–",
+            )
+            for need in whole.needs
+        ),
+        is_text=True,
+    )
+    table = Drawing(
+        "numbers",
+        None,
+        "Every number with its 95 % interval, and the rank.",
+        ("Scheme", *(need.title for need in whole.needs)),
+        tuple(
+            (label, *(_with_rank(need, whole.cells[need.name][label]) for need in whole.needs)) for label in labels
+        ),
+        is_folded=True,
+    )
+    sections = (
+        Section(
+            "ranks",
+            "Need by scheme",
+            (
+                "Each cell has the mean; green is a good rank, red a bad one, and bold the first. A scheme's rank "
+                "is one more than "
+                "the number of schemes that are certainly better: by paired differences at the 5 % level after "
+                "Holm's "
+                "correction over all pairs. Schemes whose differences are not certain therefore share a rank. Rows "
+                "are "
+                "in the order of the mean rank, which weighs every need alike; a user has needs of their own.",
+            ),
+            (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
+        ),
+        Section(
+            "tradeoff",
+            "Delay and goodput",
+            ("Each scheme has a row, so no marker covers another.",),
+            (Drawing("tradeoff-picture", pictures.two(whole, "delay", "goodput"), "Bars are 95 % intervals."),),
+        ),
+        Section(
+            "schemes",
+            "Schemes",
+            ("Each scheme has a page with its ranks.",),
+            (
+                Drawing(
+                    "links",
+                    None,
+                    "Pages",
+                    ("Scheme", "Text", "What it does"),
+                    tuple(_link(one) for one in whole.schemes),
+                    is_text=True,
+                ),
+            ),
+        ),
+    )
+    return filled(
+        "atlas.html.j2",
+        title=f"Atlas of {len(labels)} AQM schemes",
+        lead="Every scheme with its defaults in the networks of RFC 7928 and four more, one number for each need.",
+        facts=(
+            ("Bottleneck", f"{setting.rate_mbit_s:g} Mbit/s"),
+            ("Base RTT", f"{setting.rtt_ms:g} ms"),
+            ("Buffer", "bandwidth-delay product"),
+            ("Replications", str(whole.replications)),
+            ("Build", core.build()),
+        ),
+        sections=sections,
+        code=core.version(),
+        home="",
+    )
+
+
+def of_scheme(whole: Atlas, one: Scheme) -> str:
+    """Return the page of a scheme."""
+    rows = []
+    for need in whole.needs:
+        cells = whole.cells[need.name]
+        own = cells[one.label]
+        best = [label for label in whole.ordered() if cells[label].rank == 1]
+        among = f"{number(need, cells[best[0]])} ({best[0]})" if best else "–"
+        rank = "–" if own.rank is None else f"{own.rank} of {len(whole.schemes)}"
+        rows.append((need.title, need.question, f"{number(need, own)} {need.unit}".strip(), rank, among))
+    heads = ("Need", "What is measured", "Value", "Rank", "Best")
+    entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
+    own_ranks = {need.title: whole.cells[need.name][one.label].rank for need in whole.needs}
+    strong = [title for title, rank in own_ranks.items() if rank == 1]
+    weak = [title for title, rank in own_ranks.items() if rank is not None and rank > 0.75 * len(whole.schemes)]
+    text = tuple(
+        sentence
+        for sentence, there in (
+            (f"No scheme is certainly better in: {', '.join(strong)}.", strong),
+            (f"In the last quarter in: {', '.join(weak)}.", weak),
+        )
+        if there
+    )
+    return filled(
+        "atlas.html.j2",
+        title=f"{entry['title']} in the atlas",
+        lead=f"{entry['summary'][0].upper()}{entry['summary'][1:]}.",
+        facts=(("Scheme", one.text), ("Source", str(entry["source"]))),
+        sections=(
+            Section(
+                "needs",
+                "Need by need",
+                text,
+                (Drawing("needs", None, "Values with 95 % intervals", heads, tuple(rows), is_text=True),),
+            ),
+        ),
+        code=core.version(),
+        home="../index.html",
+    )
+
+
+def _with_rank(need: Need, cell: Cell) -> str:
+    return number(need, cell) if cell.rank is None else f"{number(need, cell)} ({cell.rank})"
+
+
+def _link(one: Scheme) -> tuple[str, str, str]:
+    entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
+    link = Markup('<a href="schemes/{}.html">{}</a>').format(file_name(one.label), one.label)
+    return link, one.text, str(entry["summary"])

@@ -1,0 +1,154 @@
+"""Advice for an access line: the network, the search, the commands and the answer."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sojourn import core
+from sojourn.advise import Line, advise, answer, search
+from sojourn.advise.household import Shaper, network
+from sojourn.advise.search import Advice, Outcome
+from sojourn.cli import main
+from sojourn.core import SojournError
+from sojourn.units import bit_s
+
+SLOW = {"rtt_ms": (20.0, 20.0), "needs": ("calls",)}
+
+
+def outcome(shaper: Shaper | None, latency: float, down: float = 8.0, up: float = 1.0) -> Outcome:
+    values = {"latency": latency, "latency_mean": latency / 2, "down": down, "up": up, "mos": 4.0}
+    return Outcome(shaper, {name: np.array([value, value]) for name, value in values.items()})
+
+
+def test_the_providers_queue_is_as_long_as_it_is_said_to_be() -> None:
+    # 200 ms at 50 Mbit/s are 1,250,000 B, 833 packets of 1500 B.
+    assert Line(50, 10).buffer_packets(50) == 833
+    assert Line(50, 10, isp_buffer_ms=100).buffer_packets(10) == 83
+    links = {link["name"]: link for link in network(Line(50, 10), None).to_dict()["links"]}
+    assert links["line"]["queue"]["down"] == "pfifo limit 833p"
+    # Without a shaper nothing but the line is slow.
+    assert links["shaper"]["rate"]["down"] == "100 Gbit/s"
+
+
+def test_the_base_rtt_is_that_of_the_range() -> None:
+    line = Line(50, 10, rtt_ms=(15.0, 120.0))
+    links = {link["name"]: link for link in network(line, None).to_dict()["links"]}
+    for name, rtt in (("near", 15.0), ("far", 120.0)):
+        one_way = sum(float(links[part]["delay"].split()[0]) for part in (name, "line", "lan"))
+        assert 2 * one_way == pytest.approx(rtt)
+
+
+def test_the_shaper_stands_where_it_is_said_to_stand() -> None:
+    shaper = Shaper("codel", 45.0, 9.0)
+    links = {link["name"]: link for link in network(Line(50, 10, "vdsl"), shaper).to_dict()["links"]}
+    assert (links["shaper"]["from"], links["shaper"]["to"]) == ("gateway", "home")
+    assert links["shaper"]["rate"] == {"down": str(bit_s(45e6)), "up": str(bit_s(9e6))}
+    assert links["shaper"]["framing"] == links["line"]["framing"] == "pppoe-ptm"
+
+
+def test_goodput_decides_among_settings_with_a_low_latency() -> None:
+    line = Line(10, 2)
+    low, near, far = (
+        outcome(Shaper("a", 8, 1), 6.0, 7.0),
+        outcome(Shaper("b", 9, 1), 10.9),
+        outcome(Shaper("c", 9, 1), 11.1, 9.0),
+    )
+    # 6 ms and 5 ms more are 11 ms: the third is too slow, the second has more goodput than the first.
+    assert search._preferred(line, [low, near, far]) is near
+
+
+def test_advice_reduces_the_latency_and_says_what_it_costs() -> None:
+    advice = advise(Line(5, 1, **SLOW), "openwrt")
+    assert advice.best is not None
+    assert advice.best.shaper is not None
+    assert advice.best.shaper.scheme in search.PLATFORMS["openwrt"]
+    # The provider's queue of 200 ms is full today.
+    assert advice.today.mean("latency") > 150
+    assert advice.best.mean("latency") < 60
+    assert advice.best.shaper.down_mbit_s < 5
+    again = advise(Line(5, 1, **SLOW), "openwrt")
+    assert answer.data(again) == answer.data(advice)
+
+
+def test_it_says_when_nothing_is_to_be_gained() -> None:
+    # The provider's queue is no longer than that of a good scheme.
+    advice = advise(Line(20, 20, isp_buffer_ms=4, **SLOW), "openwrt")
+    assert advice.best is None
+    assert answer.sentences(advice)[0].startswith("Nothing is to be gained")
+    assert answer.data(advice)["commands"] == []
+
+
+def test_commands_have_rates_and_overheads_of_the_line() -> None:
+    line, shaper = Line(50, 10, "vdsl"), Shaper("fq_codel", 45.0, 9.0)
+    linux = answer.commands(line, "linux", shaper)
+    # PTM sends 65 B for 64: 9 Mbit/s times 64/65 are 8,861,538 bit/s.
+    assert any("stab overhead 30 linklayer ethernet" in one for one in linux)
+    assert any("htb rate 8862000bit" in one for one in linux)
+    cake = answer.commands(line, "linux", Shaper("cake besteffort", 45.0, 9.0))
+    (down,) = [one for one in cake if "dev ifb0 root cake" in one]
+    assert all(words in down for words in ("bandwidth 45000000bit", "ptm overhead 30", " ingress "))
+    assert "uci set sqm.@queue[0].upload='8862'" in answer.commands(line, "openwrt", shaper)
+    config = tomllib.loads("\n".join(answer.commands(line, "sojournd", shaper)))
+    assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "44308 kbit/s", "overhead": "30 B"}
+
+
+def test_every_platform_has_what_it_is_offered() -> None:
+    for platform, schemes in search.PLATFORMS.items():
+        for scheme in schemes:
+            core.parse_aqm(scheme)
+            assert answer.commands(Line(50, 10), platform, Shaper(scheme, 45.0, 9.0))
+
+
+def test_a_varying_line_has_an_answer_for_its_least_rate() -> None:
+    line = Line.following("lte", up_mbit_s=2.0, **SLOW)
+    assert line.down_mbit_s == pytest.approx(2.94, rel=0.01)
+    assert line.least_mbit_s is not None
+    assert line.least_mbit_s < line.down_mbit_s
+    one = outcome(Shaper("cake", 2.0, 1.5), 30.0)
+    found = Advice(
+        line, "linux", outcome(None, 300.0), one, None, (one,), outcome(Shaper("cake", 0.3, 1.5), 20.0, 0.2)
+    )
+    assert any("nine of ten seconds" in sentence for sentence in answer.sentences(found))
+
+
+def test_bad_questions_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for arguments, why in (
+        (["--up", "1 Mbit/s"], "give either --down or --trace"),
+        (["--down", "5", "--up", "1 Mbit/s"], "--down='5'; allowed"),
+        (["--down", "5 Mbit/s", "--up", "1 Mbit/s", "--technology", "docsi"], "did you mean `docsis`"),
+        (["--down", "5 Mbit/s", "--up", "1 Mbit/s", "--on", "windows"], "platform"),
+        (["--down", "5 Mbit/s", "--up", "1 Mbit/s", "--for", "call"], "need"),
+        (["--down", "5 Mbit/s", "--up", "1 Mbit/s", "--rtt", "2ms"], "allowed: 8 to 2000"),
+        (["--trace", "lta", "--up", "1 Mbit/s"], "lta"),
+    ):
+        assert main(["advise", *arguments]) == 2
+        assert why in capsys.readouterr().err, arguments
+    with pytest.raises(SojournError, match="isp_buffer_ms"):
+        Line(5, 1, isp_buffer_ms=0)
+
+
+def test_the_command_prints_data_and_writes_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    command = [
+        "advise",
+        "--down",
+        "5 Mbit/s",
+        "--up",
+        "1 Mbit/s",
+        "--rtt",
+        "20ms",
+        "--for",
+        "calls",
+        "--on",
+        "openwrt",
+    ]
+    assert main([*command, "--json", "--out", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recommended"]["shaper"]["scheme"] in search.PLATFORMS["openwrt"]
+    assert found["commands"][0].startswith("opkg")
+    assert "To paste" in page.read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""The atlas: ranks with ties, needs, data and pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sojourn.atlas import NEEDS, atlas, execute
+from sojourn.atlas.needs import SCENARIOS
+from sojourn.atlas.ranks import ranked
+from sojourn.cli import main
+from sojourn.core import SojournError
+from sojourn.scheme import Scheme
+
+SOME = [need for need in NEEDS if need.name in ("delay", "goodput", "tail", "flood")]
+
+
+def test_ranks_tie_where_differences_are_not_certain() -> None:
+    noise = np.array([0.1, -0.2, 0.05, 0.15, -0.1])
+    values = {"low": 1.0 + noise, "alike": 1.0 + noise[::-1], "high": 9.0 + noise, "none": np.array([np.nan] * 5)}
+    # "low" and "alike" differ by less than their noise; both are 8 below "high", in every replication.
+    found = ranked(values, lower=True)
+    assert {label: cell.rank for label, cell in found.items()} == {"low": 1, "alike": 1, "high": 3, "none": None}
+    found = ranked(values, lower=False)
+    assert {label: cell.rank for label, cell in found.items()} == {"low": 2, "alike": 2, "high": 1, "none": None}
+
+
+def test_the_same_values_tie_and_constant_differences_do_not() -> None:
+    same = np.array([1.0, 2.0, 3.0])
+    found = ranked({"a": same, "b": same.copy(), "c": same + 1}, lower=True)
+    assert {label: cell.rank for label, cell in found.items()} == {"a": 1, "b": 1, "c": 3}
+
+
+def test_every_need_has_its_scenario() -> None:
+    known = {one.section for one in SCENARIOS}
+    assert {need.section for need in NEEDS} <= known
+    assert len({need.name for need in NEEDS}) == len(NEEDS)
+
+
+def test_every_algorithm_of_the_library_is_in_the_atlas() -> None:
+    assert {one.algorithm for one in execute.every_scheme()} >= {"pfifo", "codel", "fq_codel", "cake", "dualpi2"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, execute.Atlas]:
+    """Two schemes on a slow bottleneck."""
+    from sojourn.characterize import Setting
+
+    out = tmp_path_factory.mktemp("atlas") / "two"
+    schemes = [Scheme("pfifo", "pfifo"), Scheme("fq_codel", "FQ-CoDel")]
+    options = {"setting": Setting(rate_mbit_s=4.0), "with_cost": False, "replications": 3, "needs": SOME}
+    return out, atlas(out, schemes=schemes, **options)
+
+
+def test_flow_queueing_beats_tail_drop_where_it_must(made: tuple[Path, execute.Atlas]) -> None:
+    _, whole = made
+    # UDP at three quarters of 4 Mbit/s: flow queueing gives TCP half, 2 Mbit/s and 1448 of each 1500 B, of which a window
+    # that halves without a queue uses three quarters: 2 * 1448 / 1500 * 0.75 = 1.45.
+    assert 1.45 < whole.cells["flood"]["FQ-CoDel"].estimate.mean < 1.93
+    assert whole.cells["flood"]["pfifo"].rank == 2
+    assert whole.cells["delay"]["FQ-CoDel"].rank == 1
+    assert whole.cells["delay"]["pfifo"].rank == 2
+
+
+def test_data_and_pages_say_the_same(made: tuple[Path, execute.Atlas]) -> None:
+    out, whole = made
+    data = pd.read_csv(out / "atlas.csv")
+    assert len(data) == len(SOME) * 2
+    pd.testing.assert_frame_equal(pd.read_parquet(out / "atlas.parquet"), whole.frame())
+    overview = (out / "index.html").read_text(encoding="utf-8")
+    assert 'href="schemes/FQ-CoDel.html"' in overview
+    assert "Need by need" in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
+
+
+def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None:
+    from sojourn.characterize import Setting
+
+    out, whole = made
+    before = {file: file.stat().st_mtime_ns for file in (out / "store").rglob("*.parquet")}
+    options = {"setting": Setting(rate_mbit_s=4.0), "with_cost": False, "replications": 3, "needs": SOME}
+    again = atlas(out, schemes=whole.schemes, **options)
+    assert {file: file.stat().st_mtime_ns for file in (out / "store").rglob("*.parquet")} == before
+    pd.testing.assert_frame_equal(again.frame(), whole.frame())
+
+
+def test_bad_requests_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SojournError, match="at least two schemes"):
+        atlas(tmp_path, schemes=[Scheme("pie", "pie")])
+    assert main(["atlas", "--out", str(tmp_path / "a"), "--aqm", "pie", "--aqm", "codel", "--replicates", "2"]) == 2
+    assert "allowed: 3 to 1000" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
