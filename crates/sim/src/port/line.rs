@@ -297,7 +297,9 @@ mod tests {
             line.enter(&mut queue, 0, end, bytes);
         }
         assert_eq!(line.counted(&queue[0]), [2, 1500, 0, 0]);
-        assert_eq!(line.busy(&queue[0], end + Span::from_millis(2)), Span::from_micros(1500));
+        let later = end + Span::from_millis(2);
+        line.finish(&mut queue[0], later);
+        assert_eq!(line.busy(&queue[0], later), Span::from_micros(1500));
     }
 
     #[test]
