@@ -57,8 +57,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, execute.Atlas]
 
 def test_flow_queueing_beats_tail_drop_where_it_must(made: tuple[Path, execute.Atlas]) -> None:
     _, whole = made
-    # UDP at three quarters of 4 Mbit/s: flow queueing gives TCP half, 2 Mbit/s and 1448 of each 1500 B, of which a window
-    # that halves without a queue uses three quarters: 2 * 1448 / 1500 * 0.75 = 1.45.
+    # UDP at three quarters of 4 Mbit/s: flow queueing gives TCP half, 2 Mbit/s and 1448 of each 1500 B. A window that
+    # halves without a queue uses three quarters of it: 2 * 1448 / 1500 * 0.75 = 1.45.
     assert 1.45 < whole.cells["flood"]["FQ-CoDel"].estimate.mean < 1.93
     assert whole.cells["flood"]["pfifo"].rank == 2
     assert whole.cells["delay"]["FQ-CoDel"].rank == 1

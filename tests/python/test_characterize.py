@@ -157,7 +157,7 @@ def found_in(out: Path, section: str) -> Found:
 
 def test_numbers_are_those_of_the_network(characterised: Path) -> None:
     one = found_in(characterised, "5.3a")
-    # UDP at 1.25 of the capacity: the link is full, 1472 of each 1500 B are goodput, and a fifth of what comes is lost.
+    # UDP at 1.25 of the capacity: the link is full, 1472 of each 1500 B are goodput, a fifth of what comes is lost.
     goodput = one.estimate(one.runs, "pie", "goodput_bit_s")
     assert goodput.mean == pytest.approx(2e6 * 1472 / 1500, rel=0.005)
     assert one.estimate(one.runs, "pie", "loss_ratio").mean == pytest.approx(0.2, abs=0.005)

@@ -40,7 +40,8 @@ def test_every_metric_that_a_run_reports_is_defined(results) -> None:  # type: i
         from sojourn import tables
 
         for column in tables.metric_columns(name, results.frames[name]):
-            assert (scope, column) in metrics.catalogue(), f"{column} of {name} is not in the catalogue, crates/measure/src/catalogue.rs"
+            where = "crates/measure/src/catalogue.rs"
+            assert (scope, column) in metrics.catalogue(), f"{column} of {name} is not in {where}"
 
 
 def test_every_main_metric_exists() -> None:

@@ -90,12 +90,12 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
 
 
 def _shares(paper: Paper, names: list[str]) -> list[tuple[int, int]]:
-    """Return how many claims hold and do not under each reading, of those that more than the base was run for."""
+    """Return how many claims hold and do not under each reading, of those that were run under all of them."""
     document = records.read(paper)
     places = [document["readings"].index(name) for name in names]
     signs = [text.split()[1] for text in document["claims"].values()]
     missing, holds, fails = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
-    common = [of for of in signs if sum(of[place] != missing for place in places) > 1]
+    common = [of for of in signs if all(of[place] != missing for place in places)]
     return [(sum(of[place] == holds for of in common), sum(of[place] == fails for of in common)) for place in places]
 
 
