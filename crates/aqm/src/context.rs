@@ -132,6 +132,8 @@ pub struct Cx<'a> {
     pub observer: &'a mut dyn Observer,
     /// This queue's counters, kept by the host.
     pub counters: &'a mut Counters,
+    /// The observer has been told of a drop.
+    pub told: bool,
 }
 
 impl Cx<'_> {
@@ -147,6 +149,7 @@ impl Cx<'_> {
     #[inline(never)]
     fn hand_over(&mut self, packet: &Packet, reason: Reason) {
         self.counters.dropped[reason as usize].add(packet);
+        self.told = true;
         self.observer.dropped(self.now, packet.clone(), reason);
     }
 

@@ -31,7 +31,7 @@ pub type Internal<'a> = dyn FnMut(&'static str, f64) + 'a;
 ///
 /// Every packet given to [`enqueue`](Self::enqueue) comes back exactly once: from
 /// [`dequeue`](Self::dequeue), from [`drain`](Self::drain), or through [`Observer::dropped`](crate::Observer::dropped).
-pub trait Discipline: Send {
+pub trait Discipline: Any + Send {
     /// Offers an arriving packet. It is queued or dropped; others may be dropped instead.
     fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet);
 
@@ -295,6 +295,7 @@ fn sent(cx: &mut Cx<'_>, packet: Option<Packet>) -> Dequeued {
 }
 
 impl<A: Algorithm> Discipline for Fifo<A> {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);
@@ -302,6 +303,7 @@ impl<A: Algorithm> Discipline for Fifo<A> {
         self.aqm.enqueue(cx, &mut self.queue, packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
         if !A::PASSES {
             return self.ask(cx);

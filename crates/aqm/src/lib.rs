@@ -83,4 +83,4 @@ pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;
-pub use server::Server;
+pub use server::{Opened, Server, Session};

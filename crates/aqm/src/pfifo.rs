@@ -48,7 +48,8 @@ impl Aqm for Pfifo {
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
         if queue.len() >= self.limit {
-            cx.drop(packet, Reason::Overflow);
+            // A copy, so that one that is queued need not lie in memory before.
+            cx.drop(packet.clone(), Reason::Overflow);
         } else {
             queue.push(packet);
         }

@@ -1,5 +1,7 @@
-use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Internal, Observer, Packet, Random};
+use crate::pfifo::Pfifo;
+use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random};
 use alloc::boxed::Box;
+use core::any::Any;
 use sojourn_units::{BitRate, Bytes, Instant, Wire};
 
 /// A discipline in front of a wire: the one way in which the simulator and the device drive a discipline.
@@ -27,7 +29,22 @@ impl<R: Random> Server<R> {
     #[inline(always)]
     fn at<'a>(&'a mut self, now: Instant, observer: &'a mut dyn Observer) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
         let Self { discipline, random, wire, counters, .. } = self;
-        (discipline, Cx { now, rate: wire.rate(), random, observer, counters })
+        (discipline, Cx { now, rate: wire.rate(), random, observer, counters, told: false })
+    }
+
+    /// The discipline and what it is told, for several packets in a row.
+    #[inline(always)]
+    pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Opened<'a>, Cx<'a>) {
+        let Self { discipline, random, wire, counters, serial } = self;
+        let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
+        let mut opened = Opened { tail_drop: None, other: None };
+        if (&**discipline as &dyn Any).is::<Fifo<Pfifo>>() {
+            let discipline = (&mut **discipline as &mut dyn Any).downcast_mut();
+            opened.tail_drop = discipline.map(|discipline| Session { discipline, wire, serial });
+        } else {
+            opened.other = Some(Session { discipline: &mut **discipline, wire, serial });
+        }
+        (opened, cx)
     }
 
     /// Number of the next arrival: [`Packet::serial`] of the packet given to [`Self::arrive`] next.
@@ -103,6 +120,47 @@ impl<R: Random> Server<R> {
     }
 }
 
+/// The session of a discipline, by whether this is tail drop at a number of packets, which most queues have.
+pub struct Opened<'a> {
+    /// It is: to be called without a table of functions.
+    pub tail_drop: Option<Session<'a, Fifo<Pfifo>>>,
+    /// It is another.
+    pub other: Option<Session<'a, dyn Discipline>>,
+}
+
+/// A discipline at work on several packets in a row: what it is told besides the instant, a [`Cx`], is put together once.
+// Apart from the `Cx`, whose address the discipline gets, so that the rest of it need not lie in memory.
+pub struct Session<'a, D: ?Sized> {
+    discipline: &'a mut D,
+    /// The wire that the discipline feeds; its rate stays.
+    pub wire: &'a mut Wire,
+    serial: &'a mut u64,
+}
+
+impl<D: Discipline + ?Sized> Session<'_, D> {
+    /// As [`Server::number`].
+    #[inline(always)]
+    pub fn number(&mut self) -> u64 {
+        let serial = *self.serial;
+        *self.serial += 1;
+        serial
+    }
+
+    /// As [`Server::arrive`].
+    #[inline(always)]
+    pub fn arrive(&mut self, cx: &mut Cx<'_>, now: Instant, packet: Packet) {
+        cx.now = now;
+        self.discipline.enqueue(cx, packet);
+    }
+
+    /// As [`Server::depart`].
+    #[inline(always)]
+    pub fn depart(&mut self, cx: &mut Cx<'_>, now: Instant) -> Dequeued {
+        cx.now = now;
+        self.discipline.dequeue(cx)
+    }
+}
+
 impl<R: Clone> Clone for Server<R> {
     fn clone(&self) -> Self {
         Self {
@@ -111,6 +169,54 @@ impl<R: Clone> Clone for Server<R> {
             wire: self.wire,
             counters: self.counters,
             serial: self.serial,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::Stream;
+    use crate::Reason;
+    use alloc::vec::Vec;
+
+    #[derive(Default)]
+    struct Drops(Vec<u64>);
+
+    impl Observer for Drops {
+        fn dropped(&mut self, _now: Instant, packet: Packet, _reason: Reason) {
+            self.0.push(packet.serial);
+        }
+    }
+
+    /// Three packets for a queue of two, then all that it gives: serials given, dropped, and whether the session was told of drops.
+    fn session<D: Discipline + ?Sized>(mut session: Session<'_, D>, mut cx: Cx<'_>) -> (Vec<u64>, bool) {
+        for _ in 0..3 {
+            let serial = session.number();
+            session.arrive(&mut cx, Instant::ZERO, Packet { serial, bytes: 1000, ..Packet::default() });
+        }
+        let given = core::iter::from_fn(|| match session.depart(&mut cx, Instant::ZERO) {
+            Dequeued::Packet(packet) => Some(packet.serial),
+            _ => None,
+        });
+        (given.collect(), cx.told)
+    }
+
+    #[test]
+    fn a_session_of_tail_drop_needs_no_table_and_does_the_same() {
+        for (scheme, is_tail_drop) in [("pfifo limit 2p", true), ("bfifo limit 2000b", false)] {
+            let scheme: Config = scheme.parse().unwrap();
+            let wire = Wire::new(BitRate::from_bit_s(8_000_000), Bytes::ZERO);
+            let (mut server, mut drops) = (Server::new(&scheme, wire, Stream::new(1)), Drops::default());
+            let (opened, cx) = server.open(&mut drops);
+            let told = match opened {
+                Opened { tail_drop: Some(opened), .. } if is_tail_drop => session(opened, cx),
+                Opened { other: Some(opened), .. } if !is_tail_drop => session(opened, cx),
+                Opened { .. } => panic!("{} is opened as another", scheme.text()),
+            };
+            // Two fit; the third, number 2, is dropped, and the observer has been told.
+            assert_eq!((told, drops.0), ((alloc::vec![0, 1], true), alloc::vec![2]));
+            assert_eq!((server.number(), server.counters().forwarded.packets), (3, 2));
         }
     }
 }

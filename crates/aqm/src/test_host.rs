@@ -109,6 +109,7 @@ impl<A: Algorithm> Host<A> {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
+            told: false,
         };
         act(&mut self.aqm, &mut cx, &mut self.queue)
     }
@@ -199,6 +200,7 @@ impl DisciplineHost {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
+            told: false,
         }
     }
 

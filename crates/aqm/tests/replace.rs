@@ -51,6 +51,7 @@ impl Host {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
+            told: false,
         };
         (&mut self.queue, cx)
     }

@@ -8,16 +8,23 @@ use sojourn_units::Instant;
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    /// A TCP segment.
-    Data(Load, Data),
     /// A TCP acknowledgement.
     Ack(Packed),
+    /// Anything else; the sizes of all lie at one place.
+    Load(Load, Payload),
+}
+
+/// What a packet carries that is no acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload {
+    /// A TCP segment.
+    Data(Data),
     /// A UDP datagram.
-    Datagram(Load, Datagram),
+    Datagram(Datagram),
     /// One that its receiver returns.
-    Request(Load, Datagram),
+    Request(Datagram),
     /// One that comes back.
-    Reply(Load, Datagram),
+    Reply(Datagram),
 }
 
 /// What data has that acknowledgements do without.
@@ -121,7 +128,7 @@ impl Packet {
     #[inline]
     pub fn bytes(&self) -> u32 {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.bytes,
+            Body::Load(load, _) => load.bytes,
             Body::Ack(ack) => u32::from(ack.bytes),
         }
     }
@@ -130,19 +137,22 @@ impl Packet {
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ecn,
+            Body::Load(load, _) => load.ecn,
             Body::Ack(_) => Ecn::NotEct,
         }
+    }
+
+    /// It goes back to where the flow's data come from.
+    #[inline]
+    pub fn goes_back(&self) -> bool {
+        matches!(self.body, Body::Ack(_) | Body::Load(_, Payload::Reply(_)))
     }
 
     /// A queue has marked it.
     #[inline]
     pub fn mark(&mut self) {
-        match &mut self.body {
-            Body::Data(load, _) | Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => {
-                load.ecn = Ecn::Ce;
-            }
-            Body::Ack(_) => {}
+        if let Body::Load(load, _) = &mut self.body {
+            load.ecn = Ecn::Ce;
         }
     }
 
@@ -150,10 +160,8 @@ impl Packet {
     #[inline]
     pub fn ordinal(&self) -> Option<u32> {
         let ordinal = match &self.body {
-            Body::Ack(_) => return None,
-            Body::Data(load, data) if data.len > 0 => load.ordinal,
-            Body::Data(..) => return None,
-            Body::Datagram(load, _) | Body::Request(load, _) | Body::Reply(load, _) => load.ordinal,
+            Body::Ack(_) | Body::Load(_, Payload::Data(Data { len: 0, .. })) => return None,
+            Body::Load(load, _) => load.ordinal,
         };
         (ordinal != COPY).then_some(ordinal)
     }
@@ -161,11 +169,13 @@ impl Packet {
     /// What a link makes of it that doubles it. Its loss is none of the flow, and a datagram's payload counts once.
     pub fn copy(&self) -> Self {
         let mut copy = *self;
-        match &mut copy.body {
-            Body::Ack(_) => {}
-            Body::Data(load, _) => load.ordinal = COPY,
-            Body::Datagram(load, datagram) | Body::Request(load, datagram) | Body::Reply(load, datagram) => {
-                (load.ordinal, datagram.payload) = (COPY, 0);
+        if let Body::Load(load, payload) = &mut copy.body {
+            load.ordinal = COPY;
+            match payload {
+                Payload::Data(_) => {}
+                Payload::Datagram(datagram) | Payload::Request(datagram) | Payload::Reply(datagram) => {
+                    datagram.payload = 0;
+                }
             }
         }
         copy
@@ -209,7 +219,7 @@ impl Slab {
     #[inline(never)]
     fn grow(&mut self) {
         let load = Load { bytes: 0, ordinal: 0, ecn: Ecn::NotEct };
-        let body = Body::Datagram(load, Datagram { sent: Instant::ZERO, payload: 0 });
+        let body = Body::Load(load, Payload::Datagram(Datagram { sent: Instant::ZERO, payload: 0 }));
         self.free = self.packets.len() as u32;
         self.packets.push(Packet { body, flow: 0, hop: NONE });
     }

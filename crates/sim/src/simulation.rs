@@ -31,7 +31,7 @@ use crate::traces::{DecisionLogs, PacketTraces};
 use crate::traffic::Source;
 use crate::transport::{Receiver, Sender};
 use clients::Clients;
-use net::Net;
+use net::{Net, Way};
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
 use sojourn_units::{Instant, Span};
@@ -133,10 +133,9 @@ struct Tcp {
     pace_at: Instant,
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
-    /// First port of the data's route in `routes`.
-    route: u32,
-    /// First port of the acknowledgements' route.
-    ack_route: u32,
+    /// Of data, and of acknowledgements.
+    way: Way,
+    ack_way: Way,
     /// Segments carry no timestamps.
     unstamped: bool,
     /// It is a client's, whose application does not close it.
@@ -223,8 +222,7 @@ impl TcpCounts {
 /// Datagrams that a receiver returns.
 #[derive(Clone, Debug)]
 struct Echo {
-    /// First port of their route in `routes`.
-    route: u32,
+    way: Way,
     /// Round-trip times since the measurement began.
     times: Moments,
     distribution: Histogram,
@@ -233,13 +231,13 @@ struct Echo {
 }
 
 impl Echo {
-    fn new(route: u32) -> Self {
-        Self { route, times: Moments::default(), distribution: Histogram::default(), last: (0, 0) }
+    fn new(way: Way) -> Self {
+        Self { way, times: Moments::default(), distribution: Histogram::default(), last: (0, 0) }
     }
 
     /// The measurement begins.
     fn restart(&mut self) {
-        *self = Self::new(self.route);
+        *self = Self::new(self.way);
     }
 
     /// Mean round-trip time since the last point, in ms.
@@ -254,8 +252,8 @@ impl Echo {
 /// A flow's application.
 #[derive(Clone, Debug)]
 struct Flow {
-    /// First port of the data's route in `routes`.
-    route: u32,
+    /// Of the data.
+    way: Way,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
     /// UDP: the ECN field.

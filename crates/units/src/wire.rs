@@ -5,11 +5,13 @@ use crate::{BitRate, Bytes, Span};
 pub struct Wire {
     rate: u64,
     remainder: u64,
+    /// Whole nanoseconds of the last size, and the rest in bit nanoseconds: most packets are as long as the one before.
+    whole: u64,
+    rest: u64,
+    /// The last size, framing included.
+    bytes: u32,
     /// Framing added to every packet, in bytes.
     overhead: u32,
-    /// The last size, framing included, and its whole nanoseconds: most packets are as long as the one before.
-    bytes: u32,
-    whole: u64,
 }
 
 /// Bit nanoseconds of a byte; divided by a rate, its time.
@@ -19,7 +21,7 @@ impl Wire {
     /// A wire at `rate`, at least 1 bit/s; every packet is `overhead` longer there.
     #[must_use]
     pub fn new(rate: BitRate, overhead: Bytes) -> Self {
-        Self { rate: rate.bit_s().max(1), remainder: 0, overhead: overhead.get() as u32, bytes: 0, whole: 0 }
+        Self { rate: rate.bit_s().max(1), remainder: 0, whole: 0, rest: 0, bytes: 0, overhead: overhead.get() as u32 }
     }
 
     /// Its rate.
@@ -46,8 +48,13 @@ impl Wire {
         if bytes != self.bytes {
             self.resize(bytes);
         }
-        // What is left over is less than the rate, so both products may wrap around.
-        self.remainder += u64::from(bytes).wrapping_mul(BYTE).wrapping_sub(self.whole.wrapping_mul(self.rate));
+        self.take_alike()
+    }
+
+    /// How long the next packet takes, which is as long as the last.
+    #[inline(always)]
+    pub fn take_alike(&mut self) -> Span {
+        self.remainder += self.rest;
         let mut whole = self.whole;
         if self.remainder >= self.rate {
             self.remainder -= self.rate;
@@ -56,11 +63,18 @@ impl Wire {
         Span::from_nanos(whole)
     }
 
-    /// Packets are of another size from now on.
+    /// Size of the last packet, framing included.
+    #[must_use]
+    #[inline(always)]
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Packets are of another size from now on, framing included.
     #[inline(never)]
-    fn resize(&mut self, bytes: u32) {
-        self.bytes = bytes;
-        self.whole = u64::from(bytes).saturating_mul(BYTE) / self.rate;
+    pub fn resize(&mut self, bytes: u32) {
+        let time = u64::from(bytes).saturating_mul(BYTE);
+        (self.bytes, self.whole, self.rest) = (bytes, time / self.rate, time % self.rate);
     }
 
     /// How long a packet like the last takes, rounded up.

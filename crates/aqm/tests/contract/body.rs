@@ -150,6 +150,7 @@ impl<'a> Host<'a> {
             random: &mut self.random,
             observer: &mut self.seen,
             counters: &mut self.counters,
+            told: false,
         };
         (&mut self.queue, cx)
     }

@@ -68,6 +68,7 @@ impl Host {
             random: &mut self.draws,
             observer: &mut self.log,
             counters: &mut self.counters,
+            told: false,
         };
         act(self.queue.as_mut(), &mut cx)
     }

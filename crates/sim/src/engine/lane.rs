@@ -56,7 +56,10 @@ impl<T: Copy> Lane<T> {
         let place = self.place(self.tail);
         self.slots[place] = (at, item);
         self.tail = self.tail.wrapping_add(1);
-        (self.first, self.last) = (self.first.min(at), at);
+        self.last = at;
+        if self.first == Instant::NEVER {
+            self.first = at;
+        }
     }
 
     /// Adds an item behind all of the same instant; false when it would come in before too many.
@@ -82,6 +85,7 @@ impl<T: Copy> Lane<T> {
             self.slots.swap(here, before);
         }
         self.last = self.slots[self.place(self.tail.wrapping_sub(1))].0;
+        self.first = self.first.min(at);
         true
     }
 
@@ -92,6 +96,19 @@ impl<T: Copy> Lane<T> {
         self.head = self.head.wrapping_add(1);
         self.first = self.front().map_or(Instant::NEVER, |(at, _)| *at);
         Some(item)
+    }
+
+    /// Puts an item in the place of the only one, if that is of `until` or before: the instant of the one that was there.
+    #[inline(always)]
+    pub fn replace_only(&mut self, until: Instant, at: Instant, item: T) -> Option<Instant> {
+        let first = self.first;
+        if first > until || self.len() != 1 {
+            return None;
+        }
+        let place = self.place(self.head);
+        *self.slots.get_mut(place)? = (at, item);
+        (self.first, self.last) = (at, at);
+        Some(first)
     }
 
     /// Takes the first, if its instant is `until` or before.
@@ -136,6 +153,14 @@ mod tests {
         let order: Vec<u32> = std::iter::from_fn(|| lane.pop_until(at(30))).map(|(_, item)| item).collect();
         assert_eq!(order, [0, 4, 2, 1, 3]);
         assert_eq!((lane.first, lane.pop_until(Instant::NEVER)), (Instant::NEVER, None));
+        // In the place of the only one, and of no other.
+        assert!(lane.insert(at(40), 5));
+        assert_eq!((lane.replace_only(at(39), at(41), 6), lane.replace_only(at(40), at(42), 7)), (None, Some(at(40))));
+        assert!(lane.insert(at(43), 8));
+        assert_eq!(
+            (lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()),
+            (None, Some((at(42), 7)), Some((at(43), 8)))
+        );
         // Before more than REACH others: not into the list.
         (0..=REACH as u32).for_each(|item| assert!(lane.insert(at(50), item)));
         assert!(!lane.insert(at(49), 99) && lane.insert(at(50), 99));

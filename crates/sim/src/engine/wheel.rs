@@ -212,12 +212,14 @@ impl<T: Copy> Wheel<T> {
                 }
             }
         }
-        self.pop_any(until)
+        let place = self.pop_any(until)?;
+        self.pool.get(place as usize).map(|node| (node.event.time, node.event.what))
     }
 
-    /// As [`Self::pop_until`], wherever the next event is.
+    /// As [`Self::pop_until`], wherever the next event is: the place in the pool, free again, where it can be read.
+    // Not the event, which would have to be returned in memory, and the short way's with it.
     #[inline(never)]
-    fn pop_any(&mut self, until: Instant) -> Option<(Instant, T)> {
+    fn pop_any(&mut self, until: Instant) -> Option<u32> {
         if self.current.is_empty() {
             let slot = self.turn()?;
             if let Some(found) = self.pop_few(slot, until) {
@@ -227,12 +229,18 @@ impl<T: Copy> Wheel<T> {
         }
         let event = self.current.pop_if(|event| event.time <= until)?;
         self.sorted = u64::from(!self.current.is_empty());
-        Some((event.time, event.what))
+        // Its own place is free since it was sorted, so that one is.
+        let Some(node) = self.pool.get_mut(self.free as usize) else {
+            self.free = self.grow(event.time, event.order, event.what, NONE);
+            return Some(self.free);
+        };
+        node.event = event;
+        Some(self.free)
     }
 
-    /// Takes the first event of a slot that holds a few; `None` when it holds more.
+    /// Takes the first event of a slot that holds a few: its place; `None` when it holds more.
     #[inline(always)]
-    fn pop_few(&mut self, slot: usize, until: Instant) -> Option<Option<(Instant, T)>> {
+    fn pop_few(&mut self, slot: usize, until: Instant) -> Option<Option<u32>> {
         let mut first = *self.pool.get(self.fine[slot] as usize)?;
         let (mut place, mut before) = (self.fine[slot], NONE);
         let (mut last, mut at) = (place, first.next);
@@ -261,7 +269,7 @@ impl<T: Copy> Wheel<T> {
         }
         self.pool[place as usize].next = self.free;
         self.free = place;
-        Some(Some((first.event.time, first.event.what)))
+        Some(Some(place))
     }
 
     /// Takes the next event.

@@ -13,19 +13,20 @@ use sojourn_units::{Bytes, Instant, Span, Wire};
 #[repr(align(64))]
 pub(crate) struct Line {
     wire: Wire,
-    /// Packets that have arrived, and their bytes. Not side by side: two of them would be counted at once, which takes longer.
-    packets: u64,
+    /// The latest arrivals, all of one size, which are not counted in the queue yet.
+    alike: u64,
     pub busy_until: Instant,
-    bytes: u64,
     pub delay: Span,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// What only a packet that waits or is dropped touches.
+/// What only a packet that waits, is dropped or has another size than the one before touches.
 #[derive(Clone, Debug)]
 pub(crate) struct LineQueue {
     limit: u32,
+    /// Packets that have arrived and their bytes, but those that the line counts.
+    arrived: [u64; 2],
     /// When the measurement began.
     since: Instant,
     /// Packets and bytes that had arrived then, and time spent sending.
@@ -76,6 +77,7 @@ impl LineQueue {
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
+            arrived: [0; 2],
             since: Instant::ZERO,
             arrived_before: [0; 2],
             sent_before: Span::ZERO,
@@ -84,13 +86,13 @@ impl LineQueue {
         }
     }
 
-    fn used(&mut self) -> &mut Used {
-        let since = self.since;
-        self.used.get_or_insert_with(|| {
-            let mut used = Box::<Used>::default();
-            used.level.restart(since);
-            used
-        })
+    /// The first packet waits.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self) {
+        let mut used = Box::<Used>::default();
+        used.level.restart(self.since);
+        self.used = Some(used);
     }
 
     /// Packets waiting over time, from the beginning of the measurement to `end`.
@@ -119,25 +121,38 @@ impl LineQueue {
     }
 
     /// A packet finds the link busy until `start`: it waits, or false when it is dropped.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, now: Instant, start: Instant, bytes: u32, serial: u64) -> bool {
-        let limit = self.limit as usize;
-        let used = self.used();
-        used.settle(now);
-        if used.starts.len() >= limit {
-            used.dropped_packets += 1;
-            used.dropped_bytes += u64::from(bytes);
-            used.losses.add(serial);
-            return false;
+        if self.used.is_none() {
+            self.begin();
         }
-        used.starts.push(start, ());
-        used.level.up(now);
+        let Some(used) = &mut self.used else { return false };
+        if let Some(started) = used.starts.replace_only(now, start, ()) {
+            used.level.down_and_up(started, now);
+        } else {
+            used.settle(now);
+            if used.starts.len() >= self.limit as usize {
+                used.lose(bytes, serial);
+                return false;
+            }
+            used.starts.push(start, ());
+            used.level.up(now);
+        }
         used.sojourn.add(start - now);
         true
     }
 }
 
 impl Used {
+    /// A packet is dropped.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, bytes: u32, serial: u64) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += u64::from(bytes);
+        self.losses.add(serial);
+    }
+
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
         while let Some((start, ())) = self.starts.pop_until(now) {
@@ -148,7 +163,7 @@ impl Used {
 
 impl Line {
     pub fn new(wire: Wire, delay: Span) -> Self {
-        Self { wire, busy_until: Instant::ZERO, delay, packets: 0, bytes: 0 }
+        Self { wire, busy_until: Instant::ZERO, delay, alike: 0 }
     }
 
     /// The least time that a packet of `bytes` takes to the far end.
@@ -158,27 +173,47 @@ impl Line {
 
     /// A packet of `bytes` arrives at `now`: the instant at which it reaches the far end, or `None` when dropped. The queue
     /// of this line is the one at `place`; what need not wait does not touch it.
+    // A slice would be read, pointer and length, before it is known whether it is needed.
+    #[allow(clippy::ptr_arg)]
     #[inline(always)]
-    pub fn enter(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, bytes: u32) -> Option<Instant> {
+    pub fn enter(&mut self, queues: &mut Vec<LineQueue>, place: u32, now: Instant, bytes: u32) -> Option<Instant> {
         let framed = bytes + self.wire.overhead();
-        self.packets += 1;
-        self.bytes += u64::from(framed);
-        if self.busy_until > now {
-            return self.enter_busy(queues, place, now, framed);
+        if framed != self.wire.bytes() {
+            self.resize(&mut queues[place as usize], framed);
         }
-        self.busy_until = now + self.wire.take_framed(framed);
+        self.alike += 1;
+        if self.busy_until > now {
+            let at = self.enter_busy(&mut queues[place as usize], now);
+            return (at != Instant::NEVER).then_some(at);
+        }
+        self.busy_until = now + self.wire.take_alike();
         Some(self.busy_until + self.delay)
     }
 
-    /// As [`Line::enter`], while another packet is being sent.
+    /// As [`Line::enter`], while another packet is being sent; `NEVER` when this one is dropped.
+    // No `Option`, which the caller would look into where the line is free, too.
     #[inline(never)]
-    fn enter_busy(&mut self, queues: &mut [LineQueue], place: u32, now: Instant, framed: u32) -> Option<Instant> {
+    fn enter_busy(&mut self, queue: &mut LineQueue, now: Instant) -> Instant {
         let start = self.busy_until;
-        if !queues[place as usize].wait(now, start, framed, self.packets - 1) {
-            return None;
+        if !queue.wait(now, start, self.wire.bytes(), queue.arrived[0] + self.alike - 1) {
+            return Instant::NEVER;
         }
-        self.busy_until = start + self.wire.take_framed(framed);
-        Some(self.busy_until + self.delay)
+        self.busy_until = start + self.wire.take_alike();
+        self.busy_until + self.delay
+    }
+
+    /// Packets are of another size from now on, framing included: those before are counted.
+    #[inline(never)]
+    fn resize(&mut self, queue: &mut LineQueue, framed: u32) {
+        queue.arrived = self.arrived(queue);
+        self.alike = 0;
+        self.wire.resize(framed);
+    }
+
+    /// Packets that have arrived, and their bytes.
+    fn arrived(&self, queue: &LineQueue) -> [u64; 2] {
+        let [packets, bytes] = queue.arrived;
+        [packets + self.alike, bytes + self.alike * u64::from(self.wire.bytes())]
     }
 
     /// Begins the measurement.
@@ -192,7 +227,7 @@ impl Line {
         }
         queue.since = now;
         queue.sent_before = self.sending(queue, now);
-        queue.arrived_before = [self.packets, self.bytes];
+        queue.arrived_before = self.arrived(queue);
     }
 
     /// Ends the measurement.
@@ -208,7 +243,7 @@ impl Line {
         let waiting = queue.used.as_ref().and_then(|used| used.starts.front()).map(|(start, ())| *start);
         let next = waiting.unwrap_or(self.busy_until);
         let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
-        self.wire.taken(self.bytes - queue.dropped()[1]).saturating_sub(ahead)
+        self.wire.taken(self.arrived(queue)[1] - queue.dropped()[1]).saturating_sub(ahead)
     }
 
     /// Time spent sending since the measurement began.
@@ -219,8 +254,9 @@ impl Line {
     /// Packets and bytes arrived, packets and bytes dropped since the measurement began.
     pub fn counted(&self, queue: &LineQueue) -> [u64; 4] {
         let before = queue.used.as_ref().map_or([0; 2], |used| used.dropped_before);
-        let ([dropped, dropped_bytes], [packets, bytes]) = (queue.dropped(), queue.arrived_before);
-        [self.packets - packets, self.bytes - bytes, dropped - before[0], dropped_bytes - before[1]]
+        let [dropped, dropped_bytes] = queue.dropped();
+        let ([packets, bytes], [packets_before, bytes_before]) = (self.arrived(queue), queue.arrived_before);
+        [packets - packets_before, bytes - bytes_before, dropped - before[0], dropped_bytes - before[1]]
     }
 }
 
@@ -233,31 +269,51 @@ mod tests {
     fn a_burst_waits_in_line_and_the_rest_is_dropped() {
         // 1000 B at 8 Mbit/s take 1 ms. Four at once with room for two: starts 0, 1, 2 ms, the fourth is dropped.
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::from_millis(10));
-        let mut queue = LineQueue::new(2);
+        let mut queue = vec![LineQueue::new(2)];
         let ms = |n: u64| Instant::ZERO + Span::from_millis(n);
-        let arrivals: Vec<_> = (0..4).map(|_| line.enter(std::slice::from_mut(&mut queue), 0, ms(0), 1000)).collect();
+        let arrivals: Vec<_> = (0..4).map(|_| line.enter(&mut queue, 0, ms(0), 1000)).collect();
         assert_eq!(arrivals, [Some(ms(11)), Some(ms(12)), Some(ms(13)), None]);
         // At 1 ms the second starts, so there is room again: behind the third, which starts at 2 ms.
-        assert_eq!(line.enter(std::slice::from_mut(&mut queue), 0, ms(1), 1000), Some(ms(14)));
-        line.finish(&mut queue, ms(4));
+        assert_eq!(line.enter(&mut queue, 0, ms(1), 1000), Some(ms(14)));
+        line.finish(&mut queue[0], ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
-        assert_eq!(queue.level(ms(4)).mean(), Some(1.25));
-        assert_eq!(line.counted(&queue), [5, 5000, 1, 1000]);
-        assert_eq!(line.busy(&queue, ms(4)), Span::from_millis(4));
+        assert_eq!(queue[0].level(ms(4)).mean(), Some(1.25));
+        assert_eq!(line.counted(&queue[0]), [5, 5000, 1, 1000]);
+        assert_eq!(line.busy(&queue[0], ms(4)), Span::from_millis(4));
+    }
+
+    #[test]
+    fn packets_of_every_size_are_counted() {
+        // At 8 Mbit/s 1000 B take 1 ms and 500 B 0.5 ms. Two of each, one after another from 0: out at 1, 2, 2.5 and 3 ms.
+        let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
+        let mut queue = vec![LineQueue::new(10)];
+        let mut enter = |bytes| line.enter(&mut queue, 0, Instant::ZERO, bytes).map(|at| at.nanos() / 1000);
+        assert_eq!([1000, 1000, 500, 500].map(&mut enter), [Some(1000), Some(2000), Some(2500), Some(3000)]);
+        assert_eq!(line.counted(&queue[0]), [4, 3000, 0, 0]);
+        // The measurement begins within a row of one size; then one more of it, and one of another.
+        let end = Instant::ZERO + Span::from_millis(3);
+        line.restart(&mut queue[0], end);
+        for bytes in [500, 1000] {
+            line.enter(&mut queue, 0, end, bytes);
+        }
+        assert_eq!(line.counted(&queue[0]), [2, 1500, 0, 0]);
+        let later = end + Span::from_millis(2);
+        line.finish(&mut queue[0], later);
+        assert_eq!(line.busy(&queue[0], later), Span::from_micros(1500));
     }
 
     #[test]
     fn a_measurement_cuts_through_transmissions() {
         // 1 ms a packet. Four sent back to back from 0; measured from 1.5 ms to 3.25 ms: busy all of the 1.75 ms.
         let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
-        let mut queue = LineQueue::new(10);
+        let mut queue = vec![LineQueue::new(10)];
         for _ in 0..4 {
-            line.enter(std::slice::from_mut(&mut queue), 0, Instant::ZERO, 1000);
+            line.enter(&mut queue, 0, Instant::ZERO, 1000);
         }
-        line.restart(&mut queue, Instant::from_nanos(1_500_000));
+        line.restart(&mut queue[0], Instant::from_nanos(1_500_000));
         let end = Instant::from_nanos(3_250_000);
-        line.finish(&mut queue, end);
-        assert_eq!(line.busy(&queue, end), Span::from_micros(1750));
-        assert_eq!(line.counted(&queue), [0; 4]);
+        line.finish(&mut queue[0], end);
+        assert_eq!(line.busy(&queue[0], end), Span::from_micros(1750));
+        assert_eq!(line.counted(&queue[0]), [0; 4]);
     }
 }

@@ -13,7 +13,8 @@ pub(crate) struct Probe {
     /// only, as are the two that follow.
     pub system: Option<Level>,
     pub spacing: Mode,
-    pub last_arrival: Option<Instant>,
+    /// `NEVER` before the first.
+    last_arrival: Instant,
     pub under_test: bool,
     /// What someone who looks at more than the metrics has asked for.
     pub watch: Option<Box<Watch>>,
@@ -50,7 +51,7 @@ impl Probe {
             sojourn: Sampled::default(),
             system: under_test.then(Level::new),
             spacing: Mode::default(),
-            last_arrival: None,
+            last_arrival: Instant::NEVER,
             under_test,
             watch: record.map(|record| Box::new(Watch { record: Some(record), ..Watch::default() })),
             busy: Busy::default(),
@@ -70,7 +71,8 @@ impl Probe {
     #[inline(always)]
     pub fn count_offered(&mut self, now: Instant) {
         if self.under_test {
-            if let Some(last) = self.last_arrival.replace(now) {
+            let last = std::mem::replace(&mut self.last_arrival, now);
+            if last != Instant::NEVER {
                 self.spacing.add(now - last);
             }
         }

@@ -1,6 +1,6 @@
 //! Windows of so many packets at one queue, as Barczyk and Chydzinski (2022) record them.
 
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, Payload};
 use sojourn_aqm::{Framing, Reason};
 use sojourn_measure::window::Class;
 use sojourn_measure::{Window, WindowRow};
@@ -24,8 +24,8 @@ pub(crate) struct Record {
 /// The class of a packet.
 pub(crate) fn class(packet: &Packet) -> Class {
     match packet.body {
-        Body::Data(..) | Body::Ack(_) => Class::Tcp,
-        Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => Class::Udp,
+        Body::Load(_, Payload::Data(_)) | Body::Ack(_) => Class::Tcp,
+        Body::Load(..) => Class::Udp,
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod frame;
 
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, Payload};
 use crate::scenario::Network;
 use crate::traces::{file_stem, PacketTraces, DEPARTURES, PACKETS};
 use crate::transport::Data;
@@ -183,7 +183,7 @@ impl Tap {
         self.comment.clear();
         // Writing to a text does not fail.
         let _ = write!(self.comment, "packet={} flow={}", seen.serial, flow.name);
-        if matches!(&packet.body, Body::Data(_, data) if data.has(Data::RETRANSMIT)) {
+        if matches!(&packet.body, Body::Load(_, Payload::Data(data)) if data.has(Data::RETRANSMIT)) {
             self.comment.push_str(" retransmission=yes");
         }
         match fate {

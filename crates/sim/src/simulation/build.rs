@@ -110,6 +110,7 @@ impl Simulation {
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
         let hash = |text: &str| fnv1a(text.bytes()) as u32;
         let own_hash = hash(&format!("{} {} {}", node(flow.from), node(flow.to), flow.name));
+        let (way, ack_way) = (self.net.way(route), self.net.way(ack_route));
         let (mut tcp, mut header, mut echo) = (None, 0, None);
         let listener = match &flow.traffic {
             Traffic::Heard(_, listener) => Some(Box::new(listener.clone())),
@@ -133,7 +134,7 @@ impl Simulation {
                     self.hosts.clients.add(Plan {
                         flow: index,
                         group: flow.group,
-                        routes: (route, ack_route),
+                        ways: (way, ack_way),
                         sender: Arc::clone(&shared.0),
                         receiver: Arc::clone(&shared.1),
                         seeds: random,
@@ -145,8 +146,8 @@ impl Simulation {
                         sender: Sender::seeded(Arc::clone(&shared.0), random.next_u64()),
                         receiver: Receiver::new(Arc::clone(&shared.1)),
                         unstamped: !sender.timestamps,
-                        route,
-                        ack_route,
+                        way,
+                        ack_way,
                         unwritten: 0,
                         transfer,
                         stays_open: false,
@@ -159,7 +160,7 @@ impl Simulation {
             }
             Transport::Udp { header: bytes, echo: returns } => {
                 header = bytes.get() as u32;
-                echo = returns.then(|| Box::new(Echo::new(ack_route)));
+                echo = returns.then(|| Box::new(Echo::new(ack_way)));
             }
         }
         let place = if self.network.are_apart() { index as usize } else { flow.group };
@@ -172,7 +173,7 @@ impl Simulation {
             dscp: flow.dscp.get(),
         });
         self.hosts.flows.push(Flow {
-            route,
+            way,
             header,
             ecn: Ecn::NotEct,
             stop: flow.stop,

@@ -11,10 +11,10 @@
 //!
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
-use super::net::Net;
+use super::net::{Net, Way};
 use super::{Simulation, Tcp, TcpCounts, What};
 use crate::application::{Client, Get, Measured, Orders};
-use crate::packet::{Body, Datagram, Load, Packet};
+use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
 use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
 use crate::transport::{self, Receiver, ReceiverConfig, Sender};
@@ -99,7 +99,8 @@ struct Connection {
 pub(super) struct Plan {
     pub flow: u32,
     pub group: usize,
-    pub routes: (u32, u32),
+    /// Of data, and of acknowledgements.
+    pub ways: (Way, Way),
     pub sender: Arc<transport::Config>,
     pub receiver: Arc<ReceiverConfig>,
     pub seeds: Stream,
@@ -116,7 +117,7 @@ const DOUBLINGS: u32 = 10;
 impl Clients {
     /// Adds the connection of a flow.
     pub fn add(&mut self, plan: Plan) {
-        let Plan { flow, group, routes, sender, receiver, mut seeds, hash, user } = plan;
+        let Plan { flow, group, ways, sender, receiver, mut seeds, hash, user } = plan;
         if let Some((client, random, stop)) = user {
             let first = self.connections.len() as u32;
             let (wake_at, begun, stopped) = (Instant::NEVER, false, false);
@@ -124,7 +125,7 @@ impl Clients {
         }
         let user = self.users.len().saturating_sub(1) as u32;
         let number = self.connections.len() as u32 - self.users.last().map_or(0, |user| user.first);
-        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), routes);
+        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), ways);
         self.of_flow.resize(flow as usize + 1, 0);
         self.connections.push(Connection {
             flow,
@@ -190,9 +191,9 @@ impl Clients {
     pub fn of_packet(&mut self, net: &Net, handle: u32) -> Option<&mut Tcp> {
         let packet = net.slab.get(handle);
         let sent = match packet.body {
-            Body::Data(_, data) => data.sent,
+            Body::Load(_, Payload::Data(data)) => data.sent,
             Body::Ack(packed) => packed.unpack().echo,
-            Body::Datagram(..) | Body::Request(..) | Body::Reply(..) => return None,
+            Body::Load(..) => return None,
         };
         let connection = self.connection(packet.flow)?;
         (sent >= connection.opened).then_some(&mut connection.tcp)
@@ -346,13 +347,13 @@ impl Clients {
     }
 }
 
-fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, routes: (u32, u32)) -> Tcp {
+fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, ways: (Way, Way)) -> Tcp {
     Tcp {
         sender: Sender::seeded(Arc::clone(sender), seed),
         receiver: Receiver::new(Arc::clone(receiver)),
         unstamped: !sender.timestamps,
-        route: routes.0,
-        ack_route: routes.1,
+        way: ways.0,
+        ack_way: ways.1,
         unwritten: 0,
         transfer: u64::MAX,
         stays_open: true,
@@ -407,7 +408,7 @@ impl Connection {
         let bytes = header - saved + if is_syn { 0 } else { self.get.request };
         let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct };
         let datagram = Datagram { sent: net.now, payload: self.asked };
-        net.launch(Packet { body: Body::Reply(load, datagram), flow: self.flow, hop: self.tcp.ack_route }, bytes);
+        net.launch(Body::Load(load, Payload::Reply(datagram)), self.flow, self.tcp.ack_way, bytes);
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
         let timeout = Span::from_nanos(timeout.nanos().saturating_mul(1 << self.backoff.min(DOUBLINGS)));
         self.retry_at = net.now + timeout.min(self.sender.max_rto);
@@ -417,8 +418,8 @@ impl Connection {
     /// The server takes the connection: its SYN-ACK leaves a nanosecond later, so that nothing of an earlier connection is as young.
     fn accept(&mut self, net: &mut Net) {
         self.past = self.counts();
-        let routes = (self.tcp.route, self.tcp.ack_route);
-        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), routes);
+        let ways = (self.tcp.way, self.tcp.ack_way);
+        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), ways);
         // Complete with the SYN.
         self.tcp.mark = 0;
         self.is_open = true;
@@ -443,7 +444,7 @@ impl Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Packed;
+    use crate::packet::{Packed, Packet};
     use crate::scenario;
     use crate::simulation::Options;
     use crate::transport::{Ack, Data};
@@ -474,7 +475,7 @@ mod tests {
         }
         let Simulation { net, hosts, .. } = &mut simulation;
         let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct };
-        let data = |sent| Body::Data(load, Data { seq: 0, sent, len: 1448, flags: 0 });
+        let data = |sent| Body::Load(load, Payload::Data(Data { seq: 0, sent, len: 1448, flags: 0 }));
         let ack = |sent| {
             let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };
             Body::Ack(Packed::new(&ack, false))

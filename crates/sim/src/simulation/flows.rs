@@ -1,8 +1,8 @@
 //! Packets at hosts: applications, TCP and UDP.
 
-use super::net::Net;
+use super::net::{Net, Way};
 use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
-use crate::packet::{Body, Datagram, Load, Packed, Packet};
+use crate::packet::{Body, Datagram, Load, Packed, Payload};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data, Path};
 use sojourn_aqm::Ecn;
@@ -148,12 +148,12 @@ impl Simulation {
             let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
-                None => Body::Datagram(load, datagram),
-                Some(_) => Body::Request(load, datagram),
+                None => Body::Load(load, Payload::Datagram(datagram)),
+                Some(_) => Body::Load(load, Payload::Request(datagram)),
             };
             meter.sent_packets += 1;
             meter.first_sent.get_or_insert(now);
-            self.net.launch(Packet { body, flow: index, hop: flow.route }, load.bytes);
+            self.net.launch(body, index, flow.way, load.bytes);
         }
         self.schedule_emission(index);
     }
@@ -211,7 +211,7 @@ impl Simulation {
         net.audit.delivered += 1;
         let packet = net.slab.remove(handle);
         let index = packet.flow;
-        if let Body::Data(load, Data { seq, sent, len, flags }) = packet.body {
+        if let Body::Load(load, Payload::Data(Data { seq, sent, len, flags })) = packet.body {
             // Field by field: a copy would take the padding along.
             hosts.receive(net, (index, handle), Data { seq, sent, len, flags }, load);
         } else if let Body::Ack(_) = packet.body {
@@ -236,8 +236,8 @@ impl Simulation {
         let packet = net.slab.get(handle);
         let index = packet.flow;
         match packet.body {
-            Body::Ack(_) | Body::Data(..) => {}
-            Body::Datagram(load, datagram) => {
+            Body::Ack(_) | Body::Load(_, Payload::Data(_)) => {}
+            Body::Load(load, Payload::Datagram(datagram)) => {
                 let ordinal = packet.ordinal();
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
@@ -246,15 +246,15 @@ impl Simulation {
                     listener.hear(now, ordinal, datagram.sent);
                 }
             }
-            Body::Request(load, datagram) => {
+            Body::Load(load, Payload::Request(datagram)) => {
                 hosts.delivered(now, index, datagram.sent, load.bytes);
                 hosts.ends[index as usize].meter.payload += u64::from(datagram.payload);
                 if let Some(echo) = &hosts.flows[index as usize].echo {
-                    let body = Body::Reply(load, datagram);
-                    net.launch(Packet { body, flow: index, hop: echo.route }, load.bytes);
+                    let body = Body::Load(load, Payload::Reply(datagram));
+                    net.launch(body, index, echo.way, load.bytes);
                 }
             }
-            Body::Reply(_, datagram) => {
+            Body::Load(_, Payload::Reply(datagram)) => {
                 let is_first = packet.ordinal().is_some();
                 let echo = hosts.flows[index as usize].echo.as_mut().filter(|_| is_first);
                 if let Some(echo) = echo {
@@ -349,7 +349,7 @@ impl Hosts {
 struct Host<'a> {
     net: &'a mut Net,
     flow: u32,
-    route: u32,
+    way: Way,
     unstamped: bool,
     /// The packet that has arrived, whose slot is free again.
     arrived: u32,
@@ -366,10 +366,25 @@ impl Path for Host<'_> {
 
     #[inline(always)]
     fn send(&mut self, data: Data, number: u64) {
+        let (body, bytes) = self.packed(data, number);
+        self.net.launch(body, self.flow, self.way, bytes);
+    }
+
+    #[inline(always)]
+    fn send_next(&mut self, data: Data, number: u64) {
+        let (body, bytes) = self.packed(data, number);
+        self.net.launch_next(body, self.flow, self.way, bytes);
+    }
+}
+
+impl Host<'_> {
+    /// What a packet with this segment carries, and its IP size.
+    #[inline(always)]
+    fn packed(&self, data: Data, number: u64) -> (Body, u32) {
         let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
         let bytes = data.ip_bytes().get() as u32 - saved;
         let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-        self.net.launch(Packet { body: Body::Data(load, data), flow: self.flow, hop: self.route }, bytes);
+        (Body::Load(load, Payload::Data(data)), bytes)
     }
 }
 
@@ -406,7 +421,7 @@ impl Tcp {
         if self.unwritten > 0 {
             self.write();
         }
-        let mut host = Host { net, flow: index, route: self.route, unstamped: self.unstamped, arrived: u32::MAX };
+        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: u32::MAX };
         self.sender.drain(now, &mut host);
         self.arm_sender(net, index, self.sender.deadlines());
     }
@@ -415,7 +430,7 @@ impl Tcp {
     #[inline(always)]
     fn take_ack(&mut self, net: &mut Net, index: u32, handle: u32) {
         let now = net.now;
-        let mut host = Host { net, flow: index, route: self.route, unstamped: self.unstamped, arrived: handle };
+        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: handle };
         if self.unwritten > 0 {
             // The application writes more as soon as there is room.
             self.sender.on_ack(now, &host.ack());
@@ -461,7 +476,7 @@ impl Tcp {
     fn launch_ack(&self, net: &mut Net, index: u32, ack: &Ack) {
         let packed = Packed::new(ack, self.unstamped);
         let bytes = packed.bytes();
-        net.launch(Packet { body: Body::Ack(packed), flow: index, hop: self.ack_route }, bytes);
+        net.launch(Body::Ack(packed), index, self.ack_way, bytes);
     }
 
     /// Sees to a receiver's timer.

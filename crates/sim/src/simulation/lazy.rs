@@ -1,13 +1,14 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{Hashes, Net, Next};
+use super::net::{Hashes, Hop, Net, Next};
+use super::ports::stamped;
 use super::What;
-use crate::engine::Wheel;
+use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Dropped, Port};
-use sojourn_aqm::{Dequeued, Ecn};
-use sojourn_units::Instant;
+use crate::port::{Dropped, Line, LineQueue, Port, Probe};
+use sojourn_aqm::{Cx, Dequeued, Discipline, Ecn, Opened, Session};
+use sojourn_units::{Instant, Span};
 
 /// A packet on its way from a port.
 #[derive(Clone, Copy)]
@@ -45,7 +46,10 @@ impl Net {
         if !(port.lazy && port.pending.insert(at, handle)) {
             return self.wheel.push(at, What::Enqueue(handle));
         }
-        port.call_back(index, &mut self.wheel);
+        // While it sends, it will be called back for what it sends now, which comes first.
+        if !port.waking {
+            port.call_back(index, &mut self.wheel);
+        }
     }
 
     /// Brings a port up to `until`, which is not after now, before something happens there or somebody looks at it.
@@ -105,56 +109,99 @@ impl Net {
     fn proceed(&mut self, index: u32, until: Instant) -> Turn {
         let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, .. } = self;
         let port = &mut ports[index as usize];
-        let plain = port.probe.watch.is_none() && port.channel.is_none();
+        let plain = port.probe.watch.is_none() && port.probe.system.is_none() && port.channel.is_none();
+        let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
+        let (opened, mut cx) = server.open(dropped);
+        let around = Around { slab, hashes, routes, lines, line_queues, wheel };
+        let delay = *delay;
+        match opened {
+            Opened { tail_drop: Some(session), .. } => {
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
+                    .go_on(&mut cx, around, until)
+            }
+            Opened { other: Some(session), .. } => {
+                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
+                    .go_on(&mut cx, around, until)
+            }
+            Opened { .. } => Turn::Over,
+        }
+    }
+}
+
+/// What lies around a port.
+struct Around<'a> {
+    slab: &'a mut Slab,
+    hashes: &'a [Hashes],
+    routes: &'a [Hop],
+    lines: &'a mut [Line],
+    line_queues: &'a mut Vec<LineQueue>,
+    wheel: &'a mut Wheel<What>,
+}
+
+/// A lazy port at work.
+struct Work<'a, D: ?Sized> {
+    session: Session<'a, D>,
+    probe: &'a mut Probe,
+    pending: &'a mut Lane<u32>,
+    busy_until: &'a mut Instant,
+    waking: &'a mut bool,
+    unasked: &'a mut bool,
+    delay: Span,
+    /// Nobody watches, what is in the system follows from what else is measured, and the link does no more than to carry packets.
+    plain: bool,
+}
+
+impl<D: Discipline + ?Sized> Work<'_, D> {
+    /// As [`Net::proceed`].
+    #[inline(always)]
+    fn go_on(&mut self, cx: &mut Cx<'_>, around: Around<'_>, until: Instant) -> Turn {
         loop {
-            if port.waking && port.busy_until <= port.pending.first.min(until) {
-                let now = port.busy_until;
-                if !plain {
+            if *self.waking && *self.busy_until <= self.pending.first.min(until) {
+                let now = *self.busy_until;
+                if !self.plain {
                     return Turn::Free(now);
                 }
-                let gone = port.give(now, slab, dropped);
-                if !dropped.packets.is_empty() {
+                let gone = self.give(cx, now, around.slab);
+                if cx.told {
                     return Turn::Dropped(now, gone);
                 }
                 let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
-                let Next::Last(line) = routes[hop as usize].next() else {
+                let Next::Last(line) = around.routes[hop as usize].next() else {
                     return Turn::Gone(Gone { handle, hop, bytes, at });
                 };
-                match lines[line as usize].enter(line_queues, line, at, bytes) {
-                    Some(at) => wheel.push(at, What::Deliver(handle)),
+                match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
+                    Some(at) => around.wheel.push(at, What::Deliver(handle)),
                     None => return Turn::Lost(handle, at),
                 }
             } else {
-                let Some((now, handle)) = port.pending.pop_until(until) else { return Turn::Over };
-                if !(plain && port.waking) {
+                let Some((now, handle)) = self.pending.pop_until(until) else { return Turn::Over };
+                if !(self.plain && *self.waking) {
                     return Turn::Arrival(now, handle);
                 }
-                port.take(now, handle, slab, hashes, dropped);
-                if !dropped.packets.is_empty() {
+                self.take(cx, now, handle, around.slab, around.hashes);
+                if cx.told {
                     return Turn::Dropped(now, None);
                 }
             }
         }
     }
-}
 
-impl Port {
-    /// A packet arrives at `now` where nobody watches, while another is being sent: the discipline takes it, or drops some.
+    /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
-    fn take(&mut self, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes], dropped: &mut Dropped) {
+    fn take(&mut self, cx: &mut Cx<'_>, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
         let sent = slab.get(handle);
-        let packet = self.stamp(handle, sent, &hashes[sent.flow as usize]);
+        let (serial, overhead) = (self.session.number(), self.session.wire.overhead());
+        let packet = stamped(serial, overhead, handle, sent, &hashes[sent.flow as usize]);
         self.probe.count_offered(now);
-        self.server.arrive(now, dropped, packet);
-        self.probe.count_joined(now);
+        self.session.arrive(cx, now, packet);
+        self.probe.waiting.up(now);
     }
 
-    /// A transmission ends at `now` where nobody watches, and the discipline gives the next packet, if it has one.
+    /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
     #[inline(always)]
-    fn give(&mut self, now: Instant, slab: &mut Slab, dropped: &mut Dropped) -> Option<Gone> {
-        self.probe.out(now);
-        let Dequeued::Packet(packet) = self.server.depart(now, dropped) else {
-            self.waking = false;
+    fn give(&mut self, cx: &mut Cx<'_>, now: Instant, slab: &mut Slab) -> Option<Gone> {
+        let Dequeued::Packet(packet) = self.session.depart(cx, now) else {
+            *self.waking = false;
             return None;
         };
         let record = slab.get_mut(packet.handle);
@@ -162,15 +209,18 @@ impl Port {
         if packet.ecn == Ecn::Ce {
             record.mark();
         }
-        let span = self.server.wire.take_framed(packet.bytes);
-        self.busy_until = now + span;
-        self.probe.busy.extend(span, self.busy_until);
-        self.waking = self.probe.waiting.get() > 0;
-        self.unasked = !self.waking;
-        let bytes = packet.bytes - self.server.wire.overhead();
-        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: self.busy_until + self.delay })
+        let span = self.session.wire.take_framed(packet.bytes);
+        let until = now + span;
+        *self.busy_until = until;
+        self.probe.busy.extend(span, until);
+        *self.waking = self.probe.waiting.get() > 0;
+        *self.unasked = !*self.waking;
+        let bytes = packet.bytes - self.session.wire.overhead();
+        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: until + self.delay })
     }
+}
 
+impl Port {
     /// Packets have been dropped after the discipline gave one.
     fn left_behind(&mut self) {
         self.waking &= self.probe.waiting.get() > 0;

@@ -2,7 +2,7 @@
 
 use super::What;
 use crate::engine::Wheel;
-use crate::packet::{Packet, Slab};
+use crate::packet::{Body, Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};
 use crate::random::Stream;
 use crate::wlan::Cell;
@@ -57,6 +57,17 @@ impl Hop {
     }
 }
 
+/// How a host's packets set out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The first hop that is not the host's own line.
+    hop: u32,
+    /// The host's own line; of no line where it has none.
+    line: u32,
+    /// What is at `hop`.
+    next: Hop,
+}
+
 /// Where one of the network's ports is found.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
@@ -72,6 +83,16 @@ pub(super) struct Hashes {
     pub destination: u32,
     /// Differentiated services codepoint.
     pub dscp: u8,
+}
+
+impl Hashes {
+    /// Of packets that go back: the two directions of a connection are two flows, as a five-tuple hash has it.
+    #[cold]
+    #[inline(never)]
+    pub fn back(&self) -> Self {
+        let Self { flow, source, destination, dscp } = *self;
+        Self { flow: flow.rotate_left(16) ^ 0x9e37_79b9, source: destination, destination: source, dscp }
+    }
 }
 
 /// Packets of one flow that were dropped.
@@ -149,34 +170,53 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// A host sends a packet of `bytes` along its route.
-    ///
-    /// Inlined, so that the packet is put together where it will lie.
-    #[inline(always)]
-    pub fn launch(&mut self, mut packet: Packet, bytes: u32) {
-        let first = self.routes[packet.hop as usize].next();
+    /// The way of packets that a host sends along the route that begins at `route`.
+    pub fn way(&self, route: u32) -> Way {
+        let hop = |place: u32| self.routes[place as usize];
         // What a host sends over a line of its own is on its way to the next hop at once.
-        let is_own = matches!(first, Next::Fused(_));
-        packet.hop += u32::from(is_own);
-        let hop = packet.hop;
-        let handle = self.slab.insert(packet);
-        self.audit.sent += 1;
-        match first {
-            Next::Fused(line) => self.set_out(handle, line, hop, bytes),
-            _ => self.set_out_apart(handle, hop, bytes),
+        match hop(route).next() {
+            Next::Fused(line) => Way { hop: route + 1, line, next: hop(route + 1) },
+            _ => Way { hop: route, line: u32::MAX, next: hop(route) },
         }
     }
 
-    /// A packet of `bytes` leaves its host over a line of its own, on its way to the hop `hop`.
+    /// A host sends a packet of `bytes` on its way.
+    ///
+    /// Inlined, so that the packet is put together where it will lie.
+    #[inline(always)]
+    pub fn launch(&mut self, body: Body, flow: u32, way: Way, bytes: u32) {
+        let handle = self.slab.insert(Packet { body, flow, hop: way.hop });
+        self.audit.sent += 1;
+        self.set_out(handle, way, bytes);
+    }
+
+    /// As [`Net::launch`], of one of several segments in a row, which are on their way to a port.
+    #[inline(always)]
+    pub fn launch_next(&mut self, body: Body, flow: u32, way: Way, bytes: u32) {
+        let handle = self.slab.insert(Packet { body, flow, hop: way.hop });
+        self.audit.sent += 1;
+        let (Next::Port(port), Some(line)) = (way.next.next(), self.lines.get_mut(way.line as usize)) else {
+            return self.set_out(handle, way, bytes);
+        };
+        match line.enter(&mut self.line_queues, way.line, self.now, bytes) {
+            Some(at) => self.approach_port(port, handle, at),
+            None => self.lose_at_line(handle, self.now),
+        }
+    }
+
+    /// A packet of `bytes` leaves its host.
     #[inline(never)]
-    fn set_out(&mut self, handle: u32, line: u32, hop: u32, bytes: u32) {
-        let Some(at) = self.lines[line as usize].enter(&mut self.line_queues, line, self.now, bytes) else {
+    fn set_out(&mut self, handle: u32, way: Way, bytes: u32) {
+        let Some(line) = self.lines.get_mut(way.line as usize) else {
+            return self.set_out_apart(handle, way.hop, bytes);
+        };
+        let Some(at) = line.enter(&mut self.line_queues, way.line, self.now, bytes) else {
             return self.lose_at_line(handle, self.now);
         };
-        match self.routes[hop as usize].next() {
+        match way.next.next() {
+            Next::Line(line) => self.approach_line(line, handle, way.hop, bytes, at),
             Next::Port(port) => self.approach_port(port, handle, at),
-            Next::Line(line) => self.approach_line(line, handle, hop, bytes, at),
-            _ => self.go_far(handle, hop, bytes, at),
+            _ => self.go_far(handle, way.hop, bytes, at),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::{Body, Packet as Sent};
+use crate::packet::Packet as Sent;
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
@@ -476,16 +476,8 @@ impl Port {
 
     /// The packet that its discipline sees of `sent`.
     #[inline(always)]
-    pub(super) fn stamp(&mut self, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-        let Hashes { flow, source, destination, dscp } = *hashes;
-        // The two directions of a connection are two flows, as a five-tuple hash has it.
-        let (flow, source, destination) = match sent.body {
-            Body::Ack(_) | Body::Reply(..) => (flow.rotate_left(16) ^ 0x9e37_79b9, destination, source),
-            Body::Data(..) | Body::Datagram(..) | Body::Request(..) => (flow, source, destination),
-        };
-        let bytes = sent.bytes() + self.server.wire.overhead();
-        let (serial, ecn) = (self.server.number(), sent.ecn());
-        Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
+    fn stamp(&mut self, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
+        stamped(self.server.number(), self.server.wire.overhead(), handle, sent, hashes)
     }
 
     /// What an IP packet of `bytes` takes on the wire.
@@ -501,6 +493,17 @@ impl Port {
             self.delay = channel.least_delay();
         }
     }
+}
+
+/// The packet number `serial` that a discipline sees of `sent`, with so much framing.
+#[inline(always)]
+pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
+    let Hashes { flow, source, destination, dscp } = match sent.goes_back() {
+        true => hashes.back(),
+        false => *hashes,
+    };
+    let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
+    Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
 }
 
 /// Counts at all queues under test together.

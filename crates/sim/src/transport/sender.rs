@@ -56,6 +56,12 @@ pub trait Path {
 
     /// A segment leaves, with the number of data segments sent, this one included.
     fn send(&mut self, data: Data, number: u64);
+
+    /// As [`Path::send`], of one of the segments of new data that leave in a row.
+    #[inline(always)]
+    fn send_next(&mut self, data: Data, number: u64) {
+        self.send(data, number);
+    }
 }
 
 /// A TCP sender.

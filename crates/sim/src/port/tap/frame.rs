@@ -7,7 +7,7 @@
 //! timestamp (TSecr 0), and the time stamp of an acknowledgement is when the segment that it echoes came. Timestamps count
 //! milliseconds. The sender's window is 65535.
 
-use crate::packet::{Body, Packed, Packet};
+use crate::packet::{Body, Packed, Packet, Payload};
 use crate::scenario::{Flow, Transport};
 use crate::transport::segment::{ACE_AT_START, ACE_NOT_ECT};
 use crate::transport::{Ack, Control, Data, EcnFeedback, Ect};
@@ -107,7 +107,7 @@ impl Frame {
         let length = packet.bytes();
         let tos = (dscp << 2) | ecn as u8;
         match &packet.body {
-            Body::Data(load, data) => {
+            Body::Load(load, Payload::Data(data)) => {
                 self.ipv4(there, length, tos, load.ordinal as u16, TCP);
                 self.data(flow, there, length, packet.flow, data);
             }
@@ -115,11 +115,11 @@ impl Frame {
                 self.ipv4(back, length, tos, 0, TCP);
                 self.acknowledgement(flow, back, length, packet.flow, ack);
             }
-            Body::Datagram(load, _) | Body::Request(load, _) => {
+            Body::Load(load, Payload::Datagram(_) | Payload::Request(_)) => {
                 self.ipv4(there, length, tos, load.ordinal as u16, UDP);
                 self.udp(there, length);
             }
-            Body::Reply(load, _) => {
+            Body::Load(load, Payload::Reply(_)) => {
                 self.ipv4(back, length, tos, load.ordinal as u16, UDP);
                 self.udp(back, length);
             }

@@ -74,7 +74,10 @@ impl<R: Strategy> Core<R> {
     pub fn answer(&mut self, now: Instant, path: &mut impl Path) -> (Instant, Instant) {
         let ack = path.ack();
         if !(self.plain && self.is_expected(&ack)) {
-            self.answer_any(now, path);
+            match self.plain && self.says_sack_only(&ack) {
+                true => self.answer_sack(now, path),
+                false => self.answer_any(now, path),
+            }
             return self.deadlines();
         }
         self.on_expected_ack(now, &ack, true);
@@ -84,6 +87,20 @@ impl<R: Strategy> Core<R> {
         }
         // Only recovery by time has another timer.
         (if R::SEES { self.timer() } else { self.timer.deadline }, Instant::NEVER)
+    }
+
+    /// It does not advance, and says nothing but what was SACKed.
+    #[inline(always)]
+    fn says_sack_only(&self, ack: &Ack) -> bool {
+        R::SELECTIVE && ack.ack == self.board.una && !ack.ece && ack.control == Control::None
+    }
+
+    /// As [`Core::answer`], of one that advances nothing, which is common in an episode.
+    #[inline(never)]
+    fn answer_sack(&mut self, now: Instant, path: &mut impl Path) {
+        self.take(now, &path.ack(), false);
+        self.verify();
+        self.drain(now, path);
     }
 
     /// As [`Core::answer`], of any.
@@ -194,9 +211,14 @@ impl<R: Strategy> Core<R> {
     /// An acknowledgement of what may have been sent.
     #[inline(always)]
     pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
+        self.take(now, ack, ack.ack > self.board.una);
+    }
+
+    /// As [`Core::on_any_ack`]; whether it `advanced` is known.
+    #[inline(always)]
+    fn take(&mut self, now: Instant, ack: &Ack, advanced: bool) {
         // RFC 9293, 3.10.7.4.
         let before = self.board.una;
-        let advanced = ack.ack > before;
         self.take_window(ack);
         let prior_in_flight = self.board.pipe();
         // RFC 2018 and the recovery's own: what has arrived.

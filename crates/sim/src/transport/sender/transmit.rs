@@ -110,7 +110,7 @@ impl<R: Strategy> Core<R> {
                 number += 1;
                 seq += mss;
                 left -= mss;
-                path.send(data, number);
+                path.send_next(data, number);
             }
             self.stats.segments_sent = number;
             self.board.next = seq;
