@@ -278,7 +278,7 @@ WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
         Step(SIM, "set_out", "over its line to a queue", "approach_port"),
         Step(DEVICE, "arrive", "each frame", "take_in"),
     ),
-    (Step(SIM, "proceed", "brings the queue up to now", "take"), Step(DEVICE, "take_in", "headers", "arrive")),
+    (Step(SIM, "go_on", "brings the queue up to now", "take"), Step(DEVICE, "take_in", "headers", "arrive")),
     (Step(SIM, "take", "arrives at the queue", "arrive"), None),
     (Step(AQM, "arrive", "Server: clock, random numbers, counters", "enqueue"), None),
     (Step(AQM, "enqueue", "Discipline and Aqm: queue, mark or drop", "enqueue"), None),
