@@ -1,6 +1,6 @@
 """Writes the page of the atlas, its picture and its data.
 
-``docs/atlas.py FOLDER`` takes them from a folder of ``sojourn atlas``, which takes some 20 minutes of CPU time
+``docs/atlas.py FOLDER`` takes them from a folder of ``sojourn atlas``, which takes some 10 minutes of CPU time
 to make and goes on where it was interrupted.
 """
 

@@ -99,8 +99,7 @@ class Advice:
             return ""
         name = self.line.criterion
         ours, theirs = self.best.values[name], self.second.values[name]
-        count = min(len(ours), len(theirs))
-        gap = stats.paired(ours[:count], theirs[:count])
+        gap = stats.paired(ours, theirs)
         other = self.second.shaper.scheme if self.second.shaper else "none"
         mine = self.best.shaper.scheme if self.best.shaper else "none"
         half = "" if gap.half_width is None else f" ± {gap.half_width:.1f}"
@@ -132,11 +131,8 @@ def advise(
     """
     if platform not in PLATFORMS:
         raise SojournError(suggest.unknown("platform", platform, PLATFORMS))
-    say("the line without a shaper")
-    today = _measured(line, None, REPLICATIONS, jobs)
     search = _Search(line, jobs)
     first = {scheme: search.along(scheme, FIRST, say) for scheme in PLATFORMS[platform]}
-    # By the order of preference, not by latency alone.
     order = sorted(first, key=lambda scheme: min(one.mean(line.criterion) for one in first[scheme]))
     for scheme in order[:2]:
         search.along(scheme, [share for share in SHARES if share not in FIRST], say)
@@ -144,7 +140,7 @@ def advise(
     chosen = best.shaper or Shaper("pfifo", None, None)
     others = [one for one in search.tried if one.shaper is not None and one.shaper.scheme != chosen.scheme]
     second = _preferred(line, others) if others else None
-    say("the choice once more, with more replications")
+    say("the choice, the second choice and the line without a shaper, with more replications")
     today = _measured(line, None, SURE, jobs)
     best = _measured(line, chosen, SURE, jobs)
     second = None if second is None else _measured(line, second.shaper, SURE, jobs)

@@ -17,7 +17,7 @@ def add(verbs: Any) -> None:
     """Add the command to a parser's subcommands."""
     parser = verbs.add_parser(
         "atlas",
-        description="Run every scheme in the networks of RFC 7928 and in four more, and rank them need by need: low "
+        description="Run every scheme in seven networks of RFC 7928 and in four more, and rank them by need: low "
         "delay, goodput, calls, web pages, fairness, floods, changing rates, small buffers, ECN, CPU time. The "
         "pages, and "
         "the data as CSV and Parquet, are written into a folder. The same command continues after an interruption.",

@@ -108,7 +108,7 @@ def atlas(
     schemes
         Which; by default every algorithm of the library.
     needs
-        Which are ranked; without all of them, only their networks are run.
+        Which are ranked; only their networks are run.
     setting
         Rate, round-trip time and buffer.
     with_cost
@@ -139,7 +139,7 @@ def atlas(
     place = Path(out)
     documents: list[tuple[Scenario, Plan]] = []
     wanted = {need.section for need in needs}
-    for scenario in SCENARIOS if len(needs) == len(NEEDS) else [s for s in SCENARIOS if s.section in wanted]:
+    for scenario in (one for one in SCENARIOS if one.section in wanted):
         plan = plans.document(scenario, common, chosen, is_quick=True, warm_up_s=WARM_UP_S, replications=replications)
         if plan is not None:
             documents.append((scenario, plan))

@@ -108,7 +108,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
     return filled(
         "atlas.html.j2",
         title=f"Atlas of {len(labels)} AQM schemes",
-        lead="Every scheme with its defaults in the networks of RFC 7928 and four more, one number for each need.",
+        lead="Every scheme with its defaults in seven networks of RFC 7928 and four more, one number for each need.",
         facts=(
             ("Bottleneck", f"{setting.rate_mbit_s:g} Mbit/s"),
             ("Base RTT", f"{setting.rtt_ms:g} ms"),
