@@ -1,4 +1,4 @@
-"""SRED: Ott, Lakshman and Wong 1999, sections II to IV."""
+"""SRED: Ott, Lakshman and Wong 1999, sections II to V."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sred(Model):
             hit = self.zombies[at] == packet.flow
             if not hit and self.world.chance(self.params.replace):
                 self.zombies[at] = packet.flow
-            a = self.params.replace / room
+            a = 1 / room
             self.hit_frequency = (1 - a) * self.hit_frequency + a * hit
         if self.is_full(packet):
             self.world.drop(packet, "overflow")
@@ -49,7 +49,7 @@ class Sred(Model):
             self.join(packet)
 
     def p_sred(self) -> float:
-        """Steps at a sixth and a third of the buffer (section III)."""
+        """Steps at a sixth and a third of the buffer (equation 4.3)."""
         q = self.bytes if isinstance(self.params.limit, Bytes) else len(self.queue)
         if q >= self.params.limit / 3:
             return self.params.max_p

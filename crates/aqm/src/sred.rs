@@ -8,7 +8,7 @@
 //! # Control law
 //! The flow of each arrival enters the list, until this has M entries (`zombies`). From then on an arrival is compared with
 //! an entry chosen with equal probability. A hit is an entry of the arrival's flow. Without a hit, the arrival's flow
-//! replaces the entry with probability p (`replace`). The frequency of hits is an average with weight a = p/M:
+//! replaces the entry with probability p (`replace`). The frequency of hits is an average with weight a = 1/M:
 //! `P = (1 - a) P + a Hit`, where Hit is 1 or 0. 1/P estimates the number of flows.
 //!
 //! With q waiting and a buffer of B (`limit`), p_sred is `max_p` from B/3 on, a quarter of it from B/6 on, and 0 below. The
@@ -23,6 +23,7 @@
 //! # Deviations and interpretations
 //! * The paper's list also counts an entry's hits and notes their last time, to find candidates for closer inspection. No
 //!   decision depends on these, so they are left out.
+//! * The weight of the average is what the paper's simulations used, 1/M. Its equation 3.3 names p/M as another choice.
 //! * P is updated before it decides on the arrival, as "P(t)" with "Hit(t)" in the paper's equations. While the list fills,
 //!   nothing is compared and P stays 0: `min(1, 1/(256 P)^2)` is then 1.
 //! * B and q are in the unit of `limit`, and q is the queue that the arrival finds.
@@ -33,8 +34,8 @@
 //! Constant.
 //!
 //! # References
-//! * T. J. Ott, T. V. Lakshman and L. H. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999, sections II (list and hits), III
-//!   (simple SRED) and IV (full SRED).
+//! * T. J. Ott, T. V. Lakshman and L. H. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999, sections II (list), III
+//!   (frequency of hits), IV (simple SRED) and V (full SRED).
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
@@ -45,9 +46,9 @@ use sojourn_units::{BitRate, Instant, Probability};
 crate::choice! {
     /// Which of the paper's two probabilities decides.
     pub enum Variant {
-        /// Without the factor of hits (section III).
+        /// Without the factor of hits (section IV).
         Simple = "simple",
-        /// With it (section IV).
+        /// With it (section V).
         Full = "full",
     }
 }
@@ -61,11 +62,11 @@ crate::params! {
         zombies: u32 = 1000,
         /// Probability that an arrival without a hit replaces the entry that it was compared with, above 0 (section II: 0.25).
         replace: Probability = Probability::clamped(0.25),
-        /// Drop probability from a third of the limit on, p_max (section III: 0.15).
+        /// Drop probability from a third of the limit on, p_max (section IV: 0.15).
         max_p: Probability = Probability::clamped(0.15),
-        /// Estimated number of flows from which the probability no longer rises with it, 1 or more (section III: 256).
+        /// Estimated number of flows from which the probability no longer rises with it, 1 or more (equation 4.4: 256).
         flows: u32 = 256,
-        /// Whether a hit raises the probability (section IV: it does).
+        /// Whether a hit raises the probability (section V: it does).
         variant: Variant = Variant::Full,
         /// Mark ECN-capable packets instead of dropping them (our choice).
         ecn: bool = false,
@@ -85,7 +86,7 @@ pub struct Sred {
     probability: f64,
 }
 
-/// p_sred over p_max: equation 3.1.
+/// p_sred over p_max: equation 4.3.
 fn step(limit: Limit, queue: &Queue) -> f64 {
     let (q, b) = match limit {
         Limit::Packets(limit) => (queue.len() as u64, limit.get()),
@@ -114,12 +115,12 @@ impl Sred {
         if !hit && cx.chance(replace) {
             *zombie = flow;
         }
-        let a = replace / self.room as f64;
+        let a = 1.0 / self.room as f64;
         self.hit_frequency = (1.0 - a) * self.hit_frequency + a * f64::from(u8::from(hit));
         hit
     }
 
-    /// p_zap: equations 3.2 and 4.1.
+    /// p_zap: equations 4.4 and 5.1.
     fn zap(&self, p_sred: f64, hit: bool) -> f64 {
         // Without this, 0 would meet an infinity where P is tiny.
         if p_sred <= 0.0 {
@@ -260,17 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn the_frequency_is_an_average_with_weight_replace_over_zombies() {
-        let replace = Probability::clamped(0.5);
-        let mut host = seen(Params { replace, ..Params::default() }, 0.0);
+    fn the_frequency_is_an_average_with_weight_one_over_zombies() {
+        let mut host = Host::<Sred>::new(Params { zombies: 4, ..Params::default() });
+        host.with(|sred| sred.zombies = vec![0; 4]);
         host.random.fixed = Some(0.9);
-        // a = 0.5/1. A hit: P = 0.5. A miss, not replaced at a draw of 0.9: 0.25. A hit: 0.125 + 0.5.
-        for (flow, expected) in [(0, 0.5), (1, 0.25), (0, 0.625)] {
+        // a = 1/4. A hit: P = 1/4. A miss, not replaced at a draw of 0.9: 3/16. A hit: 9/64 + 1/4 = 25/64.
+        for (flow, expected) in [(0, 0.25), (1, 3.0 / 16.0), (0, 25.0 / 64.0)] {
             host.flow = flow;
             host.arrive();
             close(host.internal("hit_frequency"), expected);
         }
-        close(host.internal("n_flows"), 1.6);
+        close(host.internal("n_flows"), 64.0 / 25.0);
     }
 
     #[test]
@@ -289,13 +290,13 @@ mod tests {
             host.with(|sred| assert_eq!(sred.zombies, list, "draw {u}"));
         }
         // The last was a hit of entry 0, after three misses.
-        close(host.internal("hit_frequency"), 0.25 / 4.0);
+        close(host.internal("hit_frequency"), 1.0 / 4.0);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "takes Miri minutes")]
     fn one_over_the_frequency_is_the_number_of_equal_flows() {
-        // Nothing is dropped: the queue is emptied at once. P has mean 1/20 and weight 1/4000.
+        // Nothing is dropped: the queue is emptied at once. P has mean 1/20 and weight 1/1000.
         let mut host = Host::<Sred>::new(Params::default());
         let mut script = Stream::new(7);
         for _ in 0..200_000 {
@@ -303,10 +304,10 @@ mod tests {
             host.arrive();
             host.send();
         }
-        // Noise of the average itself: sqrt(a/2 x 0.05 x 0.95) = 0.0024. The list has 1000 entries, so that the share of a
-        // flow in it varies by sqrt(0.05 x 0.95/1000) = 0.007; over 20 flows 0.0016 in P. Five of both: 0.015.
+        // Noise of the average itself: sqrt(a/2 x 0.05 x 0.95) = 0.0049. The list has 1000 entries, so that the share of a
+        // flow in it varies by sqrt(0.05 x 0.95/1000) = 0.007; over 20 flows 0.0016 in P. Five of both: 0.026.
         let p = host.internal("hit_frequency");
-        assert!((p - 0.05).abs() < 0.015, "{p}");
+        assert!((p - 0.05).abs() < 0.026, "{p}");
     }
 
     #[test]
