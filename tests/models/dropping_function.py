@@ -46,6 +46,17 @@ FORMULAS = {
     "abs(delay-3ms)/20ms-size/15kB": lambda s: abs(s["delay"] - 0.003) / 0.02 - s["size"] / 15000,
     "sqrt(n/30)*exp(-rate/40Mbit/s)": lambda s: math.sqrt(s["n"] / 30) * math.exp(-s["rate"] * 8 / 40e6),
     "average/20+utilisation/9": lambda s: s["average"] / 20 + s["busy"] / 9,
+    # Those of the vectors; what is not a number counts as 0.
+    "min(1,max(0,(sojourn-5ms)/50ms))": lambda s: (s["sojourn"] - 0.005) / 0.05,
+    "bytes/6kB": lambda s: s["bytes"] / 6000,
+    "size/6kB": lambda s: s["size"] / 6000,
+    "head/8ms": lambda s: s["head"] / 0.008,
+    "delay/4.8ms": lambda s: s["delay"] / 0.0048,
+    "(rate>8Mbit/s)*0.5": lambda s: (s["rate"] > 1e6) * 0.5,
+    "average/4": lambda s: s["average"] / 4,
+    "utilisation": lambda s: s["busy"],
+    "bytes/bytes": lambda s: float(s["bytes"] > 0),
+    "1kB/bytes": lambda s: 1000 / s["bytes"] if s["bytes"] else math.inf,
 }
 
 
@@ -68,7 +79,7 @@ class DroppingFunction(Model):
         "table 0:0.5,2:0,4:0.1,9:0.9 between step count system limit 12p",
         "formula min(1,(n/20)^2) ecn count system limit 15p",
         "function d8 count system limit 120p",
-        *(f"formula {text} limit 30p" for text in FORMULAS),
+        *(f"formula {text} limit 30p" for text in list(FORMULAS)[:5]),
         "formula average/20+utilisation/9 window 3ms count system ecn",
     )
 
@@ -111,7 +122,7 @@ class DroppingFunction(Model):
             "size": packet.bytes,
             "sojourn": self.sojourn,
             "head": (now - self.queue[0].enqueued) / SECOND if self.queue else 0.0,
-            "delay": self.bytes / rate,
+            "delay": 0.0 if not self.bytes else self.bytes / rate if rate else math.inf,
             "rate": rate,
             "average": self.average,
             "busy": self.busy,

@@ -84,3 +84,8 @@ pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;
 pub use server::{Opened, Server, Session};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -65,7 +65,8 @@ impl Live {
             size: f64::from(size),
             sojourn: self.sojourn,
             head: queue.head_sojourn(cx.now).map_or(0.0, Span::seconds),
-            delay: bytes / rate,
+            // At a rate of 0 it is infinite, but nothing waits for no time.
+            delay: if bytes > 0.0 { bytes / rate } else { 0.0 },
             rate,
             average: self.average.map_or(0.0, |mean| mean.value),
             utilisation: self.utilisation.map_or(0.0, |mean| mean.value),
